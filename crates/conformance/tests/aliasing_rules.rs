@@ -1,13 +1,13 @@
-//! Every numbered rule of aliasing has a check of something that keeps it, and one of something that breaks it.
+//! Checks that every numbered rule of aliasing has a check that follows it and a check that violates it.
 
 use std::collections::HashSet;
 
 use heapwright_conformance::{Shows, Side, checks};
 
-/// The sections, and how many rules each has.
+/// The sections and the number of rules in each.
 const SECTIONS: [(&str, u32); 5] = [("G", 10), ("I", 14), ("B", 10), ("H", 9), ("E", 9)];
 
-/// Rules of which there is one side only, with the reason.
+/// Rules that have checks on one side only, with the reason.
 const ONE_SIDED: [(&str, Side, &str); 1] = [(
     "E-9",
     Side::Accepted,

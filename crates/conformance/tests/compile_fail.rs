@@ -1,6 +1,7 @@
 //! Checks that calls which rely on a promise of the caller do not compile outside of `unsafe`.
 //!
-//! Not on Windows: what compiles is the same on every system, and in Wine, where cross-compiled tests run, there is no cargo.
+//! Not run on Windows: the result is the same on every system, and Wine, where the cross-compiled tests
+//! run, has no cargo.
 #![cfg(not(windows))]
 
 #[test]

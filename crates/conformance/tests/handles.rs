@@ -1,4 +1,5 @@
-//! The suite leaves no HANDLE open. A test program of its own: it counts what the process has open.
+//! Checks that the suite leaks no HANDLE. A test program of its own, because it counts the open handles of
+//! the process.
 #![cfg(any(windows, target_os = "linux"))]
 
 use heapwright_conformance::{Options, Target, run};
@@ -30,7 +31,7 @@ fn a_run_closes_what_it_opens() {
     };
     // SAFETY: the runtime checks every argument.
     let run = || unsafe { run(open, &Options::default(), |_| {}) }.expect("the profile opens");
-    // What the system opens once, for the first that wants it, stays open.
+    // Handles that the system opens once per process, on first use, stay open.
     #[cfg(windows)]
     run();
     let before = open_handles();

@@ -1,4 +1,4 @@
-//! The runtime of this repository keeps every rule that is checked, on every simulated GPU.
+//! The runtime of this repository passes every check on every simulated GPU.
 
 use heapwright_conformance::{CheckReport, Options, Outcome, Report, Strictness, Target};
 use heapwright_runtime::{HostProfile, Instance};
@@ -31,7 +31,7 @@ fn every_profile_passes() {
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Checks that do not apply are skipped, whatever a GPU lacks.
+/// Checks that do not apply are skipped on any GPU.
 #[test]
 fn gpus_that_lack_something_fail_nothing() {
     let whole = HostProfile { has_standard_swizzle: true, ..*HostProfile::default_profile() };

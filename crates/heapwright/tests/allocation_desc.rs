@@ -41,7 +41,7 @@ fn without_a_heap_type_the_initial_state_says_it() {
 #[test]
 fn of_a_preference_the_first_is_granted_that_the_device_has() {
     let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
-    // Whether bytes must be copied to be read at full speed.
+    // The last value: whether bytes must be copied to be read at full speed.
     for (profile, expected, needs_copy) in [
         ("discrete", HeapType::GpuUpload, false),
         ("discrete-2gib", HeapType::Upload, true),
@@ -72,7 +72,8 @@ fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
     let only = HeapType::GpuUpload.into_place();
     assert!(try_buffer(&allocator, &only, 4 * MIB).expect_err("above the limit").is_over_budget());
 
-    // A texture has no second choice: UPLOAD heaps hold buffers only. That the first is short is what is told.
+    // A texture has no second choice, because UPLOAD heaps hold buffers only. The error reports that the
+    // first choice is out of memory.
     let error = allocator
         .create_resource(&preference, &texture(1024, 1024), COMMON, None)
         .expect_err("4 MiB of GPU_UPLOAD");
@@ -91,17 +92,17 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     let decision = shared.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::ExtraHeapFlags));
     assert_eq!(properties_of(&shared).1 & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
-    // That it need not be zeroed is a permission; and what heaps have anyway is no extra.
+    // CREATE_NOT_ZEROED is a permission, and flags that heaps have anyway are no extra requirement.
     let permitted = buffer(&allocator, &with(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED), 1000);
     assert_eq!(permitted.info().decision.placement, Placement::SharedHeap);
     let own = heap_of(&permitted).Flags;
     assert_eq!(buffer(&allocator, &with(own), 1000).info().decision.placement, Placement::SharedHeap);
-    // What no heap may have is the device's to refuse, and the field is among those that are named.
+    // Flags that no heap may have are refused by the device; the error names the field.
     let error = try_buffer(&allocator, &with(u32::MAX), 1000).expect_err("no such flags");
     assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
 }
 
-/// Unified memory is the CPU's as well, which a shared heap cannot be.
+/// A SHARED heap cannot be in unified memory, which the CPU can access as well.
 #[test]
 fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
     let gpu = open("cache-coherent-uma");
@@ -130,7 +131,7 @@ fn padding_is_nobodys() {
     }
     let own = buffer(&allocator, &with(100 * KIB, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP), 1000);
     assert_eq!(heap_of(&own).SizeInBytes, 128 * KIB);
-    // Neither a committed resource nor a part of one has any.
+    // Neither a committed resource nor a part of a buffer can be padded.
     let error = try_buffer(&allocator, &with(1, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000)
         .expect_err("no room");
     assert!(
@@ -156,7 +157,7 @@ fn the_strategy_says_which_free_range() {
         let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(8)), ..Default::default() };
         let pool = allocator.create_pool(pool).expect("sound");
         let place = ResourceAllocationDesc { pool: Some(&pool), strategy, ..Default::default() };
-        // A wide gap at the lower end, and one that fits exactly behind it.
+        // A wide free range at the lower end, followed by one that fits exactly.
         let mut held: Vec<_> = [2 * MIB, 256 * KIB, 512 * KIB, 256 * KIB]
             .map(|size| Some(buffer(&allocator, &place, size)))
             .into();
@@ -217,7 +218,7 @@ fn user_data_and_names_are_kept_and_told() {
             gpu.say("without reading names back: GetPrivateData does not know what SetName was told");
             continue;
         }
-        // D3D12's tools see it too, unless the resource is others' as well.
+        // D3D12's tools see the name too, unless several allocations share the resource.
         assert_eq!(found.is_ok(), flags != within);
         if flags != within {
             let text = String::from_utf16_lossy(&name[..size as usize / 2]);
@@ -262,11 +263,11 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
             assert_eq!(calls, [(call, formats)]);
         }
     }
-    // With a state there is no call that takes formats.
+    // No creation call takes both an initial state and castable formats.
     let with_state = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&texture(64, 64)) };
     let error = allocator.create(&HeapType::Default.into_place(), &with_state).expect_err("no such call");
     assert!(error.to_string().starts_with("ResourceDesc::castable_formats"), "{error}");
-    // Nor has an old device one.
+    // An old device has no call that takes castable formats.
     let old = FaultyDevice::wrap(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     for formats in [&formats[..], &[]] {

@@ -26,7 +26,7 @@ fn never_allocate_heap_uses_what_is_held_or_nothing() {
     let allocator = usual(&gpu);
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
     let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
-    // Document GPGMM, not GPGMM's code, which answers E_FAIL.
+    // As in the GPGMM document; GPGMM's code returns E_FAIL.
     assert_eq!(error.hresult(), E_OUTOFMEMORY);
     assert!(error.is_out_of_memory() && error.to_string().contains("no heap may be created"), "{error}");
     assert_usage(&gpu, ByteSize::ZERO);
@@ -37,7 +37,7 @@ fn never_allocate_heap_uses_what_is_held_or_nothing() {
     assert!(too_much.is_out_of_memory(), "{too_much}");
     assert_eq!(allocator.stats().heaps_created, 1);
 
-    // An empty heap that is held will do as well.
+    // An empty heap that is held serves the request as well.
     drop((first, second));
     drop(buffer(&allocator, &never, 1000));
     for other in [
@@ -79,7 +79,7 @@ fn never_suballocate_heap_shares_with_nobody() {
     assert_eq!(info.size, ByteSize::from_kib(64), "GPGMM: that of the heap");
     let decision = first.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, Reason::AllocationFlag));
-    // Later ones keep away from it, too.
+    // Later allocations do not share its heap, either.
     let others: Vec<_> = (0..100).map(|_| local(&allocator, 200)).collect();
     assert!(others.iter().all(|other| other.heap() != first.heap()));
 }
@@ -103,7 +103,7 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
         assert_eq!(eliminated(allocator), expected);
         drop(held);
     }
-    // A shared heap half of which is free is no reason to make another, unless one is told to.
+    // A shared heap that is half full triggers no prefetch, unless the flag asks for one.
     let sizes = ResourceAllocatorDesc {
         flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
         preferred_heap_size: Some(ByteSize::from_mib(16)),
@@ -133,7 +133,7 @@ fn always_cache_size_keeps_what_slabs_know_of_a_size() {
         };
         let allocator = allocator(&gpu, desc);
         let before = allocator.stats();
-        // Twice, with nothing of that size alive in between.
+        // Allocates twice, with no other live allocation of that size in between.
         drop(buffer(&allocator, &place(HeapType::Default, flags), 3 * MIB));
         drop(buffer(&allocator, &place(HeapType::Default, flags), 3 * MIB));
         let stats = allocator.stats();
@@ -157,7 +157,7 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     let error = try_buffer(&allocator, &never, 1000).expect_err("no heap to be had");
     assert_eq!(error.hresult(), E_FAIL, "document GPGMM");
     assert!(error.is_out_of_memory(), "{error}");
-    // Nor does it forbid what is demanded.
+    // The flag does not forbid a placement that another flag demands.
     let demanded = ResourceAllocationFlags::NEVER_FALLBACK | ResourceAllocationFlags::ALWAYS_COMMITTED;
     assert_eq!(
         buffer(&allocator, &place(HeapType::Default, demanded), 10).info().decision.placement,
@@ -193,7 +193,7 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
     }
 }
 
-/// Whatever way it is made: parts of buffers, textures, heaps of their own, committed resources.
+/// Covers parts of buffers, textures, own heaps and committed resources.
 #[test]
 fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
     let gpu = open("discrete");
@@ -206,7 +206,7 @@ fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
     let bytes = |size| buffer_desc(ByteSize::new(size));
     let mips = |desc| D3D12_RESOURCE_DESC { MipLevels: 0, ..desc };
     let (upload, default) = (HeapType::Upload, HeapType::Default);
-    // The resource, and what is asked for where it takes more.
+    // Each case: the resource, and the size logged if it takes more than that.
     let cases = [
         (upload, within, bytes(100), Some("asked=100 B")),
         (upload, within, bytes(1), Some("asked=1 B")),
@@ -260,7 +260,7 @@ fn within_budget_binds_one_allocation() {
     let error = try_buffer(&allocator, &within, 70 * KIB).expect_err("over budget");
     assert!(error.is_over_budget(), "{error}");
     let over = local(&allocator, 70 * KIB);
-    // What is held already costs no budget.
+    // Memory that is already held is not charged to the budget.
     let held = buffer(&allocator, &within, 50 * KIB);
     assert_eq!(over.heap(), held.heap(), "there is room behind it");
     let blind = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
@@ -268,7 +268,8 @@ fn within_budget_binds_one_allocation() {
     assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
 }
 
-/// Some adapters answer zeros for a segment group that they do not count. Once there is usage, zero is a budget like others.
+/// Some adapters return a budget of 0 for a segment group that they do not count. With usage above 0, a
+/// budget of 0 is a real budget.
 #[test]
 fn a_budget_of_zero_without_usage_is_no_budget() {
     let gpu = open("discrete");
@@ -343,7 +344,7 @@ fn the_alignment_of_a_part_is_the_allocations_own() {
     let gpu = any_device();
     let allocator = usual(&gpu);
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
-    // GPGMM's table: the size, as a power of two, up to 256; 256 in state GENERIC_READ.
+    // GPGMM's table: the size rounded up to a power of two, at most 256; always 256 in state GENERIC_READ.
     for (size, alignment) in [(4, 4), (16, 16), (100, 128), (256, 256), (3000, 256)] {
         let part = buffer(&allocator, &within, size);
         assert_eq!(part.alignment(), Alignment::new(alignment).expect("a power of two"));

@@ -1,4 +1,4 @@
-//! The allocator on the embedded runtime, through its public face.
+//! Tests of the allocator's public interface on the embedded runtime.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -108,7 +108,7 @@ fn bytes_written_through_a_mapping_stay() {
     for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
         let mut first = buffer(&allocator, heap_type, 1000);
         let mut second = buffer(&allocator, heap_type, 1000);
-        // Not every D3D12 hands out memory that is zero.
+        // Not every D3D12 returns zeroed memory.
         first.map().expect("mappable").write(0, &[3; 1000]).expect("inside");
         first.map().expect("mappable").write(990, &[1; 10]).expect("inside");
         second.map().expect("mappable").write(0, &[2; 1000]).expect("inside");
@@ -259,7 +259,8 @@ fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     }
 }
 
-/// Textures of every class, on every kind of device: placed, aligned, apart from buffers, and given back.
+/// Covers textures of every class on every kind of device: placement, alignment, separation from buffers,
+/// and freeing.
 #[test]
 fn textures_of_every_class_are_placed() {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
@@ -305,7 +306,7 @@ fn textures_of_every_class_are_placed() {
     }
 }
 
-/// The same, where nothing is known of the device.
+/// The same checks on a device of unknown properties.
 #[test]
 fn textures_and_buffers_are_placed_apart_on_any_device() {
     let gpu = any_device();

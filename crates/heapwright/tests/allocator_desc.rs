@@ -21,7 +21,7 @@ fn with_algorithm(algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
     ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..Default::default() }
 }
 
-/// Sizes of the heaps that the device was asked for.
+/// Returns the sizes of the heaps that the allocator creates on the device.
 fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
     let gpu = open("discrete");
     let faults = Faults::new(None, E_FAIL);
@@ -60,12 +60,12 @@ fn resource_heap_tier_one_keeps_buffers_and_textures_apart_on_tier_two() {
 #[test]
 fn the_suballocation_algorithm_decides_who_shares_a_heap() {
     let sizes = [64 * KIB, 64 * KIB, 192 * KIB];
-    // Slabs: sizes have heaps of their own, the next of a size when one is full.
+    // Slab: each allocation size has its own heaps; a full heap is followed by another one.
     assert_eq!(
         heap_sizes(with_algorithm(SuballocationAlgorithm::Slab), &sizes),
         [64 * KIB, 64 * KIB, 256 * KIB]
     );
-    // A buddy's heap is 64 KiB, unless one says otherwise; larger ones have a heap of their own.
+    // BuddySystem: heaps are 64 KiB by default; a larger allocation has its own heap.
     assert_eq!(
         heap_sizes(with_algorithm(SuballocationAlgorithm::BuddySystem), &sizes),
         [64 * KIB, 64 * KIB, 192 * KIB]
@@ -95,7 +95,7 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
     assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Default, size), &sizes[..2]), [5 * MIB]);
     assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Slab, size), &sizes), [8 * MIB, 8 * MIB]);
     assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::BuddySystem, size), &sizes), [8 * MIB]);
-    // Rounded up to what heaps come in.
+    // The preferred size is rounded up to a size that heaps can have.
     let odd = preferred(SuballocationAlgorithm::Default, ByteSize::new(5 * MIB + 1));
     let made = heap_sizes(odd, &[64 * KIB])[0];
     assert!(made >= 5 * MIB + 64 * KIB && made.is_multiple_of(64 * KIB), "{made}");
@@ -141,11 +141,11 @@ fn the_fragmentation_limit_is_what_a_slab_may_lose() {
         flags: heapwright::ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
         ..with_algorithm(SuballocationAlgorithm::Slab)
     };
-    // Each kilobyte has a block of 64 KiB, of which 63 are lost.
+    // Each allocation of 1 KiB occupies a block of 64 KiB, of which 63 KiB are lost.
     for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(0.5), 128), (Some(1.0), 64)] {
         assert_eq!(heap_sizes(slab(limit), &[KIB]), [heap * KIB], "{limit:?}");
     }
-    // Nothing is lost of a whole block.
+    // An allocation that fills its block loses nothing.
     assert_eq!(heap_sizes(slab(None), &[64 * KIB]), [64 * KIB]);
     let gpu = any_device();
     let field = "ResourceAllocatorDesc::heap_fragmentation_limit";
@@ -167,13 +167,14 @@ fn the_growth_factor_is_how_slabs_grow() {
         let made = heap_sizes(slab(factor), &sizes);
         made.into_iter().map(|size| size / KIB).collect::<Vec<_>>()
     };
-    // As many heaps of a size are full as the next one is larger; 1.25 is 2 between powers of two.
+    // The heap size grows by the factor once that many heaps of a size are full. 1.25 is rounded up to the
+    // next power of two, 2.
     assert_eq!(in_kib(None), [64, 64, 128, 128, 256]);
     assert_eq!(in_kib(Some(1.25)), in_kib(None));
     assert_eq!(in_kib(Some(1.0)), [64; 7], "no growth");
     assert_eq!(in_kib(Some(0.5)), [64; 7], "a heap for each");
     assert_eq!(in_kib(Some(4.0)), [64, 64, 64, 64, 256]);
-    // Below 1 a heap has exactly the size of what is in it.
+    // Below 1, a heap has exactly the size of its allocation.
     assert_eq!(heap_sizes(slab(Some(0.5)), &[192 * KIB]), [192 * KIB]);
     let gpu = any_device();
     for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -192,7 +193,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
             ..with_algorithm(algorithm)
         };
         let allocator = allocator(&gpu, desc);
-        // One of the preferred size, and a larger one.
+        // One heap of the preferred size, and a larger one.
         drop(local(&allocator, 64 * KIB));
         drop(local(&allocator, 10 * MIB));
         let kept = allocator.reserved();
@@ -202,7 +203,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
     };
     use EmptyHeapPolicy::{Default as Usual, FixedPool, SegmentedPool};
     use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Slab};
-    // Of 1 MB, that is 1 MiB for all of them; 5 MB are 77 units of 64 KiB.
+    // 1,000,000 bytes are rounded up to 1 MiB by all algorithms; 5,000,000 bytes to 77 units of 64 KiB.
     assert_eq!(kept(Slab, FixedPool, 1_000_000), 1024);
     assert_eq!(kept(BuddySystem, FixedPool, 1_000_000), 1024);
     assert_eq!(kept(Sets, FixedPool, 1_000_000), 1024);
@@ -272,7 +273,7 @@ fn extra_required_resource_flags_are_every_resources() {
         allocator
             .create_resource(&HeapType::Default.into_place(), &texture(64, 64), COMMON, None)
             .expect("placed"),
-        // Where parts of a resource may be: only without flags, these included.
+        // ALLOW_SUBALLOCATE_WITHIN_RESOURCE requires a resource without flags; this flag counts as one.
         buffer(&allocator, &place(HeapType::GpuUpload, within), 1000),
     ];
     for one in &made {
@@ -300,7 +301,7 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
             let named = format!("the limit is {limit}.00 MiB");
             assert!(error.to_string().contains(&named), "{heap_type}: {error}");
         }
-        // Both together.
+        // Shared heaps and committed resources count together.
         let half =
             buffer(&allocator, &place(heap_type, ResourceAllocationFlags::ALWAYS_COMMITTED), limit * MIB / 2);
         let rest = buffer(&allocator, &heap_type.into_place(), limit * MIB / 2);
@@ -324,7 +325,7 @@ fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
     let limits = HeapLimits { upload: Some(ByteSize::from_mib(8)), ..Default::default() };
     let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
     let allocator = allocator(&gpu, desc);
-    // DEFAULT has an empty heap that is large enough, and no limit.
+    // The DEFAULT heap type holds an empty heap that is large enough, and has no limit.
     drop(local(&allocator, 16 * MIB));
     drop(buffer(&allocator, &HeapType::Upload.into_place(), 6 * MIB));
     let upload = buffer(&allocator, &HeapType::Upload.into_place(), 4 * MIB);
@@ -344,7 +345,7 @@ fn nodes_are_those_of_every_heap() {
     let masks = |properties: D3D12_HEAP_PROPERTIES| (properties.CreationNodeMask, properties.VisibleNodeMask);
     drop(local(&allocator, 1000));
     assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(2, 3)]);
-    // The runtime has one node and refuses the other; what it is asked is what matters.
+    // The runtime has one node and refuses the other; the test checks only the arguments of the call.
     let _refused =
         try_buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000);
     let committed = faults.take_seen().into_iter().find_map(|seen| match seen {
@@ -376,7 +377,7 @@ fn recording_is_refused_until_there_is_any() {
         let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("not yet");
         assert!(error.is_unsupported() && error.to_string().contains("record_options"), "{error}");
     }
-    // Without flags nothing is recorded, so where to and how far do not matter.
+    // Without flags nothing is recorded, so the other record options have no effect.
     let record_options = RecordOptions {
         scope: RecordScope::PerInstance,
         use_detailed_timing_events: true,

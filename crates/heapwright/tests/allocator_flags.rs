@@ -27,7 +27,7 @@ fn always_committed_leaves_every_heap_to_d3d12() {
     assert_eq!((stats.heaps_created, stats.committed_count, stats.heap_count), (0, 1, 1));
     assert_usage(&gpu, stats.committed);
 
-    // GPGMM lets parts of a resource be: the flag is about heaps of resources.
+    // As in GPGMM, the flag does not affect parts of a resource: it is about resources in heaps.
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let part = buffer(&allocator, &within, 100);
     assert_eq!(part.info().decision.placement, Placement::WithinResource);
@@ -51,7 +51,7 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
         assert!(error.to_string().contains("budget is 64.00 MiB"), "{error}");
         drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
     }
-    // The other segment group has a budget of its own.
+    // The other segment group has its own budget.
     drop(buffer(&bound, &HeapType::Upload.into_place(), 100 * MIB));
     assert_returns_everything(&bound, &gpu);
 
@@ -94,7 +94,7 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
         let stats = allocator.stats();
         drop(held);
         let counts = (stats.prefetched_heap_misses, stats.prefetched_heap_misses_eliminated);
-        // The heap that was made after the last one waits for somebody.
+        // The heap that was created after the last allocation is still unused.
         drop(buffer(&allocator, &own, MIB));
         assert_returns_everything(&allocator, &gpu);
         counts
@@ -118,7 +118,7 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.prefetched_heap_misses, released), (4, 4, ByteSize::ZERO));
     drop(the_device_is_busy);
-    // The wrong guess is kept as any other empty heap is, and used when it fits.
+    // A wrongly prefetched heap is kept like any other empty heap and used when it fits.
     wait_for_empty_heap(&allocator);
     let (created, used) = (
         allocator.stats().heaps_created,
@@ -141,7 +141,8 @@ fn slabs_say_when_a_heap_is_worth_making_in_advance() {
             ..Default::default()
         },
     );
-    // Sixteen to a heap, four heaps and no growth before as many are full: half a heap suffices to have the next one made.
+    // A heap holds 16 allocations, and heaps do not grow before four are full. A heap that is half full
+    // causes the next one to be prefetched.
     let mut held: Vec<_> = (0..8).map(|_| local(&allocator, 64 * KIB)).collect();
     wait_for_empty_heap(&allocator);
     held.extend((8..64).map(|_| local(&allocator, 64 * KIB)));
@@ -319,7 +320,7 @@ fn never_over_allocate_gives_nothing_back_to_try_again() {
     {
         for committed in [false, true] {
             let gpu = open("discrete-2gib");
-            // The usual algorithm would give the heap back before it asks for another.
+            // The default algorithm would release the heap before it requests another one.
             let suballocation_algorithm = SuballocationAlgorithm::Dedicated;
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
             let allocator = allocator(&gpu, desc);

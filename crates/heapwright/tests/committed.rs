@@ -1,4 +1,5 @@
-//! A committed resource takes what the device takes for it, on every simulated GPU and for every kind of resource.
+//! The allocator accounts a committed resource with the memory that the device charges for it, on every
+//! simulated GPU and for every kind of resource.
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
@@ -15,7 +16,7 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
-/// A description of each kind of resource, small and large.
+/// Returns a description of each kind of resource, small and large.
 fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
     let mut kinds: Vec<_> =
         [1, 1000, 4096, 65_536, 100_001].map(|size| buffer_desc(ByteSize::new(size))).into();
@@ -52,13 +53,14 @@ fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
             });
         }
     }
-    // Small textures whose descriptions ask to be small ones.
+    // Small textures that request the small placement alignment.
     kinds.push(D3D12_RESOURCE_DESC { Alignment: 4096, ..texture(16, 16) });
     kinds.push(D3D12_RESOURCE_DESC { Alignment: 65_536, ..target(16, 16, 4) });
     kinds
 }
 
-/// An allocator, and its manager if it is to have one. Neither knows an adapter that the profile does not have.
+/// Creates an allocator and, if `managed`, its residency manager. The adapter is passed only if the profile
+/// has one.
 fn open_allocator(
     gpu: &Instance,
     profile: &HostProfile,
@@ -174,7 +176,8 @@ fn a_limit_lets_no_more_through_than_the_device_takes() {
     }
 }
 
-/// "Committed if that is possible": whatever the device answers, and not only that it has no memory.
+/// PREFER_COMMITTED falls back to a placed resource whatever the device returns, not only when it is out of
+/// memory.
 #[test]
 fn what_is_only_preferred_is_placed_where_it_cannot_be() {
     let gpu = open("old-ddi");
@@ -196,7 +199,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
             assert_eq!(made.info().decision.placement, expected, "{hresult:?} {more:?}");
             assert_ne!(made.info().decision.reason, Reason::OutOfMemory);
         }
-        // What is wrong with the resource itself stays an error, and no second one is made of it.
+        // An error in the resource's own description is returned without a second attempt.
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);
         let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
         let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
@@ -208,7 +211,8 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
     }
 }
 
-/// What `GetResourceAllocationInfo` says of a tight buffer is about a placed one; a committed one has pages.
+/// The result of `GetResourceAllocationInfo` for a tightly aligned buffer applies to placed resources; a
+/// committed one occupies whole pages.
 #[test]
 fn an_imported_committed_resource_takes_what_it_was_created_with() {
     for profile in HostProfile::all() {

@@ -1,6 +1,7 @@
-//! What is not sound without a promise of the caller does not compile without one.
+//! Code that needs a promise of its caller to be sound does not compile without `unsafe`.
 //!
-//! Not on Windows: what compiles is the same on every system, and in Wine, where cross-compiled tests run, there is no cargo.
+//! Not run on Windows: the result is the same on every system, and Wine, where the cross-compiled tests
+//! run, has no cargo.
 #![cfg(not(windows))]
 
 #[test]

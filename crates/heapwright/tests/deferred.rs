@@ -1,4 +1,4 @@
-//! Memory that comes back once the GPU is done with it.
+//! Deferred frees: memory becomes reusable once the GPU has reached a fence value.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -42,7 +42,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     assert_eq!((allocator.collect(), waiting()), (1, 2));
     signal(&graphics, 3);
     assert_eq!((allocator.collect(), waiting()), (2, 0));
-    // One that is reached already.
+    // A fence value that has already been reached.
     allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1));
     assert_eq!((allocator.collect(), allocator.collect()), (1, 0));
     assert_returns_everything(&allocator, &gpu);
@@ -99,7 +99,7 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
 }
 
-/// Seconds that each batch of calls takes.
+/// Returns the duration of each batch of calls, in seconds.
 fn batches(count: usize, mut act: impl FnMut(usize)) -> Vec<f64> {
     (0..20)
         .map(|batch| {
@@ -119,7 +119,7 @@ fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
     let count = 1000;
     let fences: Vec<_> = (0..20 * count).map(|_| fence(&gpu)).collect();
     let one = fence(&gpu);
-    // A fence each, and of one fence values in no order.
+    // First with one fence for each allocation, then with one fence and values in random order.
     let with_a_fence_each = batches(count, |number| {
         allocator.free_after(buffer(&allocator, &within, 64), &fences[number], FenceValue::new(1));
     });
@@ -128,7 +128,8 @@ fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
         allocator.free_after(buffer(&allocator, &within, 64), &one, FenceValue::new(value));
     });
     for times in [with_a_fence_each, out_of_order] {
-        // The quickest of several, as others use the machine as well. Linear time would make it ten times.
+        // Takes the fastest of several batches, as other processes share the machine. Linear cost per call
+        // would make the ratio ten.
         let least = |times: &[f64]| times.iter().copied().fold(f64::MAX, f64::min);
         let (first, last) = (least(&times[..4]), least(&times[16..]));
         assert!(last < 5.0 * first, "{first} s and later {last} s for {count} calls");

@@ -1,5 +1,5 @@
-//! The examples run: on the simulated GPU, or on the device that HEAPWRIGHT_TEST_DEVICE names. Each compares what came back from the GPU
-//! with what went there, and says so in its result.
+//! Runs the examples on the simulated GPU, or on the device that HEAPWRIGHT_TEST_DEVICE names. Each example
+//! compares the bytes that it reads back from the GPU with those that it wrote, and returns the outcome.
 #![allow(missing_docs, dead_code, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "each example has the module with the device")]
 

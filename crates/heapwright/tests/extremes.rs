@@ -1,4 +1,5 @@
-//! Any number in any field of a description: an answer, and no panic. Tests are built with overflow checks.
+//! Any number in any field of a description gives a result or an error, never a panic. Tests are built with
+//! overflow checks.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -17,7 +18,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Zero, one, powers of two with their neighbours, and the last numbers.
+/// Zero, one, powers of two with their neighbours, and the largest numbers.
 fn any_size() -> impl Strategy<Value = u64> {
     let near_power = (0..64_u32, -1..=1_i64).prop_map(|(log2, by)| (1_u64 << log2).wrapping_add_signed(by));
     prop_oneof![4 => near_power, 1 => (0..3_u64).prop_map(|by| u64::MAX - by), 1 => 1..100_000_u64]
@@ -58,7 +59,7 @@ prop_compose! {
             Layout: layout,
             Flags: flags,
         };
-        // Nearly right, as most mistakes are.
+        // Descriptions that are nearly valid, as most mistakes are.
         match plain {
             0 => desc = D3D12_RESOURCE_DESC { Width: width, Alignment: alignment, ..buffer_desc(ByteSize::new(1)) },
             1 => desc = D3D12_RESOURCE_DESC { SampleDesc: desc.SampleDesc, Flags: flags, ..texture(64, 64) },
@@ -124,7 +125,7 @@ proptest! {
         let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
         let mut held = Vec::new();
         for (resource, flags, padding, is_padded, heap_type, uses) in requests {
-            // What is large enough to be refused, or so small that there is room: no test should fill the machine.
+            // Only requests that are refused or small, so that no test fills the machine's memory.
             let place = ResourceAllocationDesc {
                 flags: KEPT & ResourceAllocationFlags::from_bits_retain(if flags & 1 == 0 { 0 } else { flags }),
                 extra_required_resource_padding: if is_padded { ByteSize::new(padding) } else { ByteSize::ZERO },

@@ -1,4 +1,5 @@
-//! The faulty device, queue and adapter are themselves tested: each call goes through, and fails where it is told to.
+//! Tests of the faulty device, queue and adapter themselves: each call is passed on, and fails where
+//! requested.
 #![allow(missing_docs, reason = "a test")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -31,7 +32,7 @@ const RESIDENCY_CALLS: [Call; 12] = [
     Call::RegisterVideoMemoryBudgetChangeNotificationEvent,
 ];
 
-/// What every call answers that a residency manager makes, in the order of `RESIDENCY_CALLS`.
+/// Returns the result of every call that a residency manager makes, in the order of `RESIDENCY_CALLS`.
 fn answers(device: &ID3D12Device, adapter: &IDXGIAdapter3, plain: &ID3D12Device) -> [HRESULT; 12] {
     fn code<T>(result: windows_core::Result<T>) -> HRESULT {
         result.map_or_else(|error| error.code(), |_| S_OK)
@@ -43,7 +44,7 @@ fn answers(device: &ID3D12Device, adapter: &IDXGIAdapter3, plain: &ID3D12Device)
     let local = DXGI_MEMORY_SEGMENT_GROUP_LOCAL;
     unsafe {
         let heap: ID3D12DescriptorHeap = plain.CreateDescriptorHeap(&descriptors).expect("created");
-        // One for each who signals: the paging thread may be later than the queue.
+        // One fence for each signaller, as the paging thread may be later than the queue.
         let fence: ID3D12Fence = plain.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created");
         let paged: ID3D12Fence = plain.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created");
         let objects = [Some(heap.cast::<ID3D12Pageable>().expect("a pageable"))];
@@ -103,7 +104,7 @@ fn answers(device: &ID3D12Device, adapter: &IDXGIAdapter3, plain: &ID3D12Device)
 
 type Wrap = fn(&ID3D12Device, &Arc<Faults>) -> ID3D12Device;
 
-/// The answers in front of a fresh GPU with faults of `call`, which `arm` arms, and how often it came.
+/// Returns the results on a fresh GPU with faults of `call`, armed by `arm`, and the number of those calls.
 fn with_faults(wrap: Wrap, call: Option<Call>, arm: impl Fn(&Faults)) -> ([HRESULT; 12], u64, Instance) {
     let gpu = gpu::open("discrete");
     let faults = Faults::new(call, DXGI_ERROR_DEVICE_HUNG);

@@ -1,4 +1,5 @@
-//! A device that fails its Nth call, for every N: the error is told, nothing is leaked, and the allocator goes on.
+//! A device fails its Nth call, for every N: the error is reported, nothing is leaked, and the allocator
+//! remains usable.
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
@@ -19,15 +20,16 @@ fn allocate(allocator: &ResourceAllocator, size: u64) -> Result<ResourceAllocati
     try_buffer(allocator, &HeapType::Default.into_place(), size)
 }
 
-/// What a scenario holds, and what it does with errors.
+/// The state of a scenario: its live allocations and the errors that it met.
 struct Scene<'a> {
     allocator: &'a ResourceAllocator,
     faults: &'a Faults,
     held: Vec<ResourceAllocation>,
     errors: Vec<Error>,
-    /// In a run without failures each call is audited; before its failure every other run is the same.
+    /// Whether this is the run without failures, in which each call is audited. Before its failure, every
+    /// other run is identical.
     is_sound_run: bool,
-    /// Calls that are still to be audited.
+    /// The number of calls that are still to be audited.
     audits: u32,
 }
 
@@ -60,7 +62,7 @@ impl Scene<'_> {
     }
 }
 
-/// Small ones, large ones, one of its own, some freed in between.
+/// Creates small and large buffers and one in its own heap, and frees some in between.
 fn buffers(scene: &mut Scene<'_>, rounds: u64) {
     for round in 0..rounds {
         for size in [1, 256, 70_000, 3 << 20, 40 << 20, 160 << 20, 5_000, 100] {
@@ -70,7 +72,7 @@ fn buffers(scene: &mut Scene<'_>, rounds: u64) {
     }
 }
 
-/// Every other way that a resource comes by its memory.
+/// Creates resources by every other placement and call.
 fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     let flags = |flags| place(HeapType::Upload, flags);
     let within = flags(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
@@ -95,7 +97,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     for desc in [texture(64, 64), texture(1024, 1024), target(256, 256, 1), target(256, 256, 4)] {
         scene.create(&local, &ResourceDesc::new(&desc));
     }
-    // Through the newest calls, where the device has them.
+    // The newest creation calls, where the device has them.
     if scene.allocator.caps().interface_version >= 12 {
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
         let resource = ResourceDesc {
@@ -131,7 +133,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
             scene.buffer(&inside, size);
         }
     }
-    // Some of it when the GPU is done, some at once, and then the same again in what came back.
+    // Frees some allocations by fence value and some at once, then allocates the same sizes again.
     let mut index = 0_u64;
     for allocation in scene.held.extract_if(.., |_| true).collect::<Vec<_>>() {
         index += 1;
@@ -158,7 +160,7 @@ fn nested(scene: &mut Scene<'_>) {
     let Some(nested) = scene.note(made) else { return };
     let first = allocate(&nested, 1 << 20);
     drop(scene.note(first));
-    // The heap that the nested one gave up.
+    // Uses the heap that the nested allocator has given back.
     scene.buffer(&HeapType::Default.into_place(), 1 << 20);
     let second = allocate(&nested, 3 << 20);
     let _held = scene.note(second);
@@ -172,7 +174,8 @@ fn everything(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     nested(scene);
 }
 
-/// Lets each call fail in its own run, until a run is through before. Answers how many runs failed a call.
+/// Repeats the scenario, failing one call later in each run, until a run ends before its failure. Returns
+/// the number of runs in which a call failed.
 fn fail_each(
     wrap: fn(&ID3D12Device, &std::sync::Arc<Faults>) -> ID3D12Device,
     only: Option<Call>,
@@ -200,7 +203,7 @@ fn fail_each(
                     Scene { allocator: &allocator, faults: &faults, held, errors, is_sound_run, audits };
                 scenario(&mut scene, &fence);
                 let Scene { held, mut errors, .. } = scene;
-                // A feature that the device did not answer for is absent, and what needs it is refused from then on.
+                // A feature whose query failed counts as absent, and what needs it is refused from then on.
                 if !is_sound_run && !allocator.caps().relaxed_format_casting {
                     errors.retain(|error| !error.is_unsupported());
                 }
@@ -232,16 +235,18 @@ fn is_one_line(error: &Error) {
     assert!(!text.is_empty() && !text.contains('\n'), "one line: {text}");
 }
 
-/// The answer of the device, or what became of it: a failing `GetResourceAllocationInfo` says no more than that the description is
-/// wrong, and what is out of memory in one way may be in the others, too.
+/// Checks that an error carries the HRESULT of the device, or what follows from it: a failing
+/// `GetResourceAllocationInfo` can report only that the description is invalid, and a fallback may be out
+/// of memory as well.
 fn tells(hresult: HRESULT) -> impl Fn(&Error) {
     move |error| {
         is_one_line(error);
         let told = error.hresult();
         let of_query = error.is_invalid_argument() && error.to_string().contains("GetResourceAllocationInfo");
-        // The first question of all is answered by no HRESULT either, and has no description of the caller's.
+        // The first query for the capabilities reports no HRESULT either, and concerns no description of
+        // the caller.
         let of_caps = told == E_INVALIDARG && error.to_string().contains("GetResourceAllocationInfo");
-        // NEVER_FALLBACK is E_FAIL, as document GPGMM has it.
+        // NEVER_FALLBACK returns E_FAIL, as the GPGMM document specifies.
         let of_shortage = hresult == E_OUTOFMEMORY && told == E_FAIL && error.is_out_of_memory();
         assert!(
             told == hresult || of_query || of_caps || of_shortage,

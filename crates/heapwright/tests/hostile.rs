@@ -1,4 +1,4 @@
-//! Input that makes no sense: an error that names the field or the call, nothing leaked, no panic.
+//! Invalid input gives an error that names the field or the call; nothing is leaked and nothing panics.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -28,7 +28,7 @@ fn a_null_device_is_refused_and_objects_keep_their_counts() {
     let allocator = allocator.expect("sound");
     drop(local(&allocator, 1000));
     drop(allocator);
-    // The caller's own references are as they were.
+    // The reference counts of the caller are unchanged.
     let again = with_flags(&gpu, ResourceAllocatorFlags::empty());
     drop(local(&again, 1000));
 }
@@ -140,7 +140,7 @@ fn a_heap_type_and_a_state_that_contradict_are_refused_with_their_field() {
             .expect_err("buffers only");
         assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Dimension"), "{error}");
     }
-    // What no heap type forbids is the device's to refuse, and its call is named.
+    // States that no heap type forbids are refused by the device; the error names its call.
     let error = allocator
         .create_resource(&HeapType::Default.into_place(), &small, u32::MAX, None)
         .expect_err("no such state");
@@ -178,7 +178,7 @@ fn sizes_that_overflow_are_refused_whatever_rounds_them() {
     }
 }
 
-/// Mostly sound numbers, so that what is wrong is one thing or two.
+/// Numbers that are mostly valid, so that a case has one or two errors.
 fn number(sound: &'static [u64]) -> impl Strategy<Value = u64> {
     prop_oneof![
         12 => prop::sample::select(sound),
@@ -192,7 +192,7 @@ fn word(sound: &'static [u32]) -> impl Strategy<Value = u32> {
     prop_oneof![12 => prop::sample::select(sound), 1 => any::<u32>(), 1 => (0..32_u32).prop_map(|bit| 1 << bit)]
 }
 
-/// Heaps that are resident: the adapter counts no others.
+/// Only flags of resident heaps, as the adapter counts no others.
 fn heap_flags() -> impl Strategy<Value = u32> {
     word(&[0, 0, 0, 0, D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED])
         .prop_map(|flags| flags & !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
@@ -246,7 +246,7 @@ fn resource_desc() -> impl Strategy<Value = D3D12_RESOURCE_DESC> {
                 Layout: layout,
                 Flags: flags,
             };
-            // Half of the buffers are buffers as D3D12 wants them.
+            // Half of the buffers have a valid layout and dimensions.
             if plain && dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
                 D3D12_RESOURCE_DESC {
                     Alignment: alignment,
@@ -273,7 +273,8 @@ fn flags_of_allocation() -> impl Strategy<Value = ResourceAllocationFlags> {
 fn flags_of_allocator() -> impl Strategy<Value = ResourceAllocatorFlags> {
     prop_oneof![
         4 => Just(ResourceAllocatorFlags::empty()),
-        // What is lost on purpose while a thread makes heaps would make a failing case hard to read.
+        // Allocations that are deliberately leaked while a thread creates heaps would make a failing case
+        // hard to read.
         6 => any::<u32>().prop_map(ResourceAllocatorFlags::from_bits_truncate),
         1 => any::<u32>().prop_map(ResourceAllocatorFlags::from_bits_retain),
     ]
@@ -441,7 +442,7 @@ fn pool_desc() -> impl Strategy<Value = PoolDesc> {
     )
 }
 
-/// An error says what it is about: a field, a call of the device, a lack of memory or of support.
+/// Checks that an error names a field or a call of the device, or reports a lack of memory or support.
 fn assert_is_told(error: &heapwright::Error, about: &dyn std::fmt::Debug) {
     let text = error.to_string();
     assert!(!text.contains('\n') && !text.is_empty(), "one line: {text}");
@@ -461,7 +462,7 @@ fn check(allocator: &ResourceAllocator, gpu: &Instance, about: &dyn std::fmt::De
     assert!(stats.used_heap_usage <= stats.reserved && stats.free_heap_usage <= stats.reserved, "{stats:?}");
     assert_eq!(stats.empty_heap_count == 0, stats.free_heap_usage.is_zero(), "{stats:?} after {about:?}");
     let is_resident = !allocator.desc().flags.contains(ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
-    // What is made in advance is there before it is counted.
+    // A prefetched heap exists before it is counted.
     if is_resident && !allocator.desc().flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
         assert_eq!(
             (allocator.reserved(), stats.reserved),

@@ -1,4 +1,4 @@
-//! Resources that somebody else made.
+//! Import of resources that were created outside of the allocator.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -20,14 +20,14 @@ fn committed_in(
     properties: &D3D12_HEAP_PROPERTIES,
     desc: &D3D12_RESOURCE_DESC,
 ) -> ID3D12Resource {
-    // The states that every D3D12 takes.
+    // The initial state that every D3D12 accepts for the heap type.
     let state = match properties.Type {
         D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
         D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
         _ => COMMON,
     };
     let mut made: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe {
         gpu.device().CreateCommittedResource(properties, D3D12_HEAP_FLAG_NONE, desc, state, None, &mut made)
     }
@@ -76,7 +76,7 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
         assert_eq!(allocator.live_allocations().len(), 2);
         drop((made, again));
         assert_eq!(allocator.stats().imported_count, 0);
-        // The caller's reference is still there.
+        // The caller's reference is still held.
         // SAFETY: the resource is a live COM object.
         assert_eq!(unsafe { resource.GetDesc() }.Width, 100 * KIB);
         drop(resource);
@@ -159,7 +159,7 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
         import(&allocator, &ResourceAllocationDesc::default(), &foreign).expect_err("another device's");
     assert!(error.to_string().starts_with("resource: "), "{error}");
     let mut reserved: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the description outlives the call, and the result has the requested interface.
     unsafe {
         gpu.device().CreateReservedResource(&buffer_desc(ByteSize::from_mib(1)), COMMON, None, &mut reserved)
     }

@@ -19,8 +19,8 @@ fn create(allocator: &ResourceAllocator, flags: ResourceAllocationFlags, size: u
     allocator.create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("there is room")
 }
 
-/// Holds a heap of 100 MiB that nothing is in, and close to the high-water mark one that is full, so that a small request would
-/// exchange the empty one for a smaller.
+/// Creates an allocator with an empty heap of 100 MiB and, close to the high-water mark, a full one, so
+/// that a small request would exchange the empty heap for a smaller one.
 fn with_large_empty_heap(desc: ResourceAllocatorDesc) -> (Gpu, ResourceAllocator, ResourceAllocation) {
     let gpu = any_device();
     let allocator = ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("sound");

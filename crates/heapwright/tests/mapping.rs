@@ -1,4 +1,4 @@
-//! Mapping with ranges, and textures.
+//! Mapping of byte ranges and of textures.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -16,14 +16,14 @@ use heapwright::{
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{GUID, Interface, Ref, Result, implement};
 
-/// What a mapping was told to the device.
+/// A call that a mapping made on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Map(u32, Option<(usize, usize)>),
     Unmap(u32, Option<(usize, usize)>),
 }
 
-/// A resource in front of another that writes down how it is mapped.
+/// A resource that forwards to another and records how it is mapped.
 #[implement(ID3D12Resource)]
 struct Watched {
     resource: ID3D12Resource,
@@ -34,7 +34,7 @@ struct Watched {
 ///
 /// The pointer is null or points to a range.
 unsafe fn range_of(range: *const D3D12_RANGE) -> Option<(usize, usize)> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { range.as_ref() }.map(|range| (range.Begin, range.End))
 }
 
@@ -62,7 +62,7 @@ impl ID3D12Object_Impl for Watched_Impl {
 
 impl ID3D12DeviceChild_Impl for Watched_Impl {
     fn GetDevice(&self, riid: *const GUID, device: *mut *mut c_void) -> Result<()> {
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { (self.resource.vtable().base__.base__.GetDevice)(self.resource.as_raw(), riid, device) }.ok()
     }
 }
@@ -74,7 +74,7 @@ impl ID3D12Resource_Impl for Watched_Impl {
         // SAFETY: by the COM contract the range is null or points to one.
         let range_seen = unsafe { range_of(range) };
         self.seen.lock().expect("no panic").push(Seen::Map(subresource, range_seen));
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { (self.resource.vtable().Map)(self.resource.as_raw(), subresource, range, data) }.ok()
     }
 
@@ -82,7 +82,7 @@ impl ID3D12Resource_Impl for Watched_Impl {
         // SAFETY: by the COM contract the range is null or points to one.
         let range_seen = unsafe { range_of(range) };
         self.seen.lock().expect("no panic").push(Seen::Unmap(subresource, range_seen));
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { (self.resource.vtable().Unmap)(self.resource.as_raw(), subresource, range) }
     }
 
@@ -105,7 +105,7 @@ impl ID3D12Resource_Impl for Watched_Impl {
         depth: u32,
     ) -> Result<()> {
         let write = self.resource.vtable().WriteToSubresource;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { write(self.resource.as_raw(), subresource, at, data, row, depth) }.ok()
     }
 
@@ -118,7 +118,7 @@ impl ID3D12Resource_Impl for Watched_Impl {
         at: *const D3D12_BOX,
     ) -> Result<()> {
         let read = self.resource.vtable().ReadFromSubresource;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { read(self.resource.as_raw(), data, row, depth, subresource, at) }.ok()
     }
 
@@ -127,12 +127,12 @@ impl ID3D12Resource_Impl for Watched_Impl {
         properties: *mut D3D12_HEAP_PROPERTIES,
         flags: *mut D3D12_HEAP_FLAGS,
     ) -> Result<()> {
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { self.resource.GetHeapProperties(Some(properties), Some(flags)) }.ok()
     }
 }
 
-/// An allocation of a committed resource that is watched.
+/// Returns an allocation of a committed resource that records its mappings, and the record.
 fn watched(
     allocator: &ResourceAllocator,
     made: &ResourceAllocation,
@@ -181,7 +181,7 @@ fn the_device_hears_what_is_read_and_what_was_written() {
     mapping.write(0, &[9; 1000]).expect("all may be written");
     drop(mapping);
     assert_eq!(take(&seen), [Seen::Map(0, Some((16, 116))), Seen::Unmap(0, Some((0, 1000)))]);
-    // What ends before it begins is empty.
+    // A range whose end is not behind its start is empty.
     #[expect(clippy::reversed_empty_ranges, reason = "it is what is tested")]
     for empty in [0..0, 7..7, 1000..1000, 9..3, u64::MAX..0] {
         let mapping = watched.map_range(empty).expect("nothing is read");
@@ -246,7 +246,7 @@ fn a_range_of_a_part_begins_at_its_own_first_byte() {
     assert!(part.map_range(0..301).expect_err("beyond the end").is_invalid_argument());
 }
 
-/// Textures that the CPU reaches, each in another way.
+/// Returns textures that the CPU can access, each by another kind of placement.
 fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, ResourceAllocation)> {
     let desc = D3D12_RESOURCE_DESC { MipLevels: 3, DepthOrArraySize: 2, ..texture(20, 12) };
     let mut made = Vec::new();
@@ -293,7 +293,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
         for (gpu, allocator, mut texture) in reachable(profile) {
             count += 1;
             assert!(texture.map().expect_err("no bytes in a row").is_invalid_argument());
-            // 20 x 12, 10 x 6 and 5 x 3 texels of 4 bytes, twice.
+            // Two array slices, each of 20 x 12, 10 x 6 and 5 x 3 texels of 4 bytes.
             for (subresource, (width, height)) in (0..).zip([(20, 12), (10, 6), (5, 3)].repeat(2)) {
                 let fill = |index: usize| u8::try_from((index * 7 + 1) % 251).expect("a byte");
                 let bytes: Vec<u8> = (0..width * height * 4).map(fill).collect();
@@ -304,14 +304,14 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
                 let mut read = vec![0; bytes.len()];
                 mapping.read(None, &mut read, pitches).expect("all of it");
                 assert_eq!(read, bytes, "{} {subresource}", profile.name);
-                // A box in rows that are further apart.
+                // A box whose rows in memory are further apart.
                 let at = D3D12_BOX { left: 1, top: 1, front: 0, right: 4, bottom: 3, back: 1 };
                 let mut part = [0; 32 + 12];
                 mapping.read(Some(&at), &mut part, TexelPitches { row: 32, slice: 0 }).expect("inside");
                 let from = |x: usize, y: usize| (y * width + x) * 4;
                 assert_eq!(part[..12], bytes[from(1, 1)..from(4, 1)]);
                 assert_eq!(part[32..], bytes[from(1, 2)..from(4, 2)]);
-                // Never beyond the program's own bytes.
+                // Never reads or writes beyond the slice that the caller passed.
                 let short = bytes.len() - 1;
                 for error in [
                     mapping.write(None, &bytes[..short], pitches),
@@ -323,7 +323,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
                     let error = error.expect_err("too few bytes");
                     assert!(error.is_invalid_argument() && error.to_string().starts_with("bytes"), "{error}");
                 }
-                // Nor beyond the texels; what is empty is nothing.
+                // Nor beyond the texels; an empty box copies nothing.
                 let far = u32::MAX;
                 for (right, bottom, back) in [(far, 3, 1), (4, far, 1), (4, 3, 2), (far, far, far)] {
                     let beyond = D3D12_BOX { right, bottom, back, ..at };
@@ -356,7 +356,7 @@ fn blocks_of_texels_are_counted_as_blocks() {
     let mut texture = allocator
         .create_resource(&HeapType::GpuUpload.into_place(), &desc, COMMON, None)
         .expect("there is memory");
-    // 4 x 2 blocks of 8 bytes, then 2 x 1, then one each.
+    // 4 x 2 blocks of 8 bytes, then 2 x 1, then one block for each further mip level.
     for (subresource, blocks, row) in [(0, 8, 32), (1, 2, 16), (2, 1, 8), (3, 1, 8), (4, 1, 8)] {
         let bytes = vec![9; blocks * 8];
         let pitches = TexelPitches { row, slice: 0 };
@@ -391,7 +391,7 @@ fn slices_of_a_volume_are_as_far_apart_as_is_said() {
     let mut mapping = volume.map_texture(0).expect("the CPU reaches it");
     let pitches = TexelPitches { row: 32, slice: 300 };
     mapping.write(None, &bytes, pitches).expect("all of it");
-    // The last slice needs its texels alone.
+    // The last slice needs only the bytes of its texels.
     let needed = 3 * 300 + 256;
     mapping.write(None, &bytes[..needed], pitches).expect("enough");
     assert!(mapping.write(None, &bytes[..needed - 1], pitches).is_err());

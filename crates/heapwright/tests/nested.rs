@@ -1,4 +1,4 @@
-//! Allocators that exchange empty heaps.
+//! Nested allocators exchange empty heaps with their parent.
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
@@ -35,13 +35,13 @@ fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
             let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
             drop(local(giver, MIB));
             assert_eq!(giver.stats().heaps_created, 1);
-            // The outermost allocator counts what waits in the pool.
+            // The outermost allocator counts the empty heaps of the pool.
             let held = giver.reserved().saturating_add(taker.reserved());
             assert_usage(&gpu, held);
             let taken = local(taker, MIB);
             assert_usage(&gpu, held);
             assert_eq!(taker.stats().heaps_created, 0);
-            // It counts where it is used, for limits as well.
+            // A heap counts for the allocator that uses it, for limits as well.
             assert_eq!((taker.reserved(), giver.reserved()), (held, ByteSize::ZERO));
             parent.audit().and_then(|()| child.audit()).expect("consistent");
             drop(taken);
@@ -81,7 +81,7 @@ fn flags_and_statistics_are_each_allocators_own() {
     assert_eq!(of_child.info().decision.placement, Placement::Committed);
     assert_eq!((parent.stats().allocation_count, child.stats().allocation_count), (1, 1));
     assert_eq!(child.device(), parent.device());
-    // How empty heaps are pooled is the parent's to say.
+    // The parent decides how empty heaps are pooled.
     let desc = ResourceAllocatorDesc {
         empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
         ..with_algorithm(SuballocationAlgorithm::Dedicated)

@@ -1,4 +1,4 @@
-//! What an allocator takes of the program's own memory.
+//! The CPU memory that an allocator uses.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -21,26 +21,26 @@ static COUNTING: Counting = Counting;
 
 fn count(bytes: usize, sign: i64) {
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-    // Not while the thread ends.
+    // Does nothing while the thread ends.
     let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(sign * bytes)));
 }
 
-// SAFETY: everything is the system allocator's.
+// SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(layout.size(), -1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Bytes that this thread holds of what `make` makes, which lives on.
+/// Returns what `make` made, which stays alive, and the bytes that this thread holds for it.
 fn held<T>(make: impl FnOnce() -> T) -> (T, i64) {
     let before = HELD.get();
     let made = make();
@@ -56,14 +56,14 @@ fn an_allocator_takes_memory_for_what_is_used() {
     assert!(alone < 32 * 1024, "{alone} bytes for an allocator");
     let (nested, bytes) = held(|| allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound"));
     assert!(bytes < 32 * 1024, "{bytes} bytes for one that is nested");
-    // To look costs nothing.
+    // Statistics and reports keep no memory.
     let ((), looking) = held(|| {
         assert_eq!(allocator.stats(), nested.stats());
         drop(allocator.report());
         assert_eq!(allocator.release_empty_heaps(), ResourceAllocator::release_empty_heaps(&nested));
     });
     assert!(looking < 1024, "{looking} bytes to look");
-    // A heap's own table is 22 KiB and more, a lane's 20.
+    // The table of a heap takes at least 22 KiB, that of a lane 20 KiB.
     let (first, used) = held(|| local(&allocator, 1000));
     assert!(used < 112 * 1024, "{used} bytes for the first kind of heap");
     let (second, more) = held(|| local(&allocator, 1000));

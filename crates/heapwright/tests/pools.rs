@@ -35,10 +35,10 @@ fn a_pool_has_heaps_of_its_own() {
     assert_ne!(inside.heap(), outside.heap());
     assert_eq!((pool.name(), pool.heap_type()), ("mine", HeapType::Default));
     assert_eq!((pool.totals().used, pool.totals().allocation_count), (inside.size(), 1));
-    // Its heaps are the allocator's as well.
+    // The allocator counts the pool's heaps as well.
     assert_eq!(allocator.stats().allocation_count, 2);
     assert_usage(&gpu, allocator.reserved());
-    // The pool may go before what is in it.
+    // The pool may be dropped before its allocations.
     drop(pool);
     assert_eq!(allocator.stats().heap_count, 2, "it is still counted");
     allocator.audit().expect("consistent");
@@ -54,7 +54,7 @@ fn the_heap_type_is_the_pools() {
     let allocator = usual(&gpu);
     for heap_type in HeapType::ALL {
         let pool = allocator.create_pool(PoolDesc { heap_type, ..Default::default() }).expect("sound");
-        // The initial state would say DEFAULT.
+        // The initial state alone would select DEFAULT.
         let made = buffer(&allocator, &in_pool(&pool), 1000);
         assert_eq!(made.heap_type(), heap_type);
         assert_eq!(properties_of(&made).0.Type, heap_type.to_d3d12());
@@ -178,7 +178,7 @@ fn heap_size_and_counts_are_bounds() {
     assert!(held.iter().all(|one| heap_of(one).SizeInBytes == 2 * MIB));
     let error = try_buffer(&allocator, &in_pool(&pool), MIB).expect_err("three heaps and no more");
     assert!(error.is_out_of_memory() && error.to_string().contains("the pool has its 3 heaps"), "{error}");
-    // One that is larger than the heaps has a heap to itself, if there may be another.
+    // An allocation larger than the pool's heaps has its own heap, if the pool may have another one.
     let error = try_buffer(&allocator, &in_pool(&pool), 3 * MIB).expect_err("too large");
     assert!(error.is_out_of_memory(), "{error}");
     drop(held);
@@ -340,12 +340,12 @@ fn the_algorithm_is_the_pools() {
     assert_eq!(offsets(SuballocationAlgorithm::Dedicated, 0, &sizes), (vec![0, 0, 0], 3));
     assert_eq!(offsets(SuballocationAlgorithm::Slab, MIB, &sizes), (vec![0, 0, 256], 2));
     assert_eq!(offsets(SuballocationAlgorithm::Default, 4 * MIB, &[3 * MIB, MIB]), (vec![0, 3 * MIB], 1));
-    // Without a size linear heaps have one of their own.
+    // Without a heap size, linear heaps have their default size.
     let pool = PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() };
     let pool = allocator.create_pool(pool).expect("sound");
     drop(buffer(&allocator, &in_pool(&pool), 100));
     assert_eq!(heap_of(&buffer(&allocator, &in_pool(&pool), 100)).SizeInBytes, 64 * MIB);
-    // What is larger than a buddy's heap has one to itself.
+    // An allocation larger than a buddy heap has its own heap.
     let pool = PoolDesc {
         algorithm: SuballocationAlgorithm::BuddySystem,
         heap_size: Some(ByteSize::from_mib(1)),
@@ -369,7 +369,7 @@ fn a_pool_never_falls_back_to_committed() {
         let error = try_buffer(&allocator, &place, 100).expect_err("a contradiction");
         assert!(error.to_string().starts_with("ResourceAllocationDesc::pool"), "{error}");
     }
-    // Of the allocator's flags a pool is the exception.
+    // Pools are exempt from this flag of the allocator.
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
     let pool = committing.create_pool(PoolDesc::default()).expect("sound");
     assert_eq!(buffer(&committing, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
@@ -385,7 +385,7 @@ fn a_pool_belongs_to_one_allocator() {
     assert!(error.to_string().contains("theirs"), "{error}");
     let nested = first.create_nested(Default::default()).expect("sound");
     assert!(try_buffer(&nested, &in_pool(&pool), 100).is_err(), "nor of a nested one");
-    // The allocator may go before the pool.
+    // The allocator may be dropped before the pool.
     drop((first, nested));
     assert_eq!(pool.release_empty_heaps(), ByteSize::ZERO);
 }

@@ -1,4 +1,4 @@
-//! What a probe says is what the next allocation does.
+//! A probe predicts what the next allocation does.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -48,7 +48,7 @@ fn texture(width: u64) -> D3D12_RESOURCE_DESC {
     }
 }
 
-/// Probes, creates, and compares.
+/// Probes, creates, and compares the results.
 fn check(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
@@ -71,7 +71,7 @@ fn check(
                 (ProbedMemory::NewHeap(size), Placement::Committed) => {
                     assert_eq!(allocator.reserved().get() - held.get(), size.get(), "{probe:?}");
                 }
-                // A buffer that others were parts of may have gone for the new one, and left room for it.
+                // A backing buffer may have been freed for the new one, and its range reused.
                 (ProbedMemory::NewHeap(_), Placement::WithinResource) => assert!(created <= 1, "{probe:?}"),
                 (ProbedMemory::NewHeap(size), _) => {
                     assert_eq!(created, 1, "{probe:?}");

@@ -1,4 +1,4 @@
-//! Every number that an allocator tells, against what was done and what the adapter says.
+//! Every number that an allocator reports, compared with the calls made and with the adapter's numbers.
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
@@ -35,7 +35,8 @@ fn every_field_of_the_statistics_counts_what_it_says() {
     let used = [shared.size(), own.size(), committed.size(), part.size()];
     assert_eq!(stats.used, sum(&used));
     assert_eq!((stats.allocation_count, stats.used_block_count), (4, 3));
-    // 64 KiB, 128 KiB of its own, committed, what the part is of, and 256 KiB that are empty.
+    // 64 KiB shared, 128 KiB own heap, the committed resource, the backing buffer of the part, and 256 KiB
+    // empty.
     let backing = ByteSize::new(desc_of(&part).Width);
     assert_eq!(stats.reserved, sum(&[ByteSize::from_kib(64 + 128 + 256), committed.size(), backing]));
     assert_eq!(stats.reserved, usage(&gpu));
@@ -48,7 +49,7 @@ fn every_field_of_the_statistics_counts_what_it_says() {
     assert_eq!((stats.size_cache_misses, stats.size_cache_hits), (3, 0));
     assert_eq!((stats.imported_count, stats.deferred_count), (0, 0));
 
-    // By heap type and by segment group.
+    // Totals of each heap type and of each segment group.
     let [default, upload] = [HeapType::Default, HeapType::Upload].map(|of| allocator.totals_of(of));
     assert_eq!((default.used, default.allocation_count), (shared.size(), 1));
     assert_eq!(
@@ -149,7 +150,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
         drop(buffer(&allocator, &HeapType::Upload.into_place(), MIB));
         assert_eq!(allocator.reserved(), ByteSize::from_mib(16));
     };
-    // GPGMM's own arithmetic released 200 of 300, and everything for 100 of 1920.
+    // GPGMM's arithmetic releases 200 of 300, and everything when 100 of 1920 are requested.
     for (asked, released) in
         [(0, 0), (1, MIB), (MIB, MIB), (3 * MIB, 4 * MIB), (9 * MIB, 9 * MIB), (u64::MAX, 16 * MIB)]
     {
@@ -164,7 +165,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
         );
         allocator.release_empty_heaps();
     }
-    // What something is in stays.
+    // Heaps in use are kept.
     let held = local(&allocator, MIB);
     assert_eq!(allocator.release_empty_heaps(), ByteSize::ZERO);
     drop(held);
@@ -188,7 +189,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.used_heap_usage), (0, ByteSize::ZERO), "{stats:?}");
     assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
-    // Something that does not fit beside the buffer has another heap.
+    // A request that does not fit beside the buffer is placed in another heap.
     let beside = buffer(&allocator, &HeapType::Upload.into_place(), 2000);
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
@@ -219,9 +220,9 @@ fn pools_that_do_not_change_are_not_looked_at() {
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
     assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
     let after = quickest();
-    // Looking at each of them takes a hundred times as long.
+    // Visiting each pool would take a hundred times as long.
     assert!(after < before * 10, "{before:?} without pools, {after:?} with 3,000");
-    // One that changes is.
+    // A pool that changes is visited.
     let place = ResourceAllocationDesc { pool: Some(&pools[1234]), ..Default::default() };
     let held = buffer(&allocator, &place, 1000);
     let changed = allocator.stats();
@@ -229,7 +230,7 @@ fn pools_that_do_not_change_are_not_looked_at() {
     assert_eq!(allocator.totals_of(HeapType::Default).used, held.size());
     drop(held);
     assert_eq!(allocator.stats(), stats);
-    // And those that go are gone.
+    // Dropped pools are no longer counted.
     pools.truncate(1000);
     assert_eq!(allocator.stats().heap_count, 1000);
     drop(pools);
@@ -269,7 +270,7 @@ fn pool_steps() -> impl proptest::strategy::Strategy<Value = Vec<PoolStep>> {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { cases: 256, ..Default::default() })]
 
-    /// The sums are what the pools hold, whatever happens to them and whenever one asks.
+    /// The sums equal the contents of the pools after any sequence of steps.
     #[test]
     fn the_sums_over_pools_are_what_each_holds(steps in pool_steps()) {
         let gpu = open("discrete");
@@ -285,7 +286,8 @@ proptest::proptest! {
         let look = |pools: &[heapwright::Pool], live: &[ResourceAllocation]| {
             let stats = allocator.stats();
             assert_eq!(stats.allocation_count, live.len() as u64);
-            // A pool lives on while something is in it, so that not all of them can be looked at; the device can.
+            // A pool lives on while it has allocations, so not all pools can be inspected; the device's
+            // usage can.
             assert_eq!(stats.used, sum(&live.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
             let of_pools: u64 = pools.iter().map(|pool| pool.totals().empty_heap_count).sum();
             assert!(stats.empty_heap_count >= of_pools, "{stats:?}, {of_pools} in pools");
@@ -376,7 +378,7 @@ fn sums_over_pools_are_right_again_when_threads_are_done() {
         assert_eq!(stats.used, sum(&held.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
         assert_eq!(stats.reserved, usage(&gpu));
         allocator.audit().expect("consistent");
-        // Each is freed by another thread than the one that made it.
+        // Each allocation is freed by a thread other than the one that made it.
         std::thread::scope(|scope| drop(scope.spawn(|| drop(held)).join()));
         assert_eq!(allocator.stats().allocation_count, 0);
     }

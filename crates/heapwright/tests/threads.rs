@@ -1,4 +1,4 @@
-//! Which types may be used from any thread, as their documentation says; checked when this is compiled.
+//! Checks at compile time which types are `Send` and `Sync`, as their documentation states.
 
 use heapwright::d3d12::{ID3D12CommandAllocator, ID3D12Pageable};
 use heapwright::defragmentation::{Defragmentation, Move};
@@ -29,7 +29,7 @@ const _: () = {
     is_send_and_sync::<(AllocatorReport, DeviceCaps, Probe, LiveAllocation)>();
 };
 
-/// Has one implementation for types that are not `Send`, and two, so that it is ambiguous, for those that are.
+/// Has one implementation for types that are not `Send` and two, hence ambiguous ones, for those that are.
 trait NotSend<Reason> {
     const HOLDS: () = ();
 }
@@ -38,15 +38,16 @@ impl<T: ?Sized> NotSend<()> for T {}
 impl<T: ?Sized + Send> NotSend<u8> for T {}
 
 const _: () = {
-    // One of the objects behind it may be a command allocator.
+    // The object behind it may be a command allocator.
     let () = <ID3D12Pageable as NotSend<_>>::HOLDS;
     let () = <ID3D12CommandAllocator as NotSend<_>>::HOLDS;
-    // Its pointer is the buffer's.
+    // A `Mapping` refers to the buffer's mapped pointer.
     let () = <Mapping<'static> as NotSend<_>>::HOLDS;
     let () = <OpenResidencyList<'static> as NotSend<_>>::HOLDS;
 };
 
-/// A residency heap is used by any thread although `ID3D12Pageable` is not: what it holds is never a command allocator.
+/// A residency heap may be used from any thread although `ID3D12Pageable` may not, because it never holds a
+/// command allocator.
 #[test]
 fn a_command_allocator_is_no_residency_heap() {
     use heapwright::d3d12::windows_core::Interface as _;

@@ -1,4 +1,4 @@
-//! What no memory could hold is out of memory.
+//! Requests larger than any memory are reported as out of memory.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -14,7 +14,7 @@ use heapwright_runtime::{HostProfile, Instance};
 
 const PIB: u64 = 1 << 50;
 
-/// A probe and a create, which refuse it alike.
+/// Checks that a probe and a create refuse the request with the same error.
 #[track_caller]
 fn refused(
     allocator: &ResourceAllocator,

@@ -1,4 +1,5 @@
-//! Limits, inferred heap types and what a device lacks, with ALLOW_UNIFIED_MEMORY on cache-coherent UMA.
+//! Limits, inferred heap types and missing device capabilities with ALLOW_UNIFIED_MEMORY on cache-coherent
+//! UMA.
 #![allow(missing_docs, reason = "a test")]
 
 mod faulty_device;
@@ -29,7 +30,7 @@ fn mib(mib: u64) -> Option<ByteSize> {
     Some(ByteSize::from_mib(mib))
 }
 
-/// Probes and creates; both succeed, or both are refused alike.
+/// Probes and creates. Both succeed, or both are refused with the same error.
 fn probed(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
@@ -62,7 +63,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
                 let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
                 assert!(error.is_over_budget(), "{heap_type} {flags:?} {other:?}: {error}");
             }
-            // What keeps its type has a limit of its own.
+            // An allocation that keeps its heap type counts against the limit of that type.
             let attributed =
                 place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
             let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
@@ -88,7 +89,7 @@ fn the_limit_of_another_type_holds_for_what_asks_for_it() {
         let small =
             probed(&allocator, &gpu::place(HeapType::Upload, WITHIN), 1000).expect("within the limit");
         let others = probed(&allocator, &gpu::place(HeapType::Default, flags), 20 * MIB).expect("no limit");
-        // What goes makes room.
+        // Freed memory counts no longer against the limit.
         drop(first);
         let second = probed(&allocator, &place, 3 * MIB).expect("within the limit");
         drop((small, others, second));
@@ -122,7 +123,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// No limit is passed by, whatever the way to memory, and the books are the adapter's.
+    /// No limit is exceeded by any placement, and the allocator's sums equal the adapter's.
     #[test]
     fn no_limit_is_passed(steps in steps(), limits in proptest::array::uniform4(proptest::option::of(1..12_u64))) {
         let gpu = open("cache-coherent-uma");
@@ -154,7 +155,7 @@ proptest! {
     }
 }
 
-/// Some implementations have no such resources in CUSTOM heaps.
+/// Some implementations do not create such resources in CUSTOM heaps.
 #[test]
 fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     let gpu = open("cache-coherent-uma");
@@ -193,7 +194,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
                 .probe(&place(HeapType::Default, flags), &ResourceDesc::in_state(&depth, write))
                 .expect("as it is created");
             assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
-            // Everything else stays in unified memory.
+            // Every other resource stays in unified memory.
             for desc in [texture(64, 64), target(64, 64, 1), buffer_desc(ByteSize::new(1000))] {
                 let made = create(Some(HeapType::Default), &desc, COMMON).expect("the device has it");
                 assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
@@ -201,7 +202,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
             assert_returns_everything(&allocator, &gpu);
         }
     }
-    // What no heap takes stays an error.
+    // A resource that no heap type accepts stays an error.
     let allocator = unified(&gpu, HeapLimits::default());
     let place = place(HeapType::Default, NONE);
     let error = allocator
@@ -240,7 +241,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
         }
         assert_returns_everything(&allocator, &gpu);
     }
-    // The CPU reads what was copied there, in a part as well.
+    // The CPU reads the copied bytes, in a part of a buffer as well.
     let allocator = unified(&gpu, HeapLimits::default());
     let inferred = ResourceAllocationDesc { flags: WITHIN, ..Default::default() };
     let desc = buffer_desc(ByteSize::new(100));
@@ -249,7 +250,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
         .expect("there is memory");
     assert_eq!(part.info().decision.placement, Placement::WithinResource);
     part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
-    // Who asks for READBACK, or for heaps that keep their type, gets it.
+    // A request for READBACK, or for heaps that keep their type, gets that type.
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
     let kept =
         [HeapType::Readback.into_place(), ResourceAllocationDesc { flags: attribute, ..Default::default() }];

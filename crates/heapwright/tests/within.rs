@@ -1,4 +1,4 @@
-//! Parts of a resource: offsets, addresses, mappings, and who may be one.
+//! Parts of a buffer: offsets, addresses, mappings, and which requests qualify.
 #![allow(missing_docs, reason = "a test")]
 
 mod gpu;
@@ -39,16 +39,16 @@ fn parts_of_one_resource_share_everything_but_their_bytes() {
         let address = part.gpu_virtual_address().expect("a buffer has one").get();
         assert_eq!(address, whole + part.offset_from_resource().get());
     }
-    // GPGMM's first backing buffer has 64 KiB.
+    // GPGMM's first backing buffer has a size of 64 KiB.
     assert_eq!(desc_of(&first).Width, 64 * KIB);
-    // A mapping begins at the part's own first byte and ends with its last.
+    // A mapping covers exactly the bytes of the part.
     first.map().expect("mapped").write(0, &[1; 16]).expect("inside");
     second.map().expect("mapped").write(0, &[2; 16]).expect("inside");
     assert!(first.map().expect("mapped").write(16, &[3]).is_err(), "that is the other's");
     let mut bytes = [0; 16];
     first.map().expect("mapped").read(0, &mut bytes).expect("inside");
     assert_eq!(bytes, [1; 16]);
-    // The same bytes through D3D12's own pointer.
+    // The same bytes through D3D12's mapped pointer.
     let mut start = std::ptr::null_mut();
     // SAFETY: the buffer is live, its only subresource is 0, and the pointer is writable.
     unsafe { first.resource().Map(0, None, &mut start) }.ok().expect("mapped");
@@ -74,7 +74,7 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
             assert_eq!(mapping.len(), ByteSize::new(u64::from(i) * 7));
             mapping.write(0, &vec![i; usize::from(i) * 7]).expect("inside");
         }
-        // Every other one goes, and others come.
+        // Frees every second part and creates others.
         let mut keep = false;
         parts.retain(|_| {
             keep = !keep;
@@ -196,7 +196,7 @@ fn a_part_is_aligned_to_4_bytes_at_least_unless_less_is_asked_for() {
     let gpu = any_device();
     let allocator = usual(&gpu);
     let upload = place(HeapType::Upload, WITHIN);
-    // As document GPGMM's library does it: the next power of two, 4 to 256.
+    // As GPGMM: the size rounded up to a power of two from 4 to 256.
     for (width, expected) in [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (255, 256), (5000, 256)] {
         let part = buffer(&allocator, &upload, width);
         assert_eq!(part.alignment().get(), expected, "{width} bytes");
@@ -212,7 +212,7 @@ fn a_part_is_aligned_to_4_bytes_at_least_unless_less_is_asked_for() {
 fn an_alignment_that_is_asked_for_is_a_parts_address() {
     let gpu = open("uma");
     let allocator = usual(&gpu);
-    // So that the backing buffer does not happen to begin at the heap's first byte.
+    // Prevents the backing buffer from starting at offset 0 of the heap.
     let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 24);
     for alignment in [1, 8, 64, 512, 4096, 64 * KIB] {
         let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer_desc(ByteSize::new(100)) };

@@ -1,4 +1,5 @@
-//! What a program in C or C++ chooses for its process, which is why there is one test.
+//! `HeapwrightChooseDevice`, which C and C++ programs call. It affects the whole process, hence a single
+//! test.
 #![allow(missing_docs, reason = "a test")]
 
 use std::ffi::CStr;
@@ -34,7 +35,7 @@ fn a_program_chooses_aliasing_tracking_and_its_seed() {
     let level = D3D_FEATURE_LEVEL_11_0;
     let mut tracking =
         HEAPWRIGHT_ALIASING_TRACKING { Model: -1, Scramble: 0, ScrambleSeed: 0, Strictness: -1 };
-    // SAFETY: the pointers are to what the functions say, and the device is the caller's to release.
+    // SAFETY: the pointers are valid for the calls, and the device is the caller's to release.
     unsafe {
         let adapter = std::ptr::null_mut();
         assert_eq!(D3D12CreateDevice(adapter, level, &IHeapwrightAliasing::IID, &raw mut device), S_OK);

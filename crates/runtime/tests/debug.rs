@@ -1,4 +1,4 @@
-//! The debug layer through its COM interfaces, as an application sees it.
+//! The debug layer through its COM interfaces.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -26,7 +26,7 @@ fn open() -> Gpu {
     Gpu { device, queue }
 }
 
-/// A message as the queue hands it out.
+/// A message as returned by the info queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Message {
     category: D3D12_MESSAGE_CATEGORY,
@@ -36,14 +36,14 @@ struct Message {
 }
 
 impl Gpu {
-    /// A call that is refused.
+    /// Makes a call that is refused.
     fn break_a_rule(&self) {
         let mut heap: Option<ID3D12Heap> = None;
         let desc = D3D12_HEAP_DESC::default();
         unsafe { self.device.CreateHeap(&desc, &mut heap) }.expect_err("no bytes");
     }
 
-    /// A message that names itself.
+    /// Adds a message with the given text.
     fn add(&self, text: &CStr) {
         let text = PCSTR(text.as_ptr().cast());
         unsafe { self.queue.AddApplicationMessage(D3D12_MESSAGE_SEVERITY_INFO, text) }.ok().expect("added");
@@ -102,7 +102,7 @@ fn a_refused_call_leaves_a_message_that_names_call_and_rule() {
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 0);
 }
 
-/// The ids under which D3D12's debug layer reports these mistakes.
+/// D3D12's debug layer reports these errors under the same message IDs.
 #[test]
 fn mistakes_with_mapped_memory_have_d3d12_s_ids() {
     let gpu = open();
@@ -377,7 +377,7 @@ fn breaks_are_counted() {
     }
 }
 
-/// What a callback was told.
+/// The messages passed to a callback.
 type Told = Mutex<Vec<Message>>;
 
 unsafe extern "system" fn remember(
@@ -434,7 +434,7 @@ fn callbacks_are_told_what_is_stored_and_on_request_everything() {
     }
 }
 
-/// Calls back into the queue and the device, and unregisters itself.
+/// Calls the queue and the device from the callback, and unregisters itself.
 unsafe extern "system" fn call_back(
     _: D3D12_MESSAGE_CATEGORY,
     severity: D3D12_MESSAGE_SEVERITY,
@@ -466,15 +466,16 @@ fn a_callback_may_call_the_device() {
     assert_eq!(gpu.texts()[1], "from the callback");
 }
 
-/// Messages of many threads while others change filters, limits and callbacks: nothing is lost, nothing hangs.
+/// Many threads add messages while others change filters, limits and callbacks: nothing is lost, and
+/// nothing hangs.
 #[test]
 fn the_queue_is_free_threaded() {
     const THREADS: u64 = 4;
     const MESSAGES: u64 = 500;
     let gpu = open();
-    // The interface of the queue is not listed as free-threaded by D3D12, so each thread asks its device for it.
+    // D3D12 does not list the info queue as free-threaded, so each thread queries its device for it.
     let device = &gpu.device;
-    // It outlives all threads: calls of a callback that had begun when it was unregistered may still be under way.
+    // Outlives all threads, because a callback that began before it was unregistered may still be running.
     let told = Told::default();
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -583,7 +584,7 @@ fn stored_after_a_broken_rule(device: ID3D12Device) -> u64 {
     unsafe { gpu.queue.GetNumStoredMessages() }
 }
 
-/// One test for all that changes the process's settings.
+/// A single test for everything that changes the settings of the process.
 #[test]
 fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
     let debug: ID3D12Debug =

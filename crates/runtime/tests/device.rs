@@ -1,4 +1,4 @@
-//! The runtime through its COM interfaces, as an application sees it.
+//! The runtime through its COM interfaces.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -155,7 +155,7 @@ fn features_are_the_profiles() {
             .map_err(|error| error.code())?;
         Ok(data)
     }
-    // What the first generation answers is in first_generation.rs.
+    // For the first generation, see first_generation.rs.
     for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let device = Instance::open(profile).expect("a fresh instance").device;
         let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
@@ -435,7 +435,7 @@ fn names_and_private_data_are_kept() {
             object.SetPrivateData(&guid, 3, Some(bytes.as_ptr().cast())).ok().expect("set");
             assert_eq!(object.SetPrivateData(&guid, u32::MAX, None), S_OK, "the size is not looked at");
             assert_eq!(object.SetPrivateData(&guid, u32::MAX, None), S_FALSE);
-            // A null interface is one.
+            // A null interface pointer counts as data.
             assert_eq!(object.SetPrivateDataInterface(&guid, None), S_OK);
             let mut pointer: *mut c_void = std::ptr::dangling_mut();
             let mut size = 64;
@@ -511,7 +511,8 @@ fn custom_heap_properties_are_upload_s_tables() {
     assert_eq!(unsafe { resource.Map(0, None, &mut start) }, S_OK);
 }
 
-/// Later headers (SDK 1.619.4) made a non-zero alignment beside the tight flag a floor; a device can be told to follow them.
+/// Newer headers (SDK 1.619.4) made a non-zero alignment combined with the tight alignment flag a minimum;
+/// the runtime can be configured to follow them.
 #[test]
 fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     let desc = D3D12_RESOURCE_DESC { Alignment: 256, ..tight(1000) };
@@ -530,7 +531,8 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     assert_eq!(info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0, u64::MAX, "no power of two");
 }
 
-/// What a castable format allows is no mistake, and a castable format may itself be one.
+/// A description that is valid only for a castable format is accepted, and an invalid castable format is
+/// refused.
 #[test]
 fn allocation_info_follows_the_castable_formats() {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");

@@ -1,4 +1,4 @@
-//! The profile whose device is what the first D3D12 had.
+//! The profile whose device has only what the first D3D12 had.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -16,7 +16,7 @@ fn open() -> Instance {
     Instance::open(profile).expect("a fresh instance")
 }
 
-/// Whether an object answers to an interface.
+/// Returns whether an object has an interface.
 fn answers(object: &IUnknown, iid: &GUID) -> bool {
     let mut interface = null_mut();
     let result = unsafe { object.query(iid, &mut interface) };
@@ -39,7 +39,7 @@ fn heap(device: &ID3D12Device, flags: D3D12_HEAP_FLAGS) -> windows_core::Result<
     Ok(heap.expect("S_OK comes with a heap"))
 }
 
-/// The device that a child leads to.
+/// Returns the device of a device child.
 fn owner(child: &ID3D12DeviceChild) -> ID3D12Device {
     let mut device: Option<ID3D12Device> = None;
     unsafe { child.GetDevice(&mut device) }.expect("it has one");
@@ -87,7 +87,7 @@ fn it_knows_the_first_features_alone() {
 
     let first = [0, 1, 2, 3, 4, 5, 6];
     for feature in (0..80).filter(|feature| !first.contains(feature)) {
-        // Of the sizes of structures one fits, if the feature is known; it must not be.
+        // If the feature were known, one of these structure sizes would fit.
         for size in (4..=64).step_by(4) {
             let mut data = [0_u64; 8];
             assert_eq!(
@@ -106,7 +106,7 @@ fn children_lead_to_the_same_object() {
     let identity = |device: &ID3D12Device| device.cast::<IUnknown>().expect("every object is one");
     assert_eq!(identity(&owner(&child)), identity(&gpu.device));
     assert!(!answers(&identity(&owner(&child)), &ID3D12Device1::IID));
-    // When the application has given the device up, a child still has one.
+    // A child keeps its device alive after the application has released it.
     drop(gpu);
     let again = owner(&child);
     assert!(!answers(&identity(&again), &ID3D12Device1::IID));
@@ -122,7 +122,7 @@ fn the_last_reference_ends_it() {
     drop(child);
     let raw = gpu.device.clone().into_raw();
     drop(gpu);
-    // The last reference is released by hand, to see that it is the last.
+    // Released by hand, to check that this is the last reference.
     let left = unsafe { (IUnknown::from_raw_borrowed(&raw).expect("not null").vtable().Release)(raw) };
     assert_eq!(left, 0);
 }

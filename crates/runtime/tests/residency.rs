@@ -238,7 +238,7 @@ fn deny_overbudget_looks_at_the_groups_that_are_charged() {
     assert_eq!(gpu.residency().resident.bytes, ByteSize::from_mib(1), "the local heap");
 }
 
-/// `EnqueueMakeResident` without flags.
+/// Calls `EnqueueMakeResident` without flags.
 fn enqueue(
     device: &ID3D12Device3,
     objects: &[Option<ID3D12Pageable>],
@@ -255,7 +255,7 @@ fn fence(device: &ID3D12Device) -> ID3D12Fence {
     unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("created")
 }
 
-/// Blocks until a fence is at `value`.
+/// Blocks until a fence has reached `value`.
 fn wait(fence: &ID3D12Fence, value: u64) {
     assert_eq!(unsafe { fence.SetEventOnCompletion(value, HANDLE::default()) }, S_OK, "a null event blocks");
 }
@@ -381,7 +381,8 @@ fn of_two_calls_that_fit_alone_and_not_together_one_has_success() {
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
         });
-        // Were the charge and the look at the budget not one step, both could find the budget exceeded.
+        // If the check of the budget and the charge were not one atomic step, both calls could find the
+        // budget exceeded.
         let made: Vec<usize> = (0..2).filter(|&index| results[index] == S_OK).collect();
         assert_eq!(made.len(), 1, "round {round}: {results:?}");
         assert_eq!(results[1 - made[0]], E_OUTOFMEMORY);

@@ -1,4 +1,4 @@
-//! The ledger of residency over random calls, against a model that counts on its own.
+//! The residency ledger over random calls, compared with an independent model.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -11,7 +11,7 @@ use windows_core::{HRESULT, Interface};
 
 const MIB: u64 = 1 << 20;
 
-/// What a random program does; objects are named by a number that is reduced to those that are alive.
+/// A call of a random program. Numbers are reduced modulo the number of live objects.
 #[derive(Debug, Clone)]
 enum Step {
     CreateHeap { mib: u64, upload: bool, not_resident: bool },
@@ -41,18 +41,18 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An object as the model knows it.
+/// The model's record of an object.
 struct Object {
     pageable: ID3D12Pageable,
     kind: PageableKind,
-    /// 0 for an object without video memory.
+    /// Zero for an object without video memory.
     size: u64,
     local: bool,
     count: u32,
     name: Option<String>,
 }
 
-/// A GPU, and what its ledger must say.
+/// A GPU, and the expected contents of its ledger.
 struct Model {
     gpu: Instance,
     objects: Vec<Object>,
@@ -65,7 +65,7 @@ struct Model {
     created: PagedObjects,
     released: PagedObjects,
     released_above_one: u64,
-    /// Calls, refused ones and objects of `MakeResident`, `EnqueueMakeResident` and `Evict`.
+    /// Number of calls, refused calls and objects of `MakeResident`, `EnqueueMakeResident` and `Evict`.
     calls: [[u64; 3]; 3],
 }
 
@@ -133,7 +133,7 @@ impl Model {
             Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
             ..Default::default()
         };
-        // The first D3D12 had no such flag.
+        // The first D3D12 has no such flag.
         let not_resident = not_resident && self.gpu.device.cast::<ID3D12Device8>().is_ok();
         if not_resident {
             desc.Flags |= D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
@@ -185,7 +185,7 @@ impl Model {
         self.created(Ok(heap), PageableKind::QueryHeap, [0, 1], true);
     }
 
-    /// The objects that a step names: their indices and themselves.
+    /// Returns the indices of the objects that a step names, and the objects.
     fn named(&self, numbers: &[usize]) -> (Vec<usize>, Vec<Option<ID3D12Pageable>>) {
         let count = self.objects.len();
         let indices: Vec<usize> = numbers.iter().filter_map(|number| number.checked_rem(count)).collect();
@@ -193,7 +193,7 @@ impl Model {
         (indices, objects)
     }
 
-    /// What `MakeResident` or, with flags, `EnqueueMakeResident` must do.
+    /// Computes the expected result of `MakeResident` or, with flags, of `EnqueueMakeResident`.
     fn expect_resident(&mut self, indices: &[usize], deny: bool, call: usize) -> HRESULT {
         let (mut usage, mut charged) = (self.usage, [false; 2]);
         let mut counts: Vec<u32> = self.objects.iter().map(|object| object.count).collect();
@@ -315,7 +315,7 @@ impl Model {
         assert_eq!(report.resident, now);
         let with = |count| self.objects.iter().filter(|object| object.count == count).count() as u64;
         assert_eq!([report.alive_with_zero, report.alive_with_one], [with(0), with(1)]);
-        // The identity, of objects and of bytes.
+        // The balance of objects and of bytes.
         let sum = |a: PagedObjects, b: PagedObjects| [a.objects + b.objects, a.bytes.get() + b.bytes.get()];
         let left = sum(report.created_resident, report.paged_in);
         let right = sum(report.paged_out, report.released_resident);
@@ -328,7 +328,7 @@ impl Model {
         });
         assert_eq!(usage, self.usage);
         assert_eq!(report.resident.bytes.get(), usage[0] + usage[1]);
-        // Who is counted twice, by name.
+        // Objects with a residency count above one, by name.
         let mut above: Vec<_> = self.objects.iter().filter(|object| object.count > 1).collect();
         assert_eq!(report.above_one.len(), above.len());
         for counted in &report.above_one {

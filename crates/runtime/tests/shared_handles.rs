@@ -25,7 +25,7 @@ fn open() -> (Instance, ID3D12Device14) {
     (instance, device)
 }
 
-/// One more device on the adapter.
+/// Creates another device on the adapter.
 fn second_device(gpu: &Instance) -> ID3D12Device14 {
     let mut device = null_mut();
     let level = D3D_FEATURE_LEVEL_12_0;
@@ -57,7 +57,7 @@ fn commit_shared(device: &ID3D12Device14) -> ID3D12Resource {
     resource.expect("S_OK comes with a resource")
 }
 
-/// `name` as UTF-16 with a zero at the end.
+/// Returns `name` as UTF-16 with a terminating zero.
 fn wide(name: &str) -> Vec<u16> {
     name.encode_utf16().chain([0]).collect()
 }
@@ -89,7 +89,7 @@ fn find(device: &ID3D12Device14, name: &str) -> Result<HANDLE, HRESULT> {
     unsafe { device.OpenSharedHandleByName(PCWSTR(name.as_ptr()), GENERIC_ALL) }.map_err(|error| error.code())
 }
 
-/// What the application does with a handle that it has no use for any more.
+/// Closes a handle, as the application has to.
 fn close(handle: HANDLE) {
     unsafe { event::close(handle) };
 }
@@ -256,7 +256,8 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     close(handle);
 }
 
-/// What is shared across adapters is opened on its own as ever; on another one that is not implemented, and says so.
+/// A resource shared across adapters can be opened on its own adapter; on another one the call returns
+/// E_NOTIMPL.
 #[test]
 fn opening_on_another_adapter_is_what_is_not_implemented() {
     let ((gpu, device), (_elsewhere, foreign)) = (open(), open());

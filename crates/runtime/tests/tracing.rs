@@ -1,5 +1,6 @@
-//! What reaches `tracing`. A test program of its own: callsites are cached for the whole process, so another test's thread
-//! without a subscriber could hide what this one waits for.
+//! Events that the runtime sends to `tracing`. This is a test program of its own: callsites are cached for
+//! the whole process, so another test's thread without a subscriber could hide the event that this one
+//! waits for.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
@@ -10,7 +11,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use tracing::Level;
 use windows_core::Interface;
 
-/// Counts what reaches `tracing` on this thread.
+/// Records the levels of the events on this thread.
 #[derive(Clone, Default)]
 struct Events(Arc<Mutex<Vec<Level>>>);
 

@@ -12,11 +12,11 @@ use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{HRESULT, IUnknown, Interface};
 
-/// What a callback heard: its flags and bytes.
+/// The notifications that a callback received: flags and bytes.
 #[derive(Default)]
 struct Heard {
     notifications: Mutex<Vec<(i32, u64)>>,
-    /// Called in the callback.
+    /// The registration that the callback tries to end.
     unregister: Option<(ID3D12Device15, u32)>,
     answer: Mutex<Option<HRESULT>>,
 }
@@ -43,7 +43,7 @@ unsafe extern "system" fn hear(notification: *const D3D12_TRIM_NOTIFICATION) {
 
 unsafe extern "system" fn hear_too(notification: *const D3D12_TRIM_NOTIFICATION) {
     unsafe { hear(notification) };
-    // Another address than `hear`, whatever the linker folds.
+    // Gives the function an address other than `hear`, even if the linker merges identical functions.
     std::hint::black_box(1);
 }
 
@@ -112,7 +112,7 @@ fn mistakes_are_refused() {
 #[test]
 fn a_callback_does_not_end_registrations() {
     let (gpu, device) = open("discrete");
-    // The first cookie of a device is zero: a cookie as any other.
+    // The first cookie of a device is zero, a valid cookie.
     let heard = Heard { unregister: Some((device.clone(), 0)), ..Heard::default() };
     assert_eq!(register(&device, Some(hear), &heard), (S_OK, 0));
     assert_eq!(gpu.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 1);
@@ -137,7 +137,7 @@ fn the_newest_interface_is_the_same_object() {
     let identity = |unknown: IUnknown| unknown.as_raw();
     let (one, other) = (device.cast::<IUnknown>(), gpu.device.cast::<IUnknown>());
     assert_eq!(identity(one.expect("an object")), identity(other.expect("an object")));
-    // A method of the first interface and one of the last that are not there, through the newest one's table.
+    // A method of the first interface, and two later ones that are not implemented, through the newest table.
     assert_eq!(unsafe { device.GetNodeCount() }, 1);
     let nothing = D3D12_CPU_DESCRIPTOR_HANDLE::default();
     assert_eq!(unsafe { device.TryCreateConstantBufferView(std::ptr::null(), nothing) }, E_NOTIMPL);

@@ -1,4 +1,5 @@
-//! Manual write tracking (document UPLOAD). A test program of its own: a tool is there for the whole process.
+//! Manual write tracking (Microsoft's *GPU Upload Heaps*). This is a test program of its own, as a tool is
+//! registered for the whole process.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

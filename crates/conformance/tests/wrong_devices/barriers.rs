@@ -1,4 +1,4 @@
-//! Command lists' barriers and discards, replaced.
+//! Replacements for barriers and discards of command lists.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,6 @@ use crate::commands::{NewestListTable, first, first_mut, recorded};
 use crate::intercept::behind;
 use crate::lies::Command;
 
-/// Replaces the methods of a list.
 pub(crate) fn replace(table: &mut NewestListTable) {
     let first = first_mut(table);
     first.ResourceBarrier = resource_barrier;
@@ -16,7 +15,7 @@ pub(crate) fn replace(table: &mut NewestListTable) {
     seventh_mut(table).Barrier = barrier;
 }
 
-/// The seventh command list interface's part of the newest one's table.
+/// Returns the part of the newest interface's table that belongs to the seventh command list interface.
 fn seventh(table: &NewestListTable) -> &ID3D12GraphicsCommandList7_Vtbl {
     &table.base__.base__.base__
 }
@@ -25,10 +24,10 @@ fn seventh_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsCommandList7_V
     &mut table.base__.base__.base__
 }
 
-// The methods below are only in the tables of intercepted lists, and pass their arguments on as they came or as a
-// lie changed them.
+// The methods below are only in the tables of intercepted lists. They pass their arguments on unchanged or
+// as a lie changed them.
 
-/// The elements of an array of the caller.
+/// Copies an array of the caller.
 unsafe fn elements<T>(count: u32, array: *const T) -> Vec<T> {
     if array.is_null() {
         return Vec::new();
@@ -47,7 +46,7 @@ unsafe extern "system" fn resource_barrier(
     barrier_count: u32,
     barriers: *const D3D12_RESOURCE_BARRIER,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         let Some(lie) = lies.barriers else {
@@ -66,7 +65,7 @@ unsafe extern "system" fn discard(
     resource: *mut c_void,
     region: *const D3D12_DISCARD_REGION,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, _) = behind::<NewestListTable>(this);
         let region = if lies.ignores_discard_region { std::ptr::null() } else { region };
@@ -77,7 +76,7 @@ unsafe extern "system" fn discard(
 }
 
 unsafe extern "system" fn barrier(this: *mut c_void, group_count: u32, groups: *const D3D12_BARRIER_GROUP) {
-    // SAFETY: see above; Type says which member of the union the caller wrote.
+    // SAFETY: the contract of the original method; Type tells which member of the union the caller wrote.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         if recorded(this, Command::Barrier).is_none() {

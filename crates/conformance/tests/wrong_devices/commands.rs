@@ -18,9 +18,9 @@ pub(crate) type NewestListTable = ID3D12GraphicsCommandList10_Vtbl;
 ///
 /// # Safety
 ///
-/// `object` points to null or to an interface pointer of one of these.
+/// `object` must be null, or point to null or to an interface pointer of one of these.
 pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lies) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     let raw = unsafe { object.as_ref() }.copied().unwrap_or_default();
     // SAFETY: as above; the reference stays the caller's.
     let Some(unknown) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&raw) }) else { return };
@@ -71,17 +71,17 @@ pub(crate) fn first_mut(table: &mut NewestListTable) -> &mut ID3D12GraphicsComma
     &mut table.base__.base__.base__.base__.base__.base__.base__.base__.base__.base__
 }
 
-// The methods below are only in the tables of intercepted objects, and pass their arguments on as they came or as a
-// lie changed them.
+// The methods below are only in the tables of intercepted objects. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 unsafe extern "system" fn execute(this: *mut c_void, count: u32, lists: *const *mut c_void) {
-    // SAFETY: see above; the array has that many lists.
+    // SAFETY: the contract of the original method; the array has `count` lists.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         if lies.closes_lists {
             for raw in std::slice::from_raw_parts(lists, usize::try_from(count).unwrap_or(0)) {
                 let list = ID3D12CommandList::from_raw_borrowed(raw).expect("the suite's lists are there");
-                // What is closed already stays closed.
+                // Closing a closed list only fails.
                 let _ = list.cast::<ID3D12GraphicsCommandList>().expect("a list of commands").Close();
             }
         }
@@ -102,7 +102,8 @@ unsafe extern "system" fn update_tile_mappings(
     tile_counts: *const u32,
     flags: D3D12_TILE_MAPPING_FLAGS,
 ) {
-    // SAFETY: see above; offsets and flags are null or one for each range.
+    // SAFETY: the contract of the original method; offsets and flags are null or have an element for each
+    // range.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         let mut offsets = Vec::new();
@@ -144,7 +145,7 @@ unsafe extern "system" fn copy_tile_mappings(
     size: *const D3D12_TILE_REGION_SIZE,
     flags: D3D12_TILE_MAPPING_FLAGS,
 ) {
-    // SAFETY: see above; the coordinates are readable.
+    // SAFETY: the contract of the original method; the coordinates are readable.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         let (mut to_changed, mut from_changed) = (to_start.read(), from_start.read());
@@ -164,7 +165,7 @@ unsafe extern "system" fn copy_buffer_region(
     mut from_offset: u64,
     mut len: u64,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         if let Some(lie) = lies.copy {
@@ -183,7 +184,7 @@ pub(crate) unsafe fn recorded(
     this: *mut c_void,
     command: Command,
 ) -> Option<&'static ID3D12GraphicsCommandList_Vtbl> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     let (lies, table) = unsafe { behind::<NewestListTable>(this) };
     (lies.forgets != Some(command)).then(|| first(table))
 }
@@ -194,7 +195,7 @@ pub(crate) unsafe fn recorded(
 ///
 /// `this` must be an intercepted list.
 unsafe fn refuses(this: *mut c_void, refused: Refused, is_that: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the caller's promise; a copy without resources is a mistake that Close answers to.
+    // SAFETY: the caller upholds the contract; a copy without resources is an error that `Close` returns.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         let is_refused = lies.refuses == Some(refused) && is_that();
@@ -211,12 +212,12 @@ unsafe fn refuses(this: *mut c_void, refused: Refused, is_that: impl FnOnce() ->
 ///
 /// `resource` must be a live resource.
 unsafe fn format(resource: *mut c_void) -> DXGI_FORMAT {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { ID3D12Resource::from_raw_borrowed(&resource).expect("a resource").GetDesc().Format }
 }
 
 unsafe extern "system" fn copy_resource(this: *mut c_void, to: *mut c_void, from: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if refuses(this, Refused::CopiesBetweenFormats, || format(to) != format(from)) {
             return;
@@ -236,7 +237,7 @@ unsafe extern "system" fn copy_texture_region(
     from: *const D3D12_TEXTURE_COPY_LOCATION,
     source: *const D3D12_BOX,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let textures = |locations: [*const D3D12_TEXTURE_COPY_LOCATION; 2]| {
             let [to, from] = locations.map(|one| &*one);
@@ -271,7 +272,7 @@ unsafe extern "system" fn copy_tiles(
     offset: u64,
     flags: D3D12_TILE_COPY_FLAGS,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if refuses(this, Refused::TilesWithoutDirection, || flags == D3D12_TILE_COPY_FLAG_NONE) {
             return;
@@ -289,7 +290,7 @@ unsafe extern "system" fn clear_render_target(
     rect_count: u32,
     rects: *const D3D12_RECT,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if let Some(table) = recorded(this, Command::ClearRenderTargetView) {
             let (rect_count, rects) = rects_of(this, rect_count, rects);
@@ -311,7 +312,7 @@ unsafe extern "system" fn clear_depth(
     rect_count: u32,
     rects: *const D3D12_RECT,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if let Some(table) = recorded(this, Command::ClearDepthStencilView) {
             let (rect_count, rects) = rects_of(this, rect_count, rects);
@@ -326,7 +327,7 @@ thread_local! {
 }
 
 unsafe extern "system" fn set_descriptor_heaps(this: *mut c_void, count: u32, heaps: *const *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         LIST_WITH_HEAPS.set(identity(this, lies));
@@ -341,7 +342,7 @@ unsafe extern "system" fn draw(
     first_vertex: u32,
     first_instance: u32,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if !refuses(this, Refused::Draws, || true) {
             let (_, table) = behind::<NewestListTable>(this);
@@ -351,7 +352,7 @@ unsafe extern "system" fn draw(
 }
 
 unsafe extern "system" fn dispatch(this: *mut c_void, x: u32, y: u32, z: u32) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         if !refuses(this, Refused::Draws, || true) {
             let (_, table) = behind::<NewestListTable>(this);
@@ -369,7 +370,7 @@ unsafe extern "system" fn clear_unordered(
     rect_count: u32,
     rects: *const D3D12_RECT,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let has_heaps = || LIST_WITH_HEAPS.get() == identity(this, behind::<NewestListTable>(this).0);
         if refuses(this, Refused::ClearsWithoutHeaps, || !has_heaps()) {
@@ -388,7 +389,7 @@ unsafe extern "system" fn clear_unordered(
 ///
 /// `this` must be an intercepted list.
 unsafe fn rects_of(this: *mut c_void, count: u32, rects: *const D3D12_RECT) -> (u32, *const D3D12_RECT) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     let (lies, _) = unsafe { behind::<NewestListTable>(this) };
     if lies.ignores_rects { (0, std::ptr::null()) } else { (count, rects) }
 }
@@ -401,7 +402,7 @@ unsafe extern "system" fn resolve(
     from_index: u32,
     as_format: DXGI_FORMAT,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let between = || format(to) != as_format || format(from) != as_format;
         let of_depth = || format(from) == DXGI_FORMAT_D32_FLOAT;
@@ -428,7 +429,7 @@ unsafe extern "system" fn resolve_region(
     format: DXGI_FORMAT,
     mode: D3D12_RESOLVE_MODE,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         if lies.forgets != Some(Command::ResolveSubresourceRegion) {
@@ -446,7 +447,8 @@ unsafe extern "system" fn begin_pass(
     depth_stencil: *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
     flags: D3D12_RENDER_PASS_FLAGS,
 ) {
-    // SAFETY: see above; the array has that many elements, whose references stay the caller's: nothing drops them.
+    // SAFETY: the contract of the original method; the array has `count` elements, whose references stay
+    // the caller's, as nothing drops them.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         if lies.forgets == Some(Command::RenderPass) {
@@ -463,7 +465,7 @@ unsafe extern "system" fn begin_pass(
 }
 
 unsafe extern "system" fn end_pass(this: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<NewestListTable>(this);
         if lies.forgets != Some(Command::RenderPass) {

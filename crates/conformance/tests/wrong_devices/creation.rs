@@ -8,7 +8,6 @@ use windows_core::{GUID, HRESULT};
 use crate::device::{device, one};
 use crate::lies::Refused;
 
-/// Replaces the methods of a device.
 pub(crate) fn replace(table: &mut ID3D12Device_Vtbl) {
     table.CreateRootSignature = create_root_signature;
     table.CreateComputePipelineState = create_compute_state;
@@ -19,8 +18,8 @@ pub(crate) fn replace(table: &mut ID3D12Device_Vtbl) {
     table.CreateDepthStencilView = create_depth_view;
 }
 
-// The methods below are only in the tables of intercepted devices, and pass their arguments on as they came or as a
-// lie changed them: what a caller owes the original method, it owes these.
+// The methods below are only in the tables of intercepted devices. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 /// Defines a replacement that refuses calls as the lies require.
 macro_rules! refusable {
@@ -31,7 +30,7 @@ macro_rules! refusable {
             iid: *const GUID,
             out: *mut *mut c_void,
         ) -> HRESULT {
-            // SAFETY: see above.
+            // SAFETY: the caller upholds the contract of the original method.
             unsafe {
                 let (lies, table) = device(this);
                 if lies.refuses.is_some_and(|refused| refused == $refused) {
@@ -70,7 +69,7 @@ unsafe extern "system" fn create_allocator(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         if lies.refuses == Some(Refused::Bundles) && list_type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
@@ -86,7 +85,7 @@ unsafe extern "system" fn create_depth_view(
     desc: *const D3D12_DEPTH_STENCIL_VIEW_DESC,
     target: D3D12_CPU_DESCRIPTOR_HANDLE,
 ) {
-    // SAFETY: see above; desc is null or points to a description.
+    // SAFETY: the contract of the original method; desc is null or points to a description.
     unsafe {
         let (lies, table) = device(this);
         let mut changed = desc.as_ref().copied();

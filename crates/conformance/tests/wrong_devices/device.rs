@@ -9,14 +9,14 @@ use crate::intercept::{behind, intercept as replace};
 use crate::lies::{Dirt, Feature, Lies, Request};
 use crate::{commands, creation, memory, recreate, tracker};
 
-/// Lets a device and its adapter tell lies, and all that the device makes.
+/// Makes a device, its adapter and all objects that the device creates tell lies.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
     intercept_device(device, lies);
     let adapter: IDXGIAdapter4 = adapter.cast().expect("the runtime has the newest adapter interface");
     replace(&adapter, lies, |table| table.base__.QueryVideoMemoryInfo = query_video_memory_info);
 }
 
-/// Lets a device tell lies, and all that it makes.
+/// Makes a device and all objects that it creates tell lies.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     recreate::intercept_tools(device, lies);
     tracker::intercept_device(device, lies);
@@ -62,13 +62,13 @@ fn object(base: &mut ID3D12Device_Vtbl) -> &mut IUnknown_Vtbl {
     &mut base.base__.base__
 }
 
-/// The lies of an intercepted device, and its methods as they were.
+/// Returns the lies of an intercepted device, and its original methods.
 ///
 /// # Safety
 ///
-/// `this` is a device that was intercepted here.
+/// `this` must be a device that was intercepted here.
 pub(crate) unsafe fn device(this: *mut c_void) -> (&'static Lies, &'static ID3D12Device14_Vtbl) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { behind::<ID3D12Device14_Vtbl>(this) }
 }
 
@@ -92,15 +92,15 @@ pub(crate) fn one(table: &ID3D12Device14_Vtbl) -> &ID3D12Device_Vtbl {
     &four(table).base__.base__.base__.base__
 }
 
-// The methods below are only in the tables of intercepted devices, and pass their arguments on as they came or as a
-// lie changed them: what a caller owes the original method, it owes these.
+// The methods below are only in the tables of intercepted devices. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 unsafe extern "system" fn query_interface(
     this: *mut c_void,
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         if lies.denies.is_some_and(|denied| iid.as_ref() == Some(&denied)) {
@@ -119,7 +119,8 @@ unsafe extern "system" fn check_feature_support(
     data: *mut c_void,
     size: u32,
 ) -> HRESULT {
-    // SAFETY: see above; the data has the size that the caller gave, in 4-byte fields.
+    // SAFETY: the contract of the original method; the data has the size that the caller gave, in 4-byte
+    // fields.
     unsafe {
         let (lies, table) = device(this);
         let asked = lies.feature_size.map_or(size, |lie| lie(feature, size));
@@ -142,7 +143,7 @@ unsafe extern "system" fn custom_heap_properties(
     node_mask: u32,
     heap_type: D3D12_HEAP_TYPE,
 ) -> *mut D3D12_HEAP_PROPERTIES {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         (one(table).GetCustomHeapProperties)(this, out, node_mask, heap_type);
@@ -184,7 +185,7 @@ fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
     }
 }
 
-/// An array of descriptions that a lie may change.
+/// Returns a copy of an array of descriptions, as a lie may have changed it.
 unsafe fn requested<T: Copy>(
     lies: &Lies,
     count: u32,
@@ -210,13 +211,13 @@ unsafe fn answered(
     out: *mut D3D12_RESOURCE_ALLOCATION_INFO,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
 ) {
-    // SAFETY: out takes the answer, parts is null or has one element for each description.
+    // SAFETY: out is writable; parts is null or has one element for each description.
     unsafe {
-        // Nothing is written about the parts of an invalid whole.
+        // If the whole is invalid, nothing is written about its parts.
         let has_parts = !parts.is_null() && (*out).SizeInBytes != u64::MAX;
         if let Some(lie) = lies.allocation {
             lie(descs, &mut *out);
-            // A lie about a single resource is told of each part as well.
+            // A lie about a single resource applies to each part as well.
             if has_parts {
                 for (index, desc) in descs.iter().enumerate() {
                     let part = &mut *parts.add(index);
@@ -242,7 +243,7 @@ unsafe extern "system" fn allocation_info(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = requested(lies, count, descs, upgrade);
@@ -261,7 +262,7 @@ unsafe extern "system" fn allocation_info1(
     descs: *const D3D12_RESOURCE_DESC,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = requested(lies, count, descs, upgrade);
@@ -280,7 +281,7 @@ unsafe extern "system" fn allocation_info2(
     descs: *const D3D12_RESOURCE_DESC1,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = requested(lies, count, descs, |desc| *desc);
@@ -303,7 +304,7 @@ unsafe extern "system" fn allocation_info3(
     castable: *const *const DXGI_FORMAT,
     parts: *mut D3D12_RESOURCE_ALLOCATION_INFO1,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = requested(lies, count, descs, |desc| *desc);
@@ -316,7 +317,7 @@ unsafe extern "system" fn allocation_info3(
 
 /// Applies the lies about a created object and returns the final HRESULT.
 unsafe fn made(lies: &'static Lies, hresult: HRESULT, out: *mut *mut c_void) -> HRESULT {
-    // SAFETY: see above: after success out is null or points to a heap or a resource.
+    // SAFETY: after success, out is null or points to a heap or a resource.
     unsafe {
         if hresult == S_OK {
             memory::intercept_made(out, lies);
@@ -328,9 +329,9 @@ unsafe fn made(lies: &'static Lies, hresult: HRESULT, out: *mut *mut c_void) -> 
     }
 }
 
-/// A heap description that a lie may change.
+/// Returns a copy of a heap description, as a lie may have changed it.
 unsafe fn heap_request(lies: &Lies, desc: *const D3D12_HEAP_DESC) -> Option<D3D12_HEAP_DESC> {
-    // SAFETY: see above: null or a description.
+    // SAFETY: the pointer is null or points to a description.
     let mut desc = unsafe { desc.as_ref() }.copied()?;
     if let Some(lie) = lies.heap {
         lie(&mut desc);
@@ -348,7 +349,7 @@ unsafe extern "system" fn create_heap(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = heap_request(lies, desc);
@@ -374,7 +375,7 @@ unsafe extern "system" fn create_heap1(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let changed = heap_request(lies, desc);
@@ -383,9 +384,9 @@ unsafe extern "system" fn create_heap1(
     }
 }
 
-/// Writes to all of a new heap that the CPU can reach.
+/// Fills all memory of a new heap that the CPU can access.
 unsafe fn soil_heap(this: *mut c_void, table: &ID3D12Device14_Vtbl, out: *mut *mut c_void) {
-    // SAFETY: see above; out holds a new heap.
+    // SAFETY: the contract of the original method; out holds a new heap.
     unsafe {
         let Some(heap) = out.as_ref().and_then(|raw| IUnknown::from_raw_borrowed(raw)) else { return };
         let Ok(heap) = heap.cast::<ID3D12Heap>() else { return };
@@ -410,7 +411,7 @@ unsafe fn soil_heap(this: *mut c_void, table: &ID3D12Device14_Vtbl, out: *mut *m
     }
 }
 
-/// Writes to all of a buffer that the CPU can reach.
+/// Fills a buffer that the CPU can access.
 fn soil(resource: &ID3D12Resource) {
     // SAFETY: the resource is live, and a mapped buffer has as many bytes as its description says.
     unsafe {
@@ -423,7 +424,7 @@ fn soil(resource: &ID3D12Resource) {
     }
 }
 
-/// The arguments of a call that creates a committed resource.
+/// Returns the arguments of a call that creates a committed resource.
 unsafe fn committed(
     properties: *const D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
@@ -431,7 +432,7 @@ unsafe fn committed(
     state: D3D12_RESOURCE_STATES,
     clear: *const D3D12_CLEAR_VALUE,
 ) -> Option<Request> {
-    // SAFETY: see above: null or properties.
+    // SAFETY: the pointer is null or points to heap properties.
     let properties = unsafe { properties.as_ref() }.copied();
     let has_clear_value = !clear.is_null();
     properties.zip(desc).map(|(properties, desc)| Request {
@@ -444,7 +445,7 @@ unsafe fn committed(
     })
 }
 
-/// The arguments of a call that creates a placed resource.
+/// Returns the arguments of a call that creates a placed resource.
 unsafe fn placed(
     heap: *mut c_void,
     offset: u64,
@@ -452,7 +453,7 @@ unsafe fn placed(
     state: D3D12_RESOURCE_STATES,
     clear: *const D3D12_CLEAR_VALUE,
 ) -> Option<Request> {
-    // SAFETY: see above: null or a heap.
+    // SAFETY: the pointer is null or a heap.
     let heap = unsafe { ID3D12Heap::from_raw_borrowed(&heap).map(|heap| heap.GetDesc()) };
     let has_clear_value = !clear.is_null();
     heap.zip(desc).map(|(heap, desc)| Request {
@@ -465,14 +466,14 @@ unsafe fn placed(
     })
 }
 
-/// A creation call of any generation: `create` gets the request as a lie has changed it.
+/// Performs a creation call of any generation: `create` gets the request as a lie may have changed it.
 unsafe fn creation(
     this: *mut c_void,
     mut request: Option<Request>,
     out: *mut *mut c_void,
     create: impl FnOnce(&ID3D12Device14_Vtbl, Option<&Request>) -> HRESULT,
 ) -> HRESULT {
-    // SAFETY: see above; after success out is null or points to a resource.
+    // SAFETY: the contract of the original method; after success, out is null or points to a resource.
     unsafe {
         let (lies, table) = device(this);
         if let (Some(lie), Some(request)) = (lies.resource, request.as_mut()) {
@@ -492,9 +493,9 @@ unsafe fn creation(
     }
 }
 
-/// The newer description with what a lie changed in its older part.
+/// Returns the newer description with the changes that a lie made to its older part.
 unsafe fn newer(desc: *const D3D12_RESOURCE_DESC1, request: &Request) -> D3D12_RESOURCE_DESC1 {
-    // SAFETY: see above: there is a request only where there is a description.
+    // SAFETY: a request exists only with a description.
     let region = unsafe { (*desc).SamplerFeedbackMipRegion };
     D3D12_RESOURCE_DESC1 { SamplerFeedbackMipRegion: region, ..upgrade(&request.desc) }
 }
@@ -509,7 +510,7 @@ unsafe extern "system" fn create_committed(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let request = committed(properties, flags, desc.as_ref().copied(), state, clear);
         creation(this, request, out, |table, request| {
@@ -537,7 +538,7 @@ unsafe extern "system" fn create_committed2(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let older = desc.as_ref().map(downgrade);
         let request = committed(properties, flags, older, state, clear);
@@ -568,7 +569,7 @@ unsafe extern "system" fn create_committed3(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let older = desc.as_ref().map(downgrade);
         let state = D3D12_RESOURCE_STATE_COMMON;
@@ -598,7 +599,7 @@ unsafe extern "system" fn create_placed(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let request = placed(heap, offset, desc.as_ref().copied(), state, clear);
         creation(this, request, out, |table, request| {
@@ -629,7 +630,7 @@ unsafe extern "system" fn create_placed1(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let older = desc.as_ref().map(downgrade);
         let request = placed(heap, offset, older, state, clear);
@@ -659,7 +660,7 @@ unsafe extern "system" fn create_placed2(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let older = desc.as_ref().map(downgrade);
         let state = D3D12_RESOURCE_STATE_COMMON;
@@ -687,7 +688,7 @@ unsafe extern "system" fn footprints(
     row_sizes: *mut u64,
     total: *mut u64,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let ask = one(table).GetCopyableFootprints;
@@ -708,7 +709,7 @@ unsafe extern "system" fn create_reserved(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let mut changed = desc.as_ref().copied();
@@ -729,7 +730,7 @@ unsafe extern "system" fn resource_tiling(
     first: u32,
     subresources: *mut D3D12_SUBRESOURCE_TILING,
 ) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let ask = one(table).GetResourceTiling;
@@ -744,7 +745,7 @@ unsafe extern "system" fn resource_tiling(
 }
 
 unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mut LUID {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         (one(table).GetAdapterLuid)(this, out);
@@ -756,7 +757,7 @@ unsafe extern "system" fn adapter_luid(this: *mut c_void, out: *mut LUID) -> *mu
 }
 
 unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         lies.node_count.unwrap_or_else(|| (one(table).GetNodeCount)(this))
@@ -764,7 +765,7 @@ unsafe extern "system" fn node_count(this: *mut c_void) -> u32 {
 }
 
 unsafe extern "system" fn removed_reason(this: *mut c_void) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         lies.removed.unwrap_or_else(|| (one(table).GetDeviceRemovedReason)(this))
@@ -776,7 +777,7 @@ unsafe extern "system" fn make_resident(
     count: u32,
     objects: *const *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         if lies.uncounted {
@@ -788,7 +789,7 @@ unsafe extern "system" fn make_resident(
 }
 
 unsafe extern "system" fn evict(this: *mut c_void, count: u32, objects: *const *mut c_void) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         lies.residency.unwrap_or_else(|| (one(table).Evict)(this, count, objects))
@@ -801,7 +802,7 @@ unsafe extern "system" fn create_command_queue(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let hresult = (one(table).CreateCommandQueue)(this, desc, iid, out);
@@ -821,7 +822,7 @@ unsafe extern "system" fn create_command_list(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let hresult = (one(table).CreateCommandList)(this, node_mask, list_type, allocator, state, iid, out);
@@ -839,7 +840,7 @@ unsafe extern "system" fn create_fence(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = device(this);
         let hresult = (one(table).CreateFence)(this, value, flags, iid, out);

@@ -1,4 +1,4 @@
-//! Fences with replaced methods, and what queues do with them.
+//! Fences with replaced methods, and the queues' calls on them.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -8,13 +8,11 @@ use windows_core::{HRESULT, Interface};
 
 use crate::intercept::behind;
 
-/// Replaces the methods of a queue.
 pub(crate) fn replace_queue(table: &mut ID3D12CommandQueue_Vtbl) {
     table.Signal = queue_signal;
     table.Wait = queue_wait;
 }
 
-/// Replaces the methods of a fence.
 pub(crate) fn replace(table: &mut ID3D12Fence1_Vtbl) {
     table.base__.GetCompletedValue = completed_value;
     table.base__.SetEventOnCompletion = set_event_on_completion;
@@ -22,19 +20,20 @@ pub(crate) fn replace(table: &mut ID3D12Fence1_Vtbl) {
 }
 
 thread_local! {
-    /// The wait that this thread queued last: the queue, the fence and the value.
+    /// This thread's last queued wait: the queue, the fence and the value.
     static LAST_WAIT: RefCell<Option<(usize, ID3D12Fence, u64)>> = const { RefCell::new(None) };
-    /// The signal that this thread gave last, which no fence has seen.
+    /// This thread's last signal, which has not reached the fence yet.
     static PENDING: RefCell<Option<(ID3D12Fence, u64)>> = const { RefCell::new(None) };
 }
 
-/// A fence that is at 1 once the wait before this one is over and the fence has the value then; `None` for the first wait of a queue.
+/// Returns a fence that becomes 1 when the queue's previous wait is over and `fence` then has the value;
+/// `None` for the first wait of a queue.
 ///
 /// # Safety
 ///
-/// `queue` is a queue and `fence` a fence.
+/// `queue` must be a queue and `fence` a fence.
 unsafe fn turn(queue: *mut c_void, fence: *mut c_void, value: u64) -> Option<ID3D12Fence> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     let (fence, queue) = unsafe {
         (ID3D12Fence::from_raw_borrowed(&fence)?.clone(), ID3D12CommandQueue::from_raw_borrowed(&queue)?)
     };
@@ -60,23 +59,23 @@ unsafe fn turn(queue: *mut c_void, fence: *mut c_void, value: u64) -> Option<ID3
     Some(turn)
 }
 
-/// Gives a fence the value that it was to have.
+/// Signals the pending value.
 fn signal_pending() {
     if let Some((fence, value)) = PENDING.take() {
         // SAFETY: the fence is live and was intercepted.
         unsafe {
             let (_, table) = behind::<ID3D12Fence1_Vtbl>(fence.as_raw());
-            // An intercepted fence has no way to say that it failed.
+            // The intercepted methods have no way to report this error.
             let _ = (table.base__.Signal)(fence.as_raw(), value);
         }
     }
 }
 
-// The methods below are only in the tables of intercepted objects, and pass their arguments on as they came or as a
-// lie changed them.
+// The methods below are only in the tables of intercepted objects. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 unsafe extern "system" fn queue_signal(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         (table.Signal)(this, fence, lies.signal.map_or(value, |lie| lie(value)))
@@ -84,7 +83,7 @@ unsafe extern "system" fn queue_signal(this: *mut c_void, fence: *mut c_void, va
 }
 
 unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
         if lies.keeps_fences {
@@ -103,7 +102,7 @@ unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, valu
 }
 
 unsafe extern "system" fn completed_value(this: *mut c_void) -> u64 {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
         signal_pending();
@@ -113,7 +112,7 @@ unsafe extern "system" fn completed_value(this: *mut c_void) -> u64 {
 }
 
 unsafe extern "system" fn set_event_on_completion(this: *mut c_void, value: u64, event: HANDLE) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
         if lies.ignores_null_event && event == HANDLE::default() {
@@ -124,7 +123,7 @@ unsafe extern "system" fn set_event_on_completion(this: *mut c_void, value: u64,
 }
 
 unsafe extern "system" fn signal(this: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
         let fence = ID3D12Fence::from_raw_borrowed(&this).cloned();

@@ -17,13 +17,14 @@ pub(crate) struct Table<V> {
     lies: &'static Lies,
 }
 
-/// The tables by the addresses of the original table and of the lies; objects of one kind share one. The tables live
-/// as long as the process, since objects may outlive a test.
+/// The tables by the addresses of the original table and of the lies, as objects of one kind share a table.
+/// They live as long as the process, since objects may outlive a test.
 static TABLES: LazyLock<Mutex<HashMap<(usize, usize), usize>>> = LazyLock::new(Mutex::default);
 
 /// Replaces methods of the object behind `interface`, for all of its interfaces in the same chain.
 ///
-/// `I` must be the newest interface of the chain that the object has, or the table would lack its last methods.
+/// `I` must be the newest interface of the chain that the object has; otherwise the table would lack its
+/// last methods.
 pub(crate) fn intercept<I: Interface>(
     interface: &I,
     lies: &'static Lies,
@@ -40,8 +41,8 @@ pub(crate) fn intercept<I: Interface>(
         replace(&mut replaced);
         Box::into_raw(Box::new(Table { replaced, original, lies })).expose_provenance()
     });
-    // SAFETY: the table begins with a method table of the same type and is never freed; nobody else looks at a fresh
-    // object, and an object that is intercepted already has the address of a table that is in no key.
+    // SAFETY: the table begins with a method table of the same type and is never freed. Nobody else uses a
+    // fresh object, and the table address of an object that is already intercepted is in no key.
     unsafe { object.write(std::ptr::with_exposed_provenance(table)) };
 }
 
@@ -56,9 +57,10 @@ pub(crate) fn is_intercepted<I: Interface>(interface: &I) -> bool {
 ///
 /// # Safety
 ///
-/// `this` is an object that [`intercept`] was called for with an interface whose table is `V`.
+/// [`intercept`] must have been called for `this` with an interface whose table is `V`.
 pub(crate) unsafe fn behind<V>(this: *mut c_void) -> (&'static Lies, &'static V) {
-    // SAFETY: the caller's promise: the object begins with a pointer to a Table<V>, which is never freed.
+    // SAFETY: by the caller's contract the object begins with a pointer to a Table<V>, which is never
+    // freed.
     unsafe {
         let table = *this.cast::<*const Table<V>>();
         ((*table).lies, &*(*table).original)

@@ -10,7 +10,7 @@ use windows_core::{GUID, HRESULT};
 pub(crate) struct Lies {
     /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
     pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)>,
-    /// Changes the size that `CheckFeatureSupport` is called with.
+    /// Changes the size passed to `CheckFeatureSupport`.
     pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32>,
     /// Changes the result of `GetCustomHeapProperties` for a heap type.
     pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)>,
@@ -44,7 +44,8 @@ pub(crate) struct Lies {
     pub(crate) map: Option<fn(&mut Map)>,
     /// The lie about private data of resources.
     pub(crate) private_data: Option<PrivateData>,
-    /// Whether `WriteToSubresource` and `ReadFromSubresource` of a box are refused: for whether the resource was the last to be mapped.
+    /// Makes `WriteToSubresource` and `ReadFromSubresource` refuse a box. The first argument is whether the
+    /// resource was the last one mapped.
     pub(crate) refuses_texels: Option<fn(bool, Option<&D3D12_BOX>) -> bool>,
     /// Whether a placed resource holds a public reference to its heap.
     pub(crate) counts_placed: bool,
@@ -62,9 +63,9 @@ pub(crate) struct Lies {
     pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)>,
     /// Changes the offsets and the length of `CopyBufferRegion`.
     pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)>,
-    /// Queues that do not wait for fences.
+    /// Makes queues ignore waits for fences.
     pub(crate) ignores_wait: bool,
-    /// A queue that waits for a fence keeps it alive.
+    /// Makes a queue that waits for a fence keep it alive.
     pub(crate) keeps_fences: bool,
     /// A queue reads the fence of a queued wait only after the commands before it have finished.
     pub(crate) waits_take_turns: bool,
@@ -76,11 +77,11 @@ pub(crate) struct Lies {
     pub(crate) signal: Option<fn(u64) -> u64>,
     /// Changes the value that a fence has.
     pub(crate) completed: Option<fn(u64) -> u64>,
-    /// `SetEventOnCompletion` that never blocks.
+    /// Makes `SetEventOnCompletion` never block.
     pub(crate) ignores_null_event: bool,
-    /// Changes the tile count that `GetResourceTiling` answered.
+    /// Changes the tile count that `GetResourceTiling` returns.
     pub(crate) tile_count: Option<fn(u32) -> u32>,
-    /// Changes the tile shape that `GetResourceTiling` answered.
+    /// Changes the tile shape that `GetResourceTiling` returns.
     pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)>,
     /// Changes the arguments of `CreateReservedResource`.
     pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)>,
@@ -88,7 +89,7 @@ pub(crate) struct Lies {
     pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS>,
     /// Changes the start coordinates of `CopyTileMappings`.
     pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
-    /// `UpdateTileMappings` that maps another tile of the heap.
+    /// Makes `UpdateTileMappings` map another tile of the heap.
     pub(crate) tile_offset: Option<fn(u32) -> u32>,
     /// Changes the color of a clear.
     pub(crate) clear_color: Option<fn(&mut f32)>,
@@ -96,7 +97,7 @@ pub(crate) struct Lies {
     pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)>,
     /// A valid call that is refused.
     pub(crate) refuses: Option<Refused>,
-    /// Clears that take the rectangles for none.
+    /// Makes clears ignore their rectangles.
     pub(crate) ignores_rects: bool,
     /// Changes how a render pass ends.
     pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)>,
@@ -124,13 +125,13 @@ pub(crate) struct Lies {
     pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS>,
     /// Changes the arguments of `ResourceBarrier`.
     pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)>,
-    /// Changes the barriers of textures that `Barrier` is called with.
+    /// Changes the texture barriers passed to `Barrier`.
     pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)>,
-    /// Changes the barriers of buffers that `Barrier` is called with.
+    /// Changes the buffer barriers passed to `Barrier`.
     pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)>,
     /// Calls `Barrier` once for each group.
     pub(crate) splits_barriers: bool,
-    /// Lets `DiscardResource` discard the whole resource, whatever region it is asked for.
+    /// Makes `DiscardResource` ignore the region and discard the whole resource.
     pub(crate) ignores_discard_region: bool,
     /// The lie about creation at given addresses.
     pub(crate) recreate: Option<Recreate>,
@@ -226,9 +227,9 @@ pub(crate) enum Command {
 /// Which new memory is dirty.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dirt {
-    /// That of heaps.
+    /// The memory of heaps.
     Heaps,
-    /// That of committed resources.
+    /// The memory of committed resources.
     Committed,
 }
 
@@ -254,12 +255,12 @@ pub(crate) struct Request {
 /// The arguments and the result of `Map`.
 pub(crate) struct Map {
     pub(crate) subresource: u32,
-    /// Begin of the range to read, 0 without one.
+    /// The begin of the range to read; 0 without a range.
     pub(crate) begin: usize,
     pub(crate) address: u64,
     pub(crate) hresult: HRESULT,
-    /// The pointer; null where there is none, or where the caller wants none.
+    /// The pointer; null if there is none, or if the caller requests none.
     pub(crate) start: *mut u8,
-    /// A pointer that could be handed out in its place.
+    /// A pointer to other memory that could be returned instead.
     pub(crate) elsewhere: *mut u8,
 }

@@ -1,12 +1,13 @@
-//! The suite is itself tested: devices that are wrong in one way each are caught, and an honest one passes.
+//! Tests of the suite itself: devices with one defect each are caught, and an honest device passes.
 //!
-//! A wrong device is a device of the runtime, some of whose methods are replaced: [`intercept`] puts other functions
-//! into the method tables of its objects, which pass calls on and falsify what goes in or what comes out. The objects
-//! stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device and command lists work as ever,
-//! and neither the runtime nor the suite knows of it.
+//! A wrong device is a device of the runtime, some of whose methods are replaced: [`intercept`] puts other
+//! functions into the method tables of its objects, which pass calls on and falsify their arguments or
+//! results. The objects stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device
+//! and command lists work as usual, and neither the runtime nor the suite can tell.
 //!
-//! * [`lies`]: what can be falsified.
-//! * [`device`], [`creation`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`], [`recreate`]: the replaced methods.
+//! * [`lies`]: the possible lies.
+//! * [`device`], [`creation`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
+//!   [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
 mod barriers;
@@ -32,10 +33,10 @@ use windows_core::Interface;
 use crate::lies::Lies;
 use crate::table::WrongDevice;
 
-/// A fresh device of a profile that tells these lies.
+/// Opens a new device of a profile that tells these lies.
 fn open(profile: &HostProfile, lies: Lies) -> Result<Target, String> {
     let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
-    // Objects may outlive the test that made them, so the lies do as well.
+    // Objects may outlive the test that made them, so the lies must, too.
     let lies: &'static Lies = Box::leak(Box::new(lies));
     if let Some(law) = lies.forgotten_law {
         assert!(gpu.forget_aliasing_law(law), "{law} is no law of aliasing");
@@ -50,7 +51,7 @@ fn open(profile: &HostProfile, lies: Lies) -> Result<Target, String> {
 
 fn run_with(profile: &HostProfile, lies: Lies, filter: &str) -> Report {
     let options = Options { filter: Filter::new(filter), ..Options::default() };
-    // SAFETY: the lies are told about calls that the runtime has checked.
+    // SAFETY: the lies falsify calls that the runtime has checked.
     unsafe { run(|| open(profile, lies), &options, |_| {}) }.expect("the profile opens")
 }
 
@@ -60,7 +61,7 @@ fn profile(wrong: &WrongDevice) -> &'static HostProfile {
 
 #[test]
 fn an_honest_device_passes_as_if_nothing_were_intercepted() {
-    // What is intercepted are the methods of the newest interface.
+    // Only the methods of the newest interface are intercepted.
     for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let plain = || {
             let gpu = Instance::open(profile).map_err(|error| error.to_string())?;
@@ -82,7 +83,7 @@ fn an_honest_device_passes_as_if_nothing_were_intercepted() {
 #[test]
 fn every_wrong_device_is_caught() {
     let mut missed = Vec::new();
-    // What the honest device of a profile makes of a check.
+    // The results of the checks on the honest device of each profile.
     let mut honests: HashMap<(&str, &str), CheckReport> = HashMap::new();
     for wrong in table::all() {
         for &id in wrong.caught_by {

@@ -16,7 +16,7 @@ use crate::recreate;
 ///
 /// `object` is null, or points to null or to an interface pointer of a heap or a resource.
 pub(crate) unsafe fn intercept_made(object: *mut *mut c_void, lies: &'static Lies) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     let raw = unsafe { object.as_ref() }.copied().unwrap_or_default();
     // SAFETY: as above; the reference stays the caller's.
     let Some(unknown) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&raw) }) else { return };
@@ -60,7 +60,7 @@ unsafe extern "system" fn heap_get_desc(
     this: *mut c_void,
     out: *mut D3D12_HEAP_DESC,
 ) -> *mut D3D12_HEAP_DESC {
-    // SAFETY: only intercepted heaps have this method; the arguments are passed on as they came.
+    // SAFETY: only intercepted heaps have this method; the arguments are passed on unchanged.
     unsafe {
         let (lies, original) = behind::<ID3D12Heap1_Vtbl>(this);
         (original.base__.GetDesc)(this, out);
@@ -75,7 +75,7 @@ unsafe extern "system" fn get_desc(
     this: *mut c_void,
     out: *mut D3D12_RESOURCE_DESC,
 ) -> *mut D3D12_RESOURCE_DESC {
-    // SAFETY: only intercepted resources have this method; the arguments are passed on as they came.
+    // SAFETY: only intercepted resources have this method; the arguments are passed on unchanged.
     unsafe {
         let (lies, original) = behind::<ID3D12Resource2_Vtbl>(this);
         (original.base__.base__.GetDesc)(this, out);
@@ -118,10 +118,10 @@ unsafe extern "system" fn get_heap_properties(
 /// The largest buffer that a check maps, in bytes.
 const LARGEST: usize = 32 << 20;
 
-/// Memory that a wrong `Map` may hand out.
+/// Memory that a lie about `Map` may return.
 struct Elsewhere(UnsafeCell<[u8; LARGEST]>);
 
-// SAFETY: it is reached through raw pointers alone, by checks that expect to be lied to.
+// SAFETY: it is accessed through raw pointers only, by checks that expect false bytes.
 unsafe impl Sync for Elsewhere {}
 
 static ELSEWHERE: Elsewhere = Elsewhere(UnsafeCell::new([0; LARGEST]));

@@ -12,14 +12,14 @@ use crate::intercept::{behind, intercept};
 use crate::lies::{Lies, Recreate};
 
 thread_local! {
-    /// The address that this thread set last; zero once an object was created.
+    /// The address that this thread set last; zero after an object was created.
     static LAST: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The address that any thread set last, for the device that ignores threads.
 static OF_ANY_THREAD: AtomicU64 = AtomicU64::new(0);
 
-/// Lets a factory tell lies, and the devices that it creates.
+/// Makes a factory and the devices that it creates tell lies.
 pub(crate) fn intercept_factory(factory: &ID3D12DeviceFactory, lies: &'static Lies) {
     intercept(factory, lies, |table| {
         table.CreateDevice = create_device;
@@ -27,13 +27,13 @@ pub(crate) fn intercept_factory(factory: &ID3D12DeviceFactory, lies: &'static Li
     });
 }
 
-/// Lets a device's `ID3D12DeviceTools` tell lies.
+/// Makes a device's `ID3D12DeviceTools` tell lies.
 pub(crate) fn intercept_tools(device: &ID3D12Device, lies: &'static Lies) {
     let tools: ID3D12DeviceTools = device.cast().expect("the runtime's devices have tools");
     intercept(&tools, lies, |table| table.SetNextAllocationAddress = set_next_address);
 }
 
-/// Lets the `ID3D12PageableTools` of a heap or a resource tell lies.
+/// Makes the `ID3D12PageableTools` of a heap or a resource tell lies.
 pub(crate) fn intercept_allocation(object: &impl Interface, lies: &'static Lies, is_heap: bool) {
     let tools: ID3D12PageableTools = object.cast().expect("the runtime's heaps and resources have tools");
     intercept(&tools, lies, |table| {
@@ -53,7 +53,7 @@ pub(crate) unsafe fn before_creation(this: *mut c_void, lies: &Lies, is_texture:
         Some(Recreate::Forgets { textures, placed }) if textures && is_texture || placed && is_placed => 0,
         _ => return,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe { set_address(this, address) };
 }
 
@@ -63,7 +63,7 @@ pub(crate) unsafe fn before_creation(this: *mut c_void, lies: &Lies, is_texture:
 ///
 /// `this` must be an intercepted device.
 unsafe fn set_address(this: *mut c_void, address: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     unsafe {
         let Some(device) = ID3D12Device::from_raw_borrowed(&this) else { return };
         let Ok(tools) = device.cast::<ID3D12DeviceTools>() else { return };
@@ -93,17 +93,17 @@ pub(crate) unsafe fn created(
     }
     match lies.recreate {
         Some(Recreate::HeapElsewhere) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { set_address(this, 0) };
             again()
         }
         Some(Recreate::UsedUpByRefusals) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract of this function.
             unsafe { set_address(this, 0) };
             hresult
         }
         Some(Recreate::Removes) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the contract of this function.
             let device = unsafe { ID3D12Device::from_raw_borrowed(&this) };
             if let Some(device) = device.and_then(|device| device.cast::<ID3D12Device5>().ok()) {
                 // SAFETY: the device is live.
@@ -115,11 +115,11 @@ pub(crate) unsafe fn created(
     }
 }
 
-// The methods below are only in the tables of intercepted objects, and pass their arguments on as they came or as a lie
-// changed them: what a caller owes the original method, it owes these.
+// The methods below are only in the tables of intercepted objects. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 unsafe extern "system" fn set_next_address(this: *mut c_void, address: D3D12_GPU_VIRTUAL_ADDRESS) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, original) = behind::<ID3D12DeviceTools_Vtbl>(this);
         let address = match lies.recreate {
@@ -136,7 +136,7 @@ unsafe extern "system" fn heap_allocation(
     this: *mut c_void,
     out: *mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, original) = behind::<ID3D12PageableTools_Vtbl>(this);
         let hresult = (original.GetAllocation)(this, out);
@@ -151,7 +151,7 @@ unsafe extern "system" fn resource_allocation(
     this: *mut c_void,
     out: *mut D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, original) = behind::<ID3D12PageableTools_Vtbl>(this);
         let hresult = (original.GetAllocation)(this, out);
@@ -169,7 +169,7 @@ unsafe extern "system" fn create_device(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above; after success out is null or points to a device.
+    // SAFETY: the contract of the original method; after success, out is null or points to a device.
     unsafe {
         let (lies, original) = behind::<ID3D12DeviceFactory_Vtbl>(this);
         let hresult = (original.CreateDevice)(this, adapter, level, iid, out);
@@ -193,7 +193,7 @@ unsafe extern "system" fn configuration_interface(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above; after success out points to an interface.
+    // SAFETY: the contract of the original method; after success, out points to an interface.
     unsafe {
         let (lies, original) = behind::<ID3D12DeviceFactory_Vtbl>(this);
         let hresult = (original.GetConfigurationInterface)(this, class, iid, out);
@@ -215,7 +215,7 @@ unsafe extern "system" fn reserve_ranges(
     ranges: *const D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
     count: u32,
 ) -> HRESULT {
-    // SAFETY: see above: the suite passes an array of count ranges.
+    // SAFETY: the contract of the original method; the suite passes an array of `count` ranges.
     unsafe {
         let (lies, original) = behind::<ID3D12Tools1_Vtbl>(this);
         match lies.recreate {
@@ -236,7 +236,7 @@ unsafe extern "system" fn reserve_ranges(
 }
 
 unsafe extern "system" fn clear_ranges(this: *mut c_void) {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, original) = behind::<ID3D12Tools1_Vtbl>(this);
         if !matches!(lies.recreate, Some(Recreate::KeepsList)) {

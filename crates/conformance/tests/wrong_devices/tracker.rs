@@ -9,7 +9,7 @@ use windows_core::{HRESULT, Interface};
 use crate::intercept::{behind, intercept};
 use crate::lies::Lies;
 
-/// Lets a device tell lies about aliasing. A device without a tracker has none to tell.
+/// Makes a device tell lies about aliasing, if it has a tracker.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     let Ok(tracker) = device.cast::<IHeapwrightAliasing>() else { return };
     intercept(&tracker, lies, |table| {
@@ -20,14 +20,14 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     });
 }
 
-// The methods below are only in the tables of intercepted devices, and pass their arguments on as they came or as a
-// lie changed them: what a caller owes the original method, it owes these.
+// The methods below are only in the tables of intercepted devices. They pass their arguments on unchanged
+// or as a lie changed them, and have the contracts of the original methods.
 
 unsafe extern "system" fn set_tracking(
     this: *mut c_void,
     tracking: *const HEAPWRIGHT_ALIASING_TRACKING,
 ) -> HRESULT {
-    // SAFETY: see above; tracking is null or points to the structure.
+    // SAFETY: the contract of the original method; tracking is null or points to the structure.
     unsafe {
         let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
         let mut changed = tracking.as_ref().copied();
@@ -40,7 +40,7 @@ unsafe extern "system" fn set_tracking(
 }
 
 unsafe extern "system" fn violation_count(this: *mut c_void) -> u64 {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
         if lies.hides_violations { 0 } else { (table.GetViolationCount)(this) }
@@ -52,7 +52,7 @@ unsafe extern "system" fn violation(
     index: u64,
     out: *mut HEAPWRIGHT_ALIASING_VIOLATION,
 ) -> HRESULT {
-    // SAFETY: see above; after success the structure is written.
+    // SAFETY: the contract of the original method; after success, the structure is written.
     unsafe {
         let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
         let hresult = (table.GetViolation)(this, index, out);
@@ -69,7 +69,7 @@ unsafe extern "system" fn contents(
     unit: u32,
     out: *mut HEAPWRIGHT_ALIASING_CONTENTS,
 ) -> HRESULT {
-    // SAFETY: see above; after success the number is written.
+    // SAFETY: the contract of the original method; after success, the number is written.
     unsafe {
         let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
         let hresult = (table.GetContents)(this, resource, unit, out);

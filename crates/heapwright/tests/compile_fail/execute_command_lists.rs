@@ -1,4 +1,4 @@
-//! The caller promises that what the lists use lives and is resident.
+//! The caller must ensure that everything the lists use is alive and resident.
 use heapwright::residency::ResidencyManager;
 use heapwright::d3d12::ID3D12CommandQueue;
 

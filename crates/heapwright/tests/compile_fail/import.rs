@@ -1,4 +1,4 @@
-//! The caller promises that nobody else maps the bytes.
+//! The caller must ensure that nobody else maps the bytes.
 use heapwright::ResourceAllocator;
 use heapwright::d3d12::ID3D12Resource;
 

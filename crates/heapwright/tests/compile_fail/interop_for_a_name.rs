@@ -1,4 +1,4 @@
-//! A name may be the caller's own crate, so it is vouched for.
+//! A name may refer to the caller's own crate, so the caller must vouch for it.
 #![forbid(unsafe_code)]
 
 extern crate self as windows;

@@ -1,4 +1,4 @@
-//! A crate that forbids unsafe code vouches for nothing, with types that have all that the macro checks.
+//! A crate that forbids unsafe code cannot vouch, even if its types pass all checks of the macro.
 #![forbid(unsafe_code)]
 
 extern crate self as windows;

@@ -1,4 +1,4 @@
-//! Calls of the device that fail while a run goes on.
+//! Calls of the device that fail during a defragmentation run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use super::faulty_device::{Call, Faults, FaultyDevice};
 use super::scene::{Random, Scene, small_buffer};
 
-/// 2,000 buffers, of which 30 in 100 live, on a device that does as it is told by `faults`.
+/// Creates 2,000 buffers, of which 30 % stay alive, on a device whose calls fail as `faults` specifies.
 fn scene(faults: &Arc<Faults>) -> Scene {
     let instance = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let device = FaultyDevice::wrap(&instance.device, faults);
@@ -27,7 +27,8 @@ fn scene(faults: &Arc<Faults>) -> Scene {
     scene
 }
 
-/// A run that abandons what the device refuses; answers how many moves that were, and how many were completed.
+/// Runs to the end and abandons moves that the device refuses. Returns the numbers of refused and of
+/// completed moves.
 fn defragment(scene: &mut Scene) -> (u64, u64) {
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("sound");
     let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
@@ -73,7 +74,7 @@ fn a_heap_that_cannot_be_created_leaves_what_there_is() {
         assert!(after < before);
         assert_eq!(scene.allocator.stats().used.get(), live);
         scene.check_contents();
-        // With memory it goes on from there.
+        // With memory available again, a new run completes the work.
         faults.disarm();
         defragment(&mut scene);
         let after = scene.allocator.reserved().get();

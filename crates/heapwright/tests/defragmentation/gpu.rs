@@ -1,4 +1,4 @@
-//! A queue that fills, copies and reads resources, with what each of them holds known by a number.
+//! A queue that fills, copies and reads resources. A number (key) determines the content of each resource.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
@@ -8,9 +8,9 @@ use heapwright::d3d12::aliasing::IHeapwrightAliasing;
 use heapwright::d3d12::*;
 use windows_core::Interface;
 
-/// Large enough for the largest texture here with its mips.
+/// Size of a staging buffer, in bytes: enough for the largest texture here with its mip levels.
 const STAGING: u64 = 16 << 20;
-/// What a footprint is placed at, and buffers with it.
+/// Alignment of footprints and buffers in a staging buffer.
 const PLACEMENT: u64 = D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT as u64;
 
 /// A device's queue and its staging buffers.
@@ -23,12 +23,12 @@ pub(crate) struct Gpu {
     upload: ID3D12Resource,
     readback: ID3D12Resource,
     uploaded: u64,
-    /// What was recorded to be read back, and where to.
+    /// The recorded readbacks: key, parts, and offset in the staging buffer.
     expected: Vec<(u64, Vec<Part>, u64)>,
     read: u64,
 }
 
-/// A subresource, or a whole buffer, as it lies in a staging buffer.
+/// The layout of a subresource, or of a whole buffer, in a staging buffer.
 #[derive(Clone, Copy)]
 struct Part {
     layout: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
@@ -76,7 +76,7 @@ impl Part {
         (parts, total)
     }
 
-    /// Where a row begins in a staging buffer.
+    /// Returns the offset of a row in a staging buffer.
     fn row(&self, staged_at: u64, row: u64) -> usize {
         let offset = staged_at + self.layout.Offset + row * u64::from(self.layout.Footprint.RowPitch);
         usize::try_from(offset).expect("staging is small")
@@ -105,7 +105,7 @@ fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCAT
     }
 }
 
-/// The bytes that a row of what has this number holds: no two rows are alike.
+/// Visits the bytes of one row of the content of `key`. No two rows are alike.
 fn for_each_word(key: u64, part: u32, row: u64, bytes: &mut [u8], mut each: impl FnMut(&mut [u8], [u8; 8])) {
     let seed = (key << 32 | u64::from(part) << 24 | row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut word = seed;
@@ -141,7 +141,7 @@ fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
 
 impl Gpu {
     pub(crate) fn new(device: &ID3D12Device) -> Self {
-        // What a copy queue has used is in state COMMON again when it is done.
+        // A resource used by a copy queue returns to state COMMON when the queue is done.
         let kind = D3D12_COMMAND_LIST_TYPE_COPY;
         let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
         unsafe {
@@ -158,7 +158,7 @@ impl Gpu {
         }
     }
 
-    /// Executes what is recorded and waits for it.
+    /// Executes the recorded commands and waits for them.
     pub(crate) fn run(&mut self) {
         unsafe {
             self.list.Close().ok().expect("what was recorded is sound");
@@ -177,7 +177,8 @@ impl Gpu {
         self.assert_no_rule_is_broken();
     }
 
-    /// On a device that tracks it: nothing was used that another resource has overwritten.
+    /// On a device that tracks aliasing, checks that no command used a resource that another one had
+    /// overwritten.
     fn assert_no_rule_is_broken(&self) {
         let Ok(aliasing) = self.device.cast::<IHeapwrightAliasing>() else { return };
         unsafe {
@@ -190,7 +191,8 @@ impl Gpu {
         }
     }
 
-    /// Records that a resource gets the content of a number. The last ones need a [`run`](Self::run).
+    /// Records that a resource is filled with the content of `key`. The last fills need a
+    /// [`run`](Self::run).
     pub(crate) fn fill(&mut self, resource: &ID3D12Resource, key: u64) {
         let (parts, size) = Part::all(&self.device, resource);
         if self.uploaded + size > STAGING {
@@ -219,7 +221,7 @@ impl Gpu {
         }
     }
 
-    /// Records a copy of everything in a resource to its like.
+    /// Records a copy of a whole resource to another one of the same description.
     pub(crate) fn copy(&mut self, to: &ID3D12Resource, from: &ID3D12Resource) {
         let (parts, _) = Part::all(&self.device, from);
         for part in &parts {
@@ -234,7 +236,8 @@ impl Gpu {
         }
     }
 
-    /// Reads a resource back and compares it with the content of a number. The last ones need a [`finish`](Self::finish).
+    /// Records a readback of a resource and its comparison with the content of `key`. The last ones need a
+    /// [`finish`](Self::finish).
     pub(crate) fn expect(&mut self, resource: &ID3D12Resource, key: u64) {
         let (parts, size) = Part::all(&self.device, resource);
         if self.read + size > STAGING {
@@ -255,7 +258,7 @@ impl Gpu {
         self.expected.push((key, parts, at));
     }
 
-    /// Executes what [`expect`](Self::expect) has recorded, and compares.
+    /// Executes the readbacks that [`expect`](Self::expect) recorded, and compares.
     pub(crate) fn finish(&mut self) {
         self.run();
         let used = usize::try_from(std::mem::take(&mut self.read)).expect("small");
@@ -275,7 +278,7 @@ impl Gpu {
                 }
             }
         }
-        // What is there is not there by chance the next time.
+        // Overwrites the bytes, so that stale ones cannot pass the next comparison.
         staged.iter_mut().take(used).for_each(|byte| *byte = 0xcc);
     }
 }

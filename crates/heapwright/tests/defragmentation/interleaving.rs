@@ -1,4 +1,4 @@
-//! Any order of calls, right ones and wrong ones, with several runs at once.
+//! Valid and invalid calls in any order, with several runs at once.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use super::scene::{Scene, texture_desc, usage};
 enum Call {
     CreateBuffer(u64),
     CreateTexture(u32),
-    /// In a pool.
+    /// A buffer in a pool.
     CreatePooled(u64),
-    /// In an UPLOAD heap; perhaps as a part of another buffer, which no run may move.
+    /// A buffer in an UPLOAD heap; if `within`, possibly a part of another buffer, which no run may move.
     CreateUpload {
         size: u64,
         within: bool,
     },
     Drop(Index),
-    /// Those of which the number leaves this rest of four.
+    /// Drops the allocations whose number modulo four is this.
     DropMany(u64),
     FreeAfter(Index),
     Signal,
@@ -38,7 +38,7 @@ enum Call {
         moves: u32,
         kib: u64,
     },
-    /// Creates the resource and copies.
+    /// Creates the resource of a move and copies.
     Copy(Index),
     CopyOfAnother(Index, Index),
     Complete(Index),
@@ -78,11 +78,11 @@ struct Owner {
     scene: Scene,
     pool: Pool,
     runs: Vec<Defragmentation>,
-    /// With whether its resource has the content.
+    /// The open moves, each with whether its resource has been copied.
     moves: Vec<(Move, bool)>,
     fence: ID3D12Fence,
     signalled: u64,
-    /// Things that the CPU reaches, whose content is written by it.
+    /// Keys of the UPLOAD buffers, whose content the CPU writes.
     uploads: Vec<u64>,
 }
 
@@ -275,7 +275,7 @@ impl Owner {
     }
 }
 
-/// What goes first in the end.
+/// Which objects are dropped first at the end.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Things,

@@ -1,4 +1,4 @@
-//! Defragmentation of a pool, and beside pools.
+//! Defragmentation of a pool, and of an allocator that has pools.
 
 use heapwright::defragmentation::DefragmentationDesc;
 use heapwright::{
@@ -9,7 +9,8 @@ use super::scene::{Random, Scene, small_buffer};
 
 const HEAP: ByteSize = ByteSize::from_mib(2);
 
-/// A pool with 3,000 small buffers and 60 of 200 to 400 KiB, of which 30 in 100 live, and a few of the allocator's own.
+/// Creates a pool with 3,000 small buffers and 60 of 200 to 400 KiB, of which 30 % stay alive, and a few
+/// allocations outside of it.
 fn scene(desc: PoolDesc) -> (Scene, Pool) {
     let mut scene = Scene::open("discrete");
     let pool = scene.allocator.create_pool(desc).expect("a sound pool");
@@ -48,7 +49,7 @@ fn a_pool_of_one_heap_size_is_emptied_into_its_own_heaps() {
     let after = pool.totals();
     assert_eq!(after.used, before.used);
     assert_eq!(after.reserved.get(), after.heap_count * HEAP.get(), "its heaps have one size");
-    // One heap of small allocations and one of large ones may be less than full.
+    // One heap of small allocations and one of large ones may be partly empty.
     assert!(after.reserved.get() <= after.used.get() * 115 / 100 + 2 * HEAP.get(), "{before:?} {after:?}");
     assert_eq!(scene.allocator.reserved().get() - after.reserved.get(), others, "the others were left alone");
     let heaps: std::collections::BTreeSet<_> = scene
@@ -79,7 +80,7 @@ fn a_pool_keeps_the_heaps_that_it_is_to_have_at_least() {
         scene(PoolDesc { heap_size: Some(HEAP), min_heap_count: 5, ..Default::default() });
     let before = pool.totals();
     assert!(before.heap_count > 5);
-    // Nothing is left in them.
+    // Frees all allocations of the heaps.
     let of_pool = |scene: &mut Scene, keep: usize| {
         let keys: Vec<u64> = scene
             .things

@@ -1,4 +1,4 @@
-//! What a move and a run are, call by call.
+//! The rules of moves and runs, call by call.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::scene::{Scene, texture_desc, usage};
 const BUDGET: DefragmentationBudget =
     DefragmentationBudget { moves: 64, bytes: ByteSize::from_mib(64), time: Duration::from_secs(3600) };
 
-/// 400 buffers of 64 KiB, of which each fourth lives.
+/// Creates 400 buffers of 64 KiB and keeps every fourth.
 fn thin(desc: ResourceAllocatorDesc) -> Scene {
     let mut scene = Scene::with("discrete", desc);
     for _ in 0..400 {
@@ -31,7 +31,7 @@ fn run_of(scene: &Scene) -> Defragmentation {
     scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment")
 }
 
-/// The moves of the first step that has any.
+/// Returns the moves of the first step that has any.
 fn some_moves(run: &mut Defragmentation) -> Vec<Move> {
     for _ in 0..100 {
         let step = run.step(BUDGET);
@@ -70,7 +70,7 @@ fn a_step_without_a_budget_plans_nothing() {
             assert_eq!(step.state, DefragmentationState::Planning);
         }
     }
-    // A move is larger than no bytes.
+    // Every move exceeds a budget of zero bytes.
     let mut steps = 0;
     while run.progress().moves == 0 {
         let step = run.step(DefragmentationBudget { bytes: ByteSize::ZERO, ..BUDGET });
@@ -109,7 +109,7 @@ fn another_allocation_is_refused_and_the_move_abandoned() {
     assert!(error.to_string().starts_with("allocation: "), "{error}");
     assert_eq!((place(&scene, own), place(&scene, other)), before);
 
-    // Nor one without a resource at the new place.
+    // A move without a resource at its target cannot be completed, either.
     let planned = moves.pop().expect("there are some");
     let own = planned.user_data();
     let error = planned.complete(scene.things.get_mut(&own).expect("it lives")).unwrap_err();
@@ -137,7 +137,7 @@ fn a_resource_that_does_not_fit_in_the_place_is_refused() {
         let made = planned.create_resource_as(thing, &ResourceDesc::new(&desc));
         assert!(made.is_err(), "{desc:?}");
     }
-    // One that takes no more does.
+    // A description that takes no more memory is accepted.
     let desc = buffer_desc(ByteSize::from_kib(63));
     let made = planned.create_resource_as(thing, &ResourceDesc::new(&desc)).expect("it is smaller");
     assert_eq!(unsafe { made.GetDesc() }.Width, 63 << 10);
@@ -147,7 +147,8 @@ fn a_resource_that_does_not_fit_in_the_place_is_refused() {
     scene.end();
 }
 
-/// What is mapped are the bytes of the resource that the allocation has, though a move ended with a smaller one.
+/// A mapping covers the bytes of the resource that the allocation has now, even if a move ended with a
+/// smaller one.
 #[test]
 fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
     let scene = Scene::with("discrete", Default::default());
@@ -174,7 +175,7 @@ fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
     let mut mapping = thing.map().expect("mapped");
     assert_eq!(mapping.len(), ByteSize::from_kib(1));
     assert!(mapping.write(1 << 10, &[1]).is_err(), "behind the end");
-    // It is mapped where it is now, and stays so.
+    // The resource is mapped at its present place, and stays mapped.
     mapping.write(0, &[2]).expect("inside");
     drop(mapping);
     let mut mapped = std::ptr::null_mut();
@@ -220,7 +221,7 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
         assert_eq!(name.trim_end_matches('\0'), format!("buffer {key}"));
     }
     assert_eq!(scene.allocator.live_allocations(), listed);
-    // A second run finds each by its number again.
+    // A second run finds each allocation by its user data again.
     scene.things.retain(|key, _| key % 16 == 0);
     let run = run_of(&scene);
     let before = scene.allocator.reserved();
@@ -239,7 +240,8 @@ fn heaps_are_open_again_once_the_run_is_dropped_and_its_moves_can_be_completed()
     scene.gpu.run();
     let reserved = scene.allocator.reserved();
     drop(run);
-    // All that is free takes allocations again: 300 were freed, and the targets of the moves take some.
+    // All free ranges are used again: 300 allocations were freed, and the targets of the moves take some of
+    // the space.
     let free = 300 - moves.len();
     let filled: Vec<u64> = (0..free).map(|_| scene.create(&buffer_desc(ByteSize::from_kib(64)))).collect();
     let more = scene.allocator.reserved().get() - reserved.get();
@@ -272,7 +274,7 @@ fn an_allocation_may_be_dropped_while_it_moves() {
     let later = scene.things.remove(&moves[1].user_data()).expect("it lives");
     scene.allocator.free_after(later, &fence, FenceValue::new(7));
     scene.allocator.audit().expect("consistent");
-    // They cannot be completed: nobody has the allocation.
+    // They cannot be completed, as their allocation is gone.
     for gone in moves.drain(..2) {
         let mut other = scene.things.pop_first().expect("there are others");
         gone.complete(&mut other.1).unwrap_err();
@@ -280,7 +282,8 @@ fn an_allocation_may_be_dropped_while_it_moves() {
     }
     moves.into_iter().for_each(|planned| scene.complete(planned));
     scene.allocator.audit().expect("consistent");
-    // The one that waits for its fence holds its heap: the run does not end without it, or leaves it be.
+    // The allocation that waits for its fence keeps its heap alive: the run waits for it, or leaves the
+    // heap alone.
     for _ in 0..50 {
         let step = run.step(BUDGET);
         let moves: Vec<_> = step.moves.into_iter().filter_map(|planned| scene.begin(planned)).collect();
@@ -303,7 +306,7 @@ fn a_run_and_its_moves_outlive_the_allocators_handles() {
     scene.gpu.run();
     let Scene { instance, allocator, gpu, mut things, .. } = scene;
     drop(allocator);
-    // The run holds on to it.
+    // The run keeps the allocator alive.
     let step = run.step(BUDGET);
     let mut planned = step.moves;
     if let Some(planned) = planned.first_mut() {
@@ -343,7 +346,7 @@ fn buffers_that_others_are_parts_of_are_never_offered() {
         made.map().expect("mappable").write(0, &bytes).expect("inside");
         made
     };
-    // A new backing buffer each few parts, and placed buffers between them.
+    // A new backing buffer after every few parts, with placed buffers between them.
     for key in 1..=600 {
         let made = create(&scene, if key % 3 == 0 { &within } else { &placed }, key, 20_000 + key * 16);
         scene.things.insert(key, made);
@@ -401,7 +404,8 @@ fn two_runs_at_once_share_the_work() {
         }
         scene.check_places(&open);
         for planned in std::mem::take(&mut open) {
-            // What one run moves, the other may have planned to move on: it has no number, or another place by now.
+            // An allocation that one run moves may have a planned move in the other: by now it is freed, or
+            // at another place.
             if scene.things.get(&planned.user_data()).is_none_or(|thing| thing.id() != planned.allocation()) {
                 continue;
             }

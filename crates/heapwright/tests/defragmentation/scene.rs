@@ -1,4 +1,4 @@
-//! An owner of many resources, who finds them by number and carries moves out.
+//! An owner of many resources who finds them by number and carries out the moves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use super::gpu::Gpu;
 pub(crate) use super::opened::usage;
 use super::opened::{Gpu as Opening, Opened, any_device, assert_usage, counted};
 
-/// Numbers in an order that looks random, and is the same each time.
+/// A deterministic sequence of pseudo-random numbers.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     pub(crate) fn below(&mut self, below: u64) -> u64 {
-        // Xorshift, G. Marsaglia 2003.
+        // Xorshift, G. Marsaglia, 2003.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -30,18 +30,18 @@ impl Random {
     }
 }
 
-/// On a simulated GPU, unless it says another one.
+/// Resources on a simulated GPU by default, or on another device.
 pub(crate) struct Scene<O = Instance> {
     pub(crate) instance: O,
     pub(crate) allocator: ResourceAllocator,
     pub(crate) gpu: Gpu,
     pub(crate) things: BTreeMap<u64, ResourceAllocation>,
     next: u64,
-    /// What the staging buffers take.
+    /// Memory that the staging buffers take.
     staging: Option<ByteSize>,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Figures {
     pub(crate) steps: u64,
@@ -71,7 +71,8 @@ pub(crate) fn small_buffer(random: &mut Random) -> D3D12_RESOURCE_DESC {
     buffer_desc(ByteSize::new(8 + random.below((16 << 10) - 7)))
 }
 
-/// 64x64 to 1024x1024, the large ones seldom, in several formats, half of them with mips, some to be drawn to.
+/// Returns a texture of 64x64 to 1024x1024, large ones rarely, in one of several formats; half of them have
+/// mip levels, and some are render targets.
 pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
     let mut side = || 64_u32 << random.below(5).min(random.below(5));
     let (width, height) = (side(), side());
@@ -92,7 +93,7 @@ pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
 }
 
 impl Scene<Opening> {
-    /// On the device that the environment names.
+    /// Opens the device that the environment names.
     pub(crate) fn on_any_device() -> Self {
         let opened = any_device();
         let device = opened.device.clone();
@@ -107,7 +108,7 @@ impl Scene {
 
     pub(crate) fn with(profile: &str, desc: heapwright::ResourceAllocatorDesc) -> Self {
         let profile = HostProfile::find(profile).expect("a profile of that name");
-        // What moves is judged, too: a place is used again soon after it was left.
+        // The aliasing tracker checks the moves as well, because a range is reused soon after it was freed.
         let options = DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), ..Default::default() };
         let instance = Instance::open_with(profile, options).expect("a fresh instance");
         let device = instance.device.clone();
@@ -116,7 +117,7 @@ impl Scene {
 }
 
 impl<O: Opened> Scene<O> {
-    /// With a device in front of the instance's.
+    /// Uses `device`, a wrapper of the instance's device.
     pub(crate) fn on(instance: O, device: &ID3D12Device, desc: heapwright::ResourceAllocatorDesc) -> Self {
         let gpu = Gpu::new(instance.device());
         let staging = counted(&instance);
@@ -148,13 +149,14 @@ impl<O: Opened> Scene<O> {
         self.next - 1
     }
 
-    /// Frees seven of ten.
+    /// Frees seven allocations out of ten.
     pub(crate) fn thin_out(&mut self, random: &mut Random) {
         self.gpu.run();
         self.things.retain(|_, _| random.below(10) >= 7);
     }
 
-    /// Creates the new resource and records the copy; gives the move back unless its owner does not know it.
+    /// Creates the new resource and records the copy. Drops the move if its owner does not know the
+    /// allocation.
     pub(crate) fn begin(&mut self, mut planned: Move) -> Option<Move> {
         let thing = self.things.get(&planned.user_data())?;
         let target = planned.create_resource(thing, InitialState::default(), None).expect("created");
@@ -171,7 +173,7 @@ impl<O: Opened> Scene<O> {
         assert_eq!(thing.offset().get() % thing.alignment().get(), 0);
     }
 
-    /// Runs to the end, and completes moves so many steps after they were planned.
+    /// Runs to the end and completes each move `latency` steps after it was planned.
     pub(crate) fn defragment(
         &mut self,
         run: &mut Defragmentation,
@@ -220,7 +222,7 @@ impl<O: Opened> Scene<O> {
         figures
     }
 
-    /// Reads every resource back.
+    /// Reads back every resource and checks its content.
     pub(crate) fn check_contents(&mut self) {
         for (&key, thing) in &self.things {
             self.gpu.expect(thing.resource(), key);
@@ -228,7 +230,7 @@ impl<O: Opened> Scene<O> {
         self.gpu.finish();
     }
 
-    /// That no two share a byte, nor one and the place that is held for another.
+    /// Checks that no two allocations share a byte, nor an allocation and the target of a move.
     pub(crate) fn check_places<'a>(&self, moves: impl IntoIterator<Item = &'a Move>) {
         let things = self.things.values().filter_map(|thing| {
             let start = thing.offset().get() + thing.offset_from_resource().get();
@@ -255,7 +257,7 @@ impl<O: Opened> Scene<O> {
         }
     }
 
-    /// Drops everything, and finds nothing left.
+    /// Drops everything and checks that nothing is left.
     pub(crate) fn end(self) {
         let Self { instance, allocator, gpu, things, staging, .. } = self;
         drop(things);

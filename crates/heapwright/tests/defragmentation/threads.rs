@@ -1,4 +1,4 @@
-//! Other threads allocate and free while a run goes on.
+//! Other threads allocate and free during a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, buffer_desc};
 
 use super::scene::{Random, Scene, any_texture, small_buffer};
 
-/// Ends the other threads, also when a check fails: they would go on for ever.
+/// Ends the other threads, also if a check fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -37,7 +37,7 @@ fn what_others_do_meanwhile_harms_nobody() {
             let (allocator, stop, rounds) = (&allocator, &stop, &rounds);
             scope.spawn(move || {
                 let mut random = Random(0x9e37_79b9_7f4a_7c15 + thread);
-                // The numbers of others are unknown to the owner of the scene.
+                // The owner of the scene does not know the numbers of other threads' allocations.
                 let place = ResourceAllocationDesc {
                     user_data: u64::MAX - thread,
                     ..ResourceAllocationDesc::new(HeapType::Default)
@@ -64,7 +64,7 @@ fn what_others_do_meanwhile_harms_nobody() {
             let mut run = allocator.defragment(DefragmentationDesc::default()).expect("sound");
             let time = Duration::from_secs(3600);
             let budget = DefragmentationBudget { moves: 48, time, ..Default::default() };
-            // Moves of others' allocations are abandoned, and with them the heap.
+            // Moves of other threads' allocations are abandoned, and their heaps with them.
             scene.defragment(&mut run, budget, 1, 20_000);
             assert!(run.progress().heaps_freed > 0);
         }

@@ -1,4 +1,4 @@
-//! An adapter that fails a call of one's choice.
+//! An adapter that fails a chosen call.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use windows_core::{GUID, IUnknown, OutRef, Ref, Result, implement};
 
 use super::{Call, Faults, missing};
 
-/// An adapter in front of another: what concerns memory can be made to fail, and is passed on.
+/// An adapter that forwards to another. Its memory calls can be made to fail.
 #[implement(IDXGIAdapter3)]
 pub(crate) struct FaultyAdapter {
     adapter: IDXGIAdapter3,
@@ -45,7 +45,7 @@ impl IDXGIAdapter_Impl for FaultyAdapter_Impl {
     }
 
     fn GetDesc(&self, desc: *mut DXGI_ADAPTER_DESC) -> Result<()> {
-        // SAFETY: the argument is passed on as it came.
+        // SAFETY: the argument is passed on unchanged.
         unsafe { self.adapter.GetDesc(desc) }.ok()
     }
 
@@ -56,14 +56,14 @@ impl IDXGIAdapter_Impl for FaultyAdapter_Impl {
 
 impl IDXGIAdapter1_Impl for FaultyAdapter_Impl {
     fn GetDesc1(&self, desc: *mut DXGI_ADAPTER_DESC1) -> Result<()> {
-        // SAFETY: the argument is passed on as it came.
+        // SAFETY: the argument is passed on unchanged.
         unsafe { self.adapter.GetDesc1(desc) }.ok()
     }
 }
 
 impl IDXGIAdapter2_Impl for FaultyAdapter_Impl {
     fn GetDesc2(&self, desc: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
-        // SAFETY: the argument is passed on as it came.
+        // SAFETY: the argument is passed on unchanged.
         unsafe { self.adapter.GetDesc2(desc) }.ok()
     }
 }
@@ -82,7 +82,7 @@ impl IDXGIAdapter3_Impl for FaultyAdapter_Impl {
         info: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
     ) -> Result<()> {
         self.faults.count(Call::QueryVideoMemoryInfo)?;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { self.adapter.QueryVideoMemoryInfo(node, group, info) }.ok()
     }
 
@@ -99,12 +99,12 @@ impl IDXGIAdapter3_Impl for FaultyAdapter_Impl {
 
     fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, event: HANDLE) -> Result<u32> {
         self.faults.count(Call::RegisterVideoMemoryBudgetChangeNotificationEvent)?;
-        // SAFETY: the handle is passed on as it came.
+        // SAFETY: the handle is passed on unchanged.
         unsafe { self.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(event) }
     }
 
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, cookie: u32) {
-        // SAFETY: the cookie is passed on as it came.
+        // SAFETY: the cookie is passed on unchanged.
         unsafe { self.adapter.UnregisterVideoMemoryBudgetChangeNotification(cookie) };
     }
 }

@@ -1,7 +1,7 @@
-//! `ID3D12Device` for both classes of this test.
+//! `ID3D12Device` for both classes of the faulty device.
 
-/// Implements `ID3D12Device` for a class whose first field is a `Wrapped` and whose newest interface is `$newest`: what the allocator calls is counted and passed on, and
-/// the rest is not there.
+/// Implements `ID3D12Device` for a class whose first field is a `Wrapped` and whose newest interface is
+/// `$newest`. The calls that the allocator makes are counted and passed on; all others return E_NOTIMPL.
 macro_rules! implement_first_interface {
     ($class:ident, $newest:ident) => {
         impl ID3D12Object_Impl for $class {
@@ -47,7 +47,7 @@ macro_rules! implement_first_interface {
                 allocator: *mut *mut c_void,
             ) -> Result<()> {
                 let (device, create) = (&self.0.device, self.0.device.vtable().CreateCommandAllocator);
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { create(device.as_raw(), list_type, riid, allocator) }.ok()
             }
 
@@ -80,7 +80,7 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 let (device, create) = (&self.0.device, self.0.device.vtable().CreateCommandList);
                 let none = std::ptr::null_mut();
-                // SAFETY: the arguments are passed on as they came, without the pipeline, which the runtime does not have.
+                // SAFETY: the arguments are passed on without the pipeline, which the runtime does not have.
                 unsafe { create(device.as_raw(), mask, list_type, raw(allocator.as_ref()), none, riid, list) }
                     .ok()
             }
@@ -92,7 +92,7 @@ macro_rules! implement_first_interface {
                 size: u32,
             ) -> Result<()> {
                 self.0.faults.count(Call::CheckFeatureSupport)?;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { self.0.device.CheckFeatureSupport(feature, data, size) }.ok()
             }
 
@@ -104,7 +104,7 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 self.0.faults.count(Call::CreateDescriptorHeap)?;
                 let create = self.0.device.vtable().CreateDescriptorHeap;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { create(self.0.device.as_raw(), desc, riid, heap) }.ok()
             }
 
@@ -201,7 +201,7 @@ macro_rules! implement_first_interface {
                 if self.0.faults.count(Call::GetResourceAllocationInfo).is_err() {
                     return INVALID;
                 }
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe {
                     let descs = std::slice::from_raw_parts(descs, count as usize);
                     self.0.device.GetResourceAllocationInfo(mask, descs)
@@ -233,7 +233,7 @@ macro_rules! implement_first_interface {
                 let (heap_type, flags) = unsafe { ((*properties).Type, (*desc).Flags) };
                 self.0.faults.check_custom(heap_type, flags)?;
                 let create = device.vtable().CreateCommittedResource;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { create(device.as_raw(), properties, heap_flags, desc, state, clear, riid, resource) }
                     .ok()
             }
@@ -265,7 +265,7 @@ macro_rules! implement_first_interface {
                     self.0.faults.check_custom(heap_type, flags)?;
                 }
                 let create = device.vtable().CreatePlacedResource;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe {
                     create(device.as_raw(), raw(heap.as_ref()), offset, desc, state, clear, riid, resource)
                 }
@@ -309,7 +309,7 @@ macro_rules! implement_first_interface {
             fn MakeResident(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
                 self.0.faults.count(Call::MakeResident)?;
                 let make_resident = self.0.device.vtable().MakeResident;
-                // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+                // SAFETY: the arguments are passed on, with the objects behind this device's own.
                 unsafe {
                     let objects = FaultyHeap::unwrap(count, objects);
                     make_resident(self.0.device.as_raw(), count, objects.as_ptr().cast())
@@ -320,7 +320,7 @@ macro_rules! implement_first_interface {
             fn Evict(&self, count: u32, objects: *const Option<ID3D12Pageable>) -> Result<()> {
                 self.0.faults.count(Call::Evict)?;
                 let evict = self.0.device.vtable().Evict;
-                // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+                // SAFETY: the arguments are passed on, with the objects behind this device's own.
                 unsafe {
                     let objects = FaultyHeap::unwrap(count, objects);
                     evict(self.0.device.as_raw(), count, objects.as_ptr().cast())
@@ -337,7 +337,7 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 self.0.faults.count(Call::CreateFence)?;
                 let create = self.0.device.vtable().CreateFence;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { create(self.0.device.as_raw(), value, flags, riid, fence) }.ok()
             }
 
@@ -367,7 +367,7 @@ macro_rules! implement_first_interface {
             ) -> Result<()> {
                 self.0.faults.count(Call::CreateQueryHeap)?;
                 let create = self.0.device.vtable().CreateQueryHeap;
-                // SAFETY: the arguments are passed on as they came.
+                // SAFETY: the arguments are passed on unchanged.
                 unsafe { create(self.0.device.as_raw(), desc, riid, heap) }.ok()
             }
 

@@ -7,7 +7,8 @@ use windows_core::{GUID, Interface, Ref, Result, implement};
 
 use super::missing;
 
-/// A heap in front of another, which says that it is the faulty device's. Resources are placed in the heap behind it.
+/// A heap that forwards to another and reports the faulty device as its own. Resources are placed in the
+/// heap behind it.
 #[implement(ID3D12Heap)]
 pub(crate) struct FaultyHeap {
     heap: ID3D12Heap,
@@ -15,21 +16,21 @@ pub(crate) struct FaultyHeap {
 }
 
 impl FaultyHeap {
-    /// `device` is what `GetDevice` answers.
+    /// `device` is what `GetDevice` returns.
     pub(crate) fn wrap(heap: &ID3D12Heap, device: &ID3D12Device) -> ID3D12Heap {
         Self { heap: heap.clone(), device: device.clone() }.into()
     }
 
-    /// What is behind the objects of a call: a device knows its own alone.
+    /// Returns the objects behind those of a call, since a device knows only its own objects.
     ///
     /// # Safety
     ///
-    /// `objects` points to `count` of them.
+    /// `objects` points to `count` objects.
     pub(super) unsafe fn unwrap(
         count: u32,
         objects: *const Option<ID3D12Pageable>,
     ) -> Vec<Option<ID3D12Pageable>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         let objects = unsafe { std::slice::from_raw_parts(objects, count as usize) };
         objects.iter().map(|object| object.as_ref().map(Self::behind)).collect()
     }
@@ -60,7 +61,7 @@ impl ID3D12Object_Impl for FaultyHeap_Impl {
     }
 
     fn SetName(&self, name: &PCWSTR) -> Result<()> {
-        // SAFETY: the name is passed on as it came.
+        // SAFETY: the name is passed on unchanged.
         unsafe { self.heap.SetName(*name) }.ok()
     }
 }

@@ -1,8 +1,10 @@
-//! A device in front of another that writes down what it is asked for, and fails a call of one's choice.
+//! A device that forwards to another, records the calls and fails a chosen one.
 //!
-//! Two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, [`Newest`] has all up to `ID3D12Device14`. What they
-//! create is the device's behind them, and says so in `GetDevice`; but a queue is a [`FaultyQueue`], whose calls fail in the same
-//! way. [`FaultyAdapter`] does the same to an adapter, and [`FaultyHeap`] is a heap that says that it is the faulty device's.
+//! There are two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, and [`Newest`] has all
+//! up to `ID3D12Device14`. The objects that they create belong to the device behind them, and `GetDevice`
+//! returns that device. The exception is a queue: its class is [`FaultyQueue`], whose calls can be made to
+//! fail in the same way. A [`FaultyHeap`] is a heap that reports the faulty device as its own.
+//! [`FaultyAdapter`] is the same for an adapter.
 #![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
 mod adapter;
@@ -23,7 +25,7 @@ use self::first_interface::implement_first_interface;
 pub(crate) use self::heap::FaultyHeap;
 pub(crate) use self::queue::FaultyQueue;
 
-/// The calls that are passed on, and that can be made to fail. Newer versions of a call count as the first.
+/// The calls that are passed on and can be made to fail. Newer versions of a call count as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     CheckFeatureSupport,
@@ -48,7 +50,7 @@ pub(crate) enum Call {
     RegisterVideoMemoryBudgetChangeNotificationEvent,
 }
 
-/// A call that came, with what matters to tests.
+/// A recorded call, with the arguments that matter to tests.
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
     Heap {
@@ -72,29 +74,28 @@ pub(crate) enum Seen {
     Priority(D3D12_RESIDENCY_PRIORITY),
 }
 
-/// When to fail, and what was seen. Shared with the test, which may change it between calls.
+/// Which calls fail, and the recorded calls. Shared with the test, which may change it between calls.
 #[derive(Debug)]
 pub(crate) struct Faults {
-    /// Calls until the one that fails; `u64::MAX` for none.
+    /// The number of calls until the one that fails; `u64::MAX` for none.
     countdown: AtomicU64,
-    /// All calls of the kind fail.
+    /// Whether all calls of the kind fail.
     fails_always: AtomicBool,
-    /// Calls so far.
     calls: AtomicU64,
-    /// `Some` fails only calls of this kind.
+    /// If `Some`, only calls of this kind count and fail.
     only: Option<Call>,
     hresult: HRESULT,
     node_count: AtomicU32,
     /// Flags of resources that are refused in CUSTOM heaps.
     refused_in_custom: AtomicU32,
     seen: Mutex<Vec<Seen>>,
-    /// `Some`: what was to be paged in since it is held back.
+    /// If `Some`, paging is held back, and these are the calls held.
     held: Mutex<Option<Vec<HeldPaging>>>,
-    /// While a test has it locked, calls of the thread that makes heaps in advance wait.
+    /// While a test has it locked, calls of the thread that prefetches heaps wait.
     pub(crate) prefetching: Mutex<()>,
 }
 
-/// A call of `EnqueueMakeResident`.
+/// A held call of `EnqueueMakeResident`.
 #[derive(Debug)]
 pub(crate) struct HeldPaging {
     pub(crate) device: ID3D12Device3,
@@ -104,8 +105,8 @@ pub(crate) struct HeldPaging {
     pub(crate) value: u64,
 }
 
-// SAFETY: D3D12's devices and fences are free-threaded, and so is whatever can be paged: command allocators, which are pageables, too,
-// `EnqueueMakeResident` refuses.
+// SAFETY: D3D12's devices and fences are free-threaded, and so are all pageables except command allocators,
+// which `EnqueueMakeResident` refuses.
 unsafe impl Send for HeldPaging {}
 
 impl HeldPaging {
@@ -134,12 +135,12 @@ impl Faults {
         })
     }
 
-    /// Holds back what `EnqueueMakeResident` pages in from now on: the calls succeed, and nothing happens.
+    /// Holds back the paging of `EnqueueMakeResident` from now on: the calls succeed without an effect.
     pub(crate) fn hold_paging(&self) {
         self.held.lock().expect("no test panics with it").get_or_insert_default();
     }
 
-    /// Has what was held back paged in, in its order.
+    /// Carries out the held paging in its order.
     pub(crate) fn release_paging(&self) {
         let held = self.held.lock().expect("no test panics with it").take();
         for paging in held.into_iter().flatten() {
@@ -157,38 +158,38 @@ impl Faults {
         }
     }
 
-    /// Lets the `n`th call from now on fail (0: the next) and those after it succeed.
+    /// Fails the `n`th call from now on (0: the next). Calls after it succeed.
     pub(crate) fn fail_nth(&self, n: u64) {
         self.countdown.store(n, Ordering::Relaxed);
     }
 
-    /// Lets all calls of the kind fail from now on.
+    /// Fails all calls of the kind from now on.
     pub(crate) fn fail_all(&self) {
         self.fails_always.store(true, Ordering::Relaxed);
     }
 
-    /// Lets no call fail any more.
+    /// Fails no further calls.
     pub(crate) fn disarm(&self) {
         self.countdown.store(u64::MAX, Ordering::Relaxed);
         self.fails_always.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the failure that was asked for has happened.
+    /// Returns whether the requested failure has happened.
     pub(crate) fn has_failed(&self) -> bool {
         self.countdown.load(Ordering::Relaxed) == u64::MAX
     }
 
-    /// Calls of the chosen kind so far.
+    /// Returns the number of calls of the chosen kind so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Claims to have so many nodes. Heaps of all of them are the first one's.
+    /// Makes the device report `count` nodes. Heaps of all nodes are created on the first.
     pub(crate) fn set_node_count(&self, count: u32) {
         self.node_count.store(count, Ordering::Relaxed);
     }
 
-    /// Has no resources of any of these flags in CUSTOM heaps, as some implementations of D3D12 have none.
+    /// Refuses resources with any of these flags in CUSTOM heaps, as some implementations of D3D12 do.
     pub(crate) fn refuse_in_custom(&self, flags: D3D12_RESOURCE_FLAGS) {
         self.refused_in_custom.store(flags, Ordering::Relaxed);
     }
@@ -206,12 +207,12 @@ impl Faults {
         self.node_count.load(Ordering::Relaxed)
     }
 
-    /// What came since this was last asked.
+    /// Returns the calls recorded since the last call of this.
     pub(crate) fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.seen.lock().expect("no test panics with it"))
     }
 
-    /// The heaps among what came since this or `take_seen` was last asked.
+    /// Returns the heaps requested since the last call of this or of `take_seen`.
     pub(crate) fn heaps(&self) -> Vec<D3D12_HEAP_DESC> {
         let heap = |seen| if let Seen::Heap { desc, .. } = seen { Some(desc) } else { None };
         self.take_seen().into_iter().filter_map(heap).collect()
@@ -232,7 +233,7 @@ impl Faults {
         if self.fails_always.load(Ordering::Relaxed) {
             return Err(Error::from_hresult(self.hresult));
         }
-        // Atomic as a whole: heaps are made on a thread of their own, too.
+        // One atomic operation, as heaps are also created on the prefetch thread.
         let next = |before: u64| (before != u64::MAX).then(|| before.wrapping_sub(1));
         match self.countdown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
             Ok(0) => Err(Error::from_hresult(self.hresult)),
@@ -241,7 +242,7 @@ impl Faults {
     }
 }
 
-/// The device behind, and what is to be done to calls.
+/// The device behind, and the faults to inject.
 struct Wrapped {
     device: ID3D12Device,
     faults: Arc<Faults>,
@@ -262,11 +263,11 @@ impl Wrapped {
         if self.faults.node_count() > 1 {
             (desc.Properties.CreationNodeMask, desc.Properties.VisibleNodeMask) = (0, 0);
         }
-        // SAFETY: the arguments are passed on as they came, without the session, which the runtime does not have.
+        // SAFETY: the arguments are passed on without the session, which the runtime does not have.
         unsafe { (self.device.vtable().CreateHeap)(self.device.as_raw(), &raw const desc, riid, heap) }.ok()
     }
 
-    /// Makes a queue of `shown`, the device that is in front.
+    /// Creates a queue of `shown`, the device in front.
     fn create_command_queue(
         &self,
         shown: &ID3D12Device,
@@ -340,7 +341,7 @@ impl Newest {
     }
 }
 
-/// A session that protects nothing, for a device that takes it off before it passes a call on.
+/// A session that protects nothing. The device removes it before it passes a call on.
 #[implement(ID3D12ProtectedResourceSession)]
 pub(crate) struct Session;
 
@@ -394,7 +395,7 @@ impl ID3D12ProtectedResourceSession_Impl for Session_Impl {
     }
 }
 
-/// What a device answers to a description that it finds wrong.
+/// The result of a device for an invalid description.
 const INVALID: D3D12_RESOURCE_ALLOCATION_INFO =
     D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: u64::MAX, Alignment: 65_536 };
 
@@ -402,7 +403,7 @@ fn missing<T>() -> Result<T> {
     Err(Error::from_hresult(E_NOTIMPL))
 }
 
-/// The pointer behind an argument.
+/// Returns the raw pointer of an argument.
 fn raw<T: Interface>(argument: Option<&T>) -> *mut c_void {
     argument.map_or(std::ptr::null_mut(), Interface::as_raw)
 }

@@ -9,9 +9,9 @@ use super::{Call, FaultyHeap, HeldPaging, INVALID, Newest_Impl, Seen, missing, r
 
 /// # Safety
 ///
-/// There are `count` formats, or none are read.
+/// `formats` points to `count` formats, or is null.
 unsafe fn slice<'a>(formats: *const DXGI_FORMAT, count: u32) -> &'a [DXGI_FORMAT] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the contract of this function.
     if formats.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(formats, count as usize) } }
 }
 
@@ -44,12 +44,12 @@ impl ID3D12Device1_Impl for Newest_Impl {
         priorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<()> {
         self.0.faults.count(Call::SetResidencyPriority)?;
-        // SAFETY: the caller counts what it hands over.
+        // SAFETY: the caller passes `count` elements.
         for &priority in unsafe { std::slice::from_raw_parts(priorities, count as usize) } {
             self.0.faults.see(Seen::Priority(priority));
         }
         let device: ID3D12Device1 = self.0.device.cast()?;
-        // SAFETY: the arguments are passed on as they came, with what is behind this device's own.
+        // SAFETY: the arguments are passed on, with the objects behind this device's own.
         unsafe {
             let objects = FaultyHeap::unwrap(count, objects);
             device.SetResidencyPriority(count, objects.as_ptr(), priorities)
@@ -100,7 +100,7 @@ impl ID3D12Device3_Impl for Newest_Impl {
         let held = HeldPaging {
             device: self.0.device.cast()?,
             flags,
-            // SAFETY: the caller counts what it hands over.
+            // SAFETY: the caller passes `count` elements.
             objects: unsafe { FaultyHeap::unwrap(count, objects) },
             fence: fence.cloned(),
             value,
@@ -151,7 +151,7 @@ impl ID3D12Device4_Impl for Newest_Impl {
             &[],
         )?;
         let create = device.vtable().CreateCommittedResource;
-        // SAFETY: the arguments are passed on as they came, without the session.
+        // SAFETY: the arguments are passed on without the session.
         unsafe { create(device.as_raw(), properties, heap_flags, desc, state, clear, riid, resource) }.ok()
     }
 
@@ -301,7 +301,7 @@ impl ID3D12Device8_Impl for Newest_Impl {
             return INVALID;
         }
         let Ok(device) = self.0.device.cast::<ID3D12Device8>() else { return INVALID };
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { device.GetResourceAllocationInfo2(mask, count, descs, Some(infos)) }
     }
 
@@ -326,7 +326,7 @@ impl ID3D12Device8_Impl for Newest_Impl {
             &[],
         )?;
         let (create, none) = (device.vtable().CreateCommittedResource2, std::ptr::null_mut());
-        // SAFETY: the arguments are passed on as they came, without the session.
+        // SAFETY: the arguments are passed on without the session.
         unsafe { create(device.as_raw(), properties, heap_flags, desc, state, clear, none, riid, resource) }
             .ok()
     }
@@ -344,7 +344,7 @@ impl ID3D12Device8_Impl for Newest_Impl {
         let device: ID3D12Device8 = self.0.device.cast()?;
         self.0.see_placed("CreatePlacedResource1", offset, clear, &[])?;
         let create = device.vtable().CreatePlacedResource1;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { create(device.as_raw(), raw(heap.as_ref()), offset, desc, state, clear, riid, resource) }
             .ok()
     }
@@ -415,13 +415,13 @@ impl ID3D12Device10_Impl for Newest_Impl {
         resource: *mut *mut c_void,
     ) -> Result<()> {
         let device: ID3D12Device10 = self.0.device.cast()?;
-        // SAFETY: the caller counts what it hands over.
+        // SAFETY: the caller passes `count` elements.
         let castable = unsafe { slice(formats, count) };
         let session = session.as_ref();
         self.0.see_committed("CreateCommittedResource3", properties, heap_flags, session, clear, castable)?;
         let (create, this) = (device.vtable().CreateCommittedResource3, device.as_raw());
         let none = std::ptr::null_mut();
-        // SAFETY: the arguments are passed on as they came, without the session.
+        // SAFETY: the arguments are passed on without the session.
         unsafe {
             create(this, properties, heap_flags, desc, layout, clear, none, count, formats, riid, resource)
         }
@@ -441,10 +441,10 @@ impl ID3D12Device10_Impl for Newest_Impl {
         resource: *mut *mut c_void,
     ) -> Result<()> {
         let device: ID3D12Device10 = self.0.device.cast()?;
-        // SAFETY: the caller counts what it hands over.
+        // SAFETY: the caller passes `count` elements.
         self.0.see_placed("CreatePlacedResource2", offset, clear, unsafe { slice(formats, count) })?;
         let (create, heap) = (device.vtable().CreatePlacedResource2, raw(heap.as_ref()));
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { create(device.as_raw(), heap, offset, desc, layout, clear, count, formats, riid, resource) }
             .ok()
     }
@@ -487,7 +487,7 @@ impl ID3D12Device12_Impl for Newest_Impl {
             return INVALID;
         }
         let Ok(device) = self.0.device.cast::<ID3D12Device12>() else { return INVALID };
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { device.GetResourceAllocationInfo3(mask, count, descs, format_counts, formats, Some(infos)) }
     }
 }

@@ -8,7 +8,7 @@ use windows_core::{GUID, Interface, Ref, Result, implement};
 
 use super::{Call, Faults, missing, raw};
 
-/// A queue in front of another: `Signal` and `Wait` can be made to fail, and the rest is passed on.
+/// A queue that forwards to another. `Signal` and `Wait` can be made to fail.
 #[implement(ID3D12CommandQueue)]
 pub(crate) struct FaultyQueue {
     queue: ID3D12CommandQueue,
@@ -17,7 +17,7 @@ pub(crate) struct FaultyQueue {
 }
 
 impl FaultyQueue {
-    /// `device` is what `GetDevice` answers.
+    /// `device` is what `GetDevice` returns.
     pub(crate) fn wrap(
         queue: &ID3D12CommandQueue,
         device: &ID3D12Device,
@@ -87,7 +87,7 @@ impl ID3D12CommandQueue_Impl for FaultyQueue_Impl {
 
     fn ExecuteCommandLists(&self, count: u32, lists: *const Option<ID3D12CommandList>) {
         let execute = self.queue.vtable().ExecuteCommandLists;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { execute(self.queue.as_raw(), count, lists.cast()) };
     }
 
@@ -99,13 +99,13 @@ impl ID3D12CommandQueue_Impl for FaultyQueue_Impl {
 
     fn Signal(&self, fence: Ref<'_, ID3D12Fence>, value: u64) -> Result<()> {
         self.faults.count(Call::QueueSignal)?;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { (self.queue.vtable().Signal)(self.queue.as_raw(), raw(fence.as_ref()), value) }.ok()
     }
 
     fn Wait(&self, fence: Ref<'_, ID3D12Fence>, value: u64) -> Result<()> {
         self.faults.count(Call::QueueWait)?;
-        // SAFETY: the arguments are passed on as they came.
+        // SAFETY: the arguments are passed on unchanged.
         unsafe { (self.queue.vtable().Wait)(self.queue.as_raw(), raw(fence.as_ref()), value) }.ok()
     }
 

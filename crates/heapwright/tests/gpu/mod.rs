@@ -1,7 +1,7 @@
-//! A GPU, and short ways to ask its allocator for something.
+//! A GPU, and short functions to request memory from its allocator.
 //!
-//! Tests of what holds on every D3D12 run on [`any_device`]: the device that the environment names. Tests of a simulated GPU's
-//! particulars [`open`] it by its name.
+//! Tests that hold on every D3D12 run on [`any_device`], the device that the environment names. Tests of a
+//! particular simulated GPU [`open`] it by its name.
 #![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
 mod named_device;
@@ -32,18 +32,18 @@ pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> Re
     allocator(gpu, ResourceAllocatorDesc { flags, ..Default::default() })
 }
 
-/// What the adapter says that this process uses.
+/// Returns the adapter's usage of this process in both segment groups.
 pub(crate) fn usage(gpu: &Instance) -> ByteSize {
     let of = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
     of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
 }
 
-/// The same, where it is known what uses the memory.
+/// Returns the usage if the device is simulated, where nothing else is counted.
 pub(crate) fn counted(gpu: &impl Opened) -> Option<ByteSize> {
     gpu.simulated().map(usage)
 }
 
-/// That so much memory of the GPU is in use, where it is known what uses it.
+/// Checks the GPU's memory usage if the device is simulated.
 #[track_caller]
 pub(crate) fn assert_usage(gpu: &impl Opened, expected: ByteSize) {
     if let Some(instance) = gpu.simulated() {
@@ -59,7 +59,7 @@ pub(crate) fn place(heap_type: HeapType, flags: ResourceAllocationFlags) -> Reso
     ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) }
 }
 
-/// A buffer in state COMMON.
+/// Creates a buffer in state COMMON.
 pub(crate) fn try_buffer(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn buffer(
     try_buffer(allocator, place, size).expect("there is room")
 }
 
-/// A buffer in a DEFAULT heap.
+/// Creates a buffer in a DEFAULT heap.
 pub(crate) fn local(allocator: &ResourceAllocator, size: u64) -> ResourceAllocation {
     buffer(allocator, &HeapType::Default.into_place(), size)
 }
@@ -91,13 +91,11 @@ impl IntoPlace for HeapType {
     }
 }
 
-/// The description of the heap that an allocation is placed in.
 pub(crate) fn heap_of(allocation: &ResourceAllocation) -> D3D12_HEAP_DESC {
     // SAFETY: the heap is a live COM object.
     unsafe { allocation.heap().expect("it is placed").GetDesc() }
 }
 
-/// Heap properties and heap flags of a resource.
 pub(crate) fn properties_of(allocation: &ResourceAllocation) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
     let (mut properties, mut flags) = Default::default();
     // SAFETY: the resource is live and both structures are writable.
@@ -126,7 +124,7 @@ pub(crate) fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
     }
 }
 
-/// A texture that is rendered to; with several samples if there are.
+/// Returns the description of a render target with `samples` samples.
 pub(crate) fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
@@ -135,8 +133,7 @@ pub(crate) fn target(width: u64, height: u32, samples: u32) -> D3D12_RESOURCE_DE
     }
 }
 
-/// Nothing is in use, and everything can be given back.
-/// Waits until something on another thread has happened, or fails after half a minute.
+/// Waits until `has_happened` returns true on behalf of another thread. Panics after 30 seconds.
 pub(crate) fn wait_until(has_happened: impl Fn() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !has_happened() {
@@ -145,7 +142,7 @@ pub(crate) fn wait_until(has_happened: impl Fn() -> bool) {
     }
 }
 
-/// Waits for a heap that is made in advance, and for the thread that makes it: until then it takes no other request.
+/// Waits for the prefetch thread to finish, and checks that it has created an empty heap.
 pub(crate) fn wait_for_empty_heap(allocator: &ResourceAllocator) {
     allocator.audit().expect("consistent");
     assert!(allocator.stats().empty_heap_count > 0, "no heap is made in advance");

@@ -1,11 +1,12 @@
 //! The device that the environment names.
 //!
-//! `HEAPWRIGHT_TEST_DEVICE` is `host` or `host:PROFILE`, a simulated GPU, or `d3d12`, `d3d12:N` or `d3d12:PATH`, as the program's
-//! `--device` takes them. Without it the tests run on the simulated GPU that is the default.
+//! `HEAPWRIGHT_TEST_DEVICE` is `host` or `host:PROFILE` for a simulated GPU, or `d3d12`, `d3d12:N` or
+//! `d3d12:PATH`, as for the program's option `--device`. By default the tests run on the default simulated
+//! GPU.
 //!
-//! `HEAPWRIGHT_TEST_LOG` is a file that gets a line for each test that has run to its end there: `<binary>::<test>`, a tab, and
-//! the device. What is skipped says why on standard error, also where the test harness keeps that for itself, and is not in
-//! the file.
+//! `HEAPWRIGHT_TEST_LOG` names a file that receives a line for each completed test: `<binary>::<test>`, a
+//! tab, and the device. A skipped test is not in the file; it prints its reason to standard error, even
+//! where the test harness captures output.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -19,14 +20,15 @@ use heapwright::{DeviceCaps, HeapType};
 use heapwright_loader::{DeviceName, LoadError};
 use heapwright_runtime::{HostProfile, Instance};
 
-/// A device, and what counts its memory.
+/// A device, and the simulated GPU that counts its memory, if any.
 pub(crate) trait Opened {
     fn device(&self) -> &ID3D12Device;
 
-    /// The adapter, for those who are to use one.
+    /// The adapter, if the device is to be used with one.
     fn adapter(&self) -> Option<&IDXGIAdapter3>;
 
-    /// The simulated GPU behind, whose memory is this test's alone. Others count what other tests use, or nothing.
+    /// The simulated GPU, whose memory this test alone uses. Other devices count the memory of other tests
+    /// as well, or none.
     fn simulated(&self) -> Option<&Instance>;
 }
 
@@ -68,7 +70,7 @@ impl Opened for Gpu {
     }
 }
 
-/// The device that the environment names, a fresh one if it is simulated.
+/// Opens the device that the environment names; a simulated one is new for each call.
 pub(crate) fn any_device() -> Gpu {
     let name = env::var("HEAPWRIGHT_TEST_DEVICE").unwrap_or_else(|_| "host".to_owned());
     open(&name).unwrap_or_else(|error| panic!("HEAPWRIGHT_TEST_DEVICE={name}: {error}"))
@@ -111,7 +113,8 @@ fn loaded(name: &str) -> Option<Result<Gpu, LoadError>> {
 }
 
 impl Gpu {
-    /// Whether the device lacks what a test needs: then it is skipped, and says so.
+    /// Returns whether the device lacks what a test needs. If so, marks the test as skipped and prints the
+    /// reason.
     pub(crate) fn lacks(&mut self, what: &str, has: impl FnOnce(&DeviceCaps) -> bool) -> bool {
         let caps = DeviceCaps::query(&self.device).expect("a sound device");
         if has(&caps) {
@@ -122,13 +125,13 @@ impl Gpu {
         true
     }
 
-    /// Whether the device has no adapter, as [`lacks`](Self::lacks).
+    /// Like [`lacks`](Self::lacks), for a device without an adapter.
     pub(crate) fn lacks_adapter(&mut self) -> bool {
         let has_adapter = self.adapter.is_some();
         self.lacks("adapter", |_| has_adapter)
     }
 
-    /// The heap types that the device has; says which it has not.
+    /// Returns the heap types that the device has, and prints those that it lacks.
     pub(crate) fn heap_types(&self) -> Vec<HeapType> {
         let caps = DeviceCaps::query(&self.device).expect("a sound device");
         let has_gpu_upload = caps.gpu_upload_heaps;
@@ -139,14 +142,15 @@ impl Gpu {
         HeapType::ALL.into_iter().filter(has).collect()
     }
 
-    /// One line on standard error, past the test harness, which shows what is printed by failed tests alone.
+    /// Prints one line to standard error directly, because the test harness shows captured output of failed
+    /// tests only.
     pub(crate) fn say(&self, what: &str) {
         let line = format!("{}: {what}\n", test_name());
         std::io::stderr().write_all(line.as_bytes()).expect("standard error takes a line");
     }
 }
 
-/// The test that runs on this thread, with its binary.
+/// The name of the test on this thread, with its binary.
 fn test_name() -> String {
     let binary = env::current_exe().expect("the system knows it");
     let stem = binary.file_stem().unwrap_or_default().to_string_lossy();
@@ -155,7 +159,7 @@ fn test_name() -> String {
     format!("{binary}::{}", thread::current().name().unwrap_or("unnamed"))
 }
 
-/// Lines that are in the file already.
+/// The lines that are already in the file.
 static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 impl Drop for Gpu {
@@ -165,9 +169,9 @@ impl Drop for Gpu {
             return;
         }
         let line = format!("{}\t{}\n", test_name(), self.name);
-        // Held while the line is written: not every system appends in one piece what threads write at the same time.
+        // Held while the line is written, because not every system appends concurrent writes atomically.
         let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
-        // Some tests open it more than once.
+        // Some tests open the device more than once.
         if !logged.insert(line.clone()) {
             return;
         }

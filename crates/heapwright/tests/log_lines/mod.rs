@@ -1,4 +1,4 @@
-//! What is logged while a test does something.
+//! Captures the log lines of a test.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ impl Subscriber for Lines {
     fn exit(&self, _span: &Id) {}
 }
 
-/// Runs `act` and answers its result and the warnings that this thread logged meanwhile.
+/// Runs `act` and returns its result and the warnings that this thread logged meanwhile.
 pub(crate) fn warnings<T>(act: impl FnOnce() -> T) -> (T, Vec<String>) {
     let lines = Lines::default();
     let logged = Arc::clone(&lines.0);

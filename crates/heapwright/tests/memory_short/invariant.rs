@@ -1,4 +1,5 @@
-//! The invariant: an allocation fails only if no free range of the heaps that it may be in holds it, and no new heap is allowed.
+//! The invariant: an allocation fails only if no free range of its eligible heaps fits it and no new heap
+//! is allowed.
 //!
 //! The fuzz target `memory_short` includes this file.
 
@@ -15,37 +16,37 @@ use heapwright_runtime::{HostProfile, Instance};
 
 const KIB: u64 = 1 << 10;
 
-/// Marks allocations that asked for a heap of their own.
+/// Marks allocations that requested their own heap.
 const OWN_HEAP: &str = "1";
 
-/// What an allocator and its pool may hold.
+/// The limits of an allocator and its pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
-    /// Bytes of DEFAULT heaps.
+    /// Limit of DEFAULT heaps, in bytes.
     pub(crate) limit: u64,
     /// The number of heaps in the pool.
     pub(crate) pool_heaps: u32,
-    /// The size of the pool's heaps; zero if it varies.
+    /// The size of the pool's heaps in bytes; zero if it varies.
     pub(crate) pool_heap_size: u64,
-    /// Empty heaps are not given back.
+    /// Whether NEVER_OVER_ALLOCATE is set; then empty heaps are not released to make room.
     pub(crate) never_over_allocate: bool,
 }
 
 /// How an allocation is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// In heaps that others share.
+    /// In heaps that are shared with others.
     Shared,
-    /// In memory that is held already.
+    /// In memory that is already held.
     Held,
     /// In a heap of its own.
     Own,
 }
 
-/// Kinds, the usual one more often.
+/// The kinds to choose from, with the usual one repeated.
 pub(crate) const KINDS: [Kind; 5] = [Kind::Shared, Kind::Shared, Kind::Shared, Kind::Held, Kind::Own];
 
-/// What a user does.
+/// A call of the user.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// Creates a buffer.
@@ -61,13 +62,13 @@ pub(crate) enum Step {
 struct Scene {
     setup: Setup,
     allocator: ResourceAllocator,
-    /// Without limits: it is asked what resources take.
+    /// An allocator without limits, for queries of the size of resources.
     unlimited: ResourceAllocator,
     pool: Pool,
     live: Vec<ResourceAllocation>,
 }
 
-/// Does the steps, and checks the invariant whenever an allocation fails.
+/// Performs the steps and checks the invariant whenever an allocation fails.
 pub(crate) fn check(profile: &HostProfile, setup: Setup, steps: &[Step]) {
     let gpu = Instance::open(profile).expect("a fresh instance");
     let flags = if setup.never_over_allocate {
@@ -183,7 +184,7 @@ impl Scene {
                 heap.allocations.is_empty()
             } else {
                 !heap.allocations.iter().any(|one| {
-                    // What is larger than the heaps of the pool has one of its own, too.
+                    // An allocation larger than the pool's heaps has its own heap, too.
                     one.user_data.as_deref() == Some(OWN_HEAP)
                         || in_pool && pool_heap_size != 0 && one.size.get() > pool_heap_size
                 })
@@ -193,7 +194,7 @@ impl Scene {
         if kind == Kind::Held {
             return;
         }
-        // A new heap of the least size would pass the limit or the number of heaps.
+        // A new heap of the smallest size would exceed the limit or the number of heaps.
         let shares_pool = in_pool && kind == Kind::Shared;
         let least = size.next_multiple_of(64 * KIB).max(if shares_pool { pool_heap_size } else { 0 });
         let is_given_back = |heap: &&HeapReport| !never_over_allocate && heap.allocations.is_empty();
@@ -206,12 +207,13 @@ impl Scene {
     }
 }
 
-/// The largest size that gets a slot, and by which part of it a slot may be larger. Those bytes are the allocation's own, so that its slot
-/// can be used again for another of its size class.
+/// The largest size that gets a slot, in bytes, and the divisor of the largest fraction by which a slot may
+/// exceed it. The excess belongs to the allocation, so that its slot can be reused for others of its size
+/// class.
 const SLOTS_UP_TO: u64 = 16 * KIB;
 const SLOT_ROUNDING: u64 = 8;
 
-/// Whether a heap has a gap for a request, before, between or behind its allocations.
+/// Returns whether a heap has a free range for a request before, between or behind its allocations.
 fn holds(heap: &HeapReport, size: u64, alignment: u64) -> bool {
     let begins = heap.allocations.iter().map(|one| one.offset.get()).chain([heap.size.get()]);
     let ends = heap.allocations.iter().map(|one| {

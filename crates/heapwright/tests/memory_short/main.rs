@@ -1,4 +1,4 @@
-//! What happens when memory is short: what is held is used before a request is refused, and what nothing is in is given back.
+//! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 #![allow(missing_docs, reason = "a test")]
 
 #[path = "../gpu/mod.rs"]
@@ -37,7 +37,7 @@ fn try_texture(
     allocator.create_resource(place, desc, COMMON, None)
 }
 
-/// Both the small and the large request have a place in one heap, in either order.
+/// Checks that a small and a large request share one heap, in either order.
 #[track_caller]
 fn assert_sizes_share(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) {
     for sizes in [[1000, 100_000], [100_000, 1000]] {
@@ -111,7 +111,7 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
         small.push(made);
     }
     let used = small.len() as u64 * 20 * KIB;
-    // 15 of them fit into each gap of 300 KiB.
+    // 15 of them fit into each free range of 300 KiB.
     assert!(used >= free * 9 / 10, "{used} of {free} free bytes were used");
     allocator.audit().expect("consistent");
     drop((held, small));
@@ -187,7 +187,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         let made = try_buffer(&allocator, &within, 150 * MIB).expect("what is empty goes back");
         assert!(local_usage(&gpu) <= 500 * MIB, "{} are in use", ByteSize::new(local_usage(&gpu)));
         drop(made);
-        // More than that is above it, and nothing is lost by asking.
+        // A larger request is above the budget; the refusal loses nothing.
         try_buffer(&allocator, &within, 600 * MIB).expect_err("above the budget");
         allocator.audit().expect("consistent");
     }
@@ -270,7 +270,7 @@ fn new_heaps_are_no_larger_than_the_budget_left() {
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();
     assert!(local_usage(&gpu) <= 64 * MIB, "{} of 64 MiB", ByteSize::new(local_usage(&gpu)));
-    // Beyond the budget, heaps are as small as they can be.
+    // Beyond the budget, heaps are as small as possible.
     let before = allocator.reserved();
     let more = local(&allocator, 300 * KIB);
     assert!(allocator.reserved().get() - before.get() <= 320 * KIB);
@@ -358,7 +358,7 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         assert_eq!(inner.stats().heaps_created, 1, "{parent:?} and {child:?}");
         drop(local(&outer, MIB));
         assert_eq!(outer.stats().heaps_created, 0, "{parent:?} and {child:?}");
-        // Whoever holds the heap counts it, and nobody else.
+        // Only the allocator that holds the heap counts it.
         let [outer_stats, inner_stats] = [outer.stats(), inner.stats()];
         assert_eq!(outer_stats.heap_count + inner_stats.heap_count, 1, "{parent:?} and {child:?}");
         assert_eq!(outer_stats.free_heap_usage.get() + inner_stats.free_heap_usage.get(), MIB);
@@ -375,8 +375,8 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
     }
 }
 
-/// What a slot has beyond its request is not free: here it is 512 bytes, without which the last buffer does not fit. Found by the property
-/// below.
+/// The excess of a slot over its request is not free: here it is 512 bytes, without which the last buffer
+/// does not fit. Found by the property test below.
 #[test]
 fn what_a_slot_is_rounded_up_by_is_no_free_range() {
     use invariant::Kind::{Held, Own, Shared};

@@ -1,4 +1,4 @@
-//! Budgets, pressure, trimming, priorities, and how memory is divided.
+//! Budgets, pressure, trimming, priorities, and the division of memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use crate::scene::{Front, Scene, Thing, budget, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
-/// Without any submission: the operating system says so, and what is idle goes.
+/// Tested without any submission: the operating system sends a notification, and idle heaps are evicted.
 #[test]
 fn a_smaller_budget_evicts_in_the_background() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
@@ -31,7 +31,7 @@ fn a_smaller_budget_evicts_in_the_background() {
     scene.end(things);
 }
 
-/// Without notifications it is found out after as many submissions as the interval has.
+/// Without notifications, the manager notices the change after `refresh_interval` submissions.
 #[test]
 fn a_smaller_budget_is_found_out_by_submissions() {
     let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() });
@@ -48,7 +48,7 @@ fn a_smaller_budget_is_found_out_by_submissions() {
     scene.end(things);
 }
 
-/// A step of a schedule holds from its submission on.
+/// Each step of a budget schedule takes effect at its submission.
 #[test]
 fn a_schedule_of_budgets() {
     let step = |from_submission, local| BudgetStep {
@@ -70,7 +70,7 @@ fn a_schedule_of_budgets() {
     scene.end(things);
 }
 
-/// A lower level goes first, whatever was used last.
+/// Heaps of a lower priority are evicted first, regardless of their last use.
 #[test]
 fn a_lower_priority_goes_first() {
     let scene = Scene::faulty(Front::Newest, Call::SetResidencyPriority, E_FAIL, budget(8));
@@ -87,7 +87,7 @@ fn a_lower_priority_goes_first() {
         let desc = ResidencyHeapDesc { priority: Some(priority), ..Default::default() };
         things.push(scene.try_thing(key, 1, D3D12_HEAP_TYPE_DEFAULT, &desc).expect("there is room"));
     }
-    // The least is used last.
+    // The heap of the lowest priority is used last.
     for index in [2, 0, 4, 3, 1] {
         scene.run(&queue, &[&scene.work([&things[index]])]);
     }
@@ -97,7 +97,7 @@ fn a_lower_priority_goes_first() {
         assert!(!things[index].is_resident(), "thing {index} is the next");
     }
     assert_eq!(scene.faults.calls(), 5, "D3D12 is told");
-    // Changed later; that D3D12 does not take it changes nothing.
+    // Priorities can be changed later. An error of D3D12's call has no effect on the manager.
     scene.run(&queue, &[&scene.work(&things)]);
     scene.faults.fail_all();
     things[2].heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_MINIMUM).expect("a level");
@@ -108,7 +108,7 @@ fn a_lower_priority_goes_first() {
     scene.end(things);
 }
 
-/// What is above the budget goes until the budget is reached, and that is no pressure beyond it.
+/// Usage above the budget is evicted exactly down to the budget, which ends the pressure level `Over`.
 #[test]
 fn pressure_beyond_the_budget_ends_where_eviction_does() {
     let scene = Scene::new(ResidencyManagerDesc {
@@ -137,7 +137,7 @@ fn pressure_beyond_the_budget_ends_where_eviction_does() {
         assert_eq!(scene.used(), mib(budget), "what is above the budget is gone, and no more");
         assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::High, "{budget} of {budget} MiB");
     }
-    // It does not come and go meanwhile.
+    // The level does not change back and forth meanwhile.
     let count = levels.lock().expect("no panic").len();
     for _ in 0..20 {
         scene.run(&queue, &[&work]);
@@ -146,7 +146,7 @@ fn pressure_beyond_the_budget_ends_where_eviction_does() {
     scene.end(things);
 }
 
-/// Callbacks may use the manager: no lock is held.
+/// Callbacks may call the manager, as no lock is held.
 #[test]
 fn a_pressure_callback_may_call_the_manager() {
     let scene = Arc::new(Scene::new(budget(10)));
@@ -193,7 +193,7 @@ fn a_pressure_callback_may_call_the_manager() {
     scene.end(works);
 }
 
-/// With one memory both kinds of heaps share a budget.
+/// On unified memory, both segment groups share one budget.
 #[test]
 fn unified_memory_has_one_budget() {
     for profile in ["uma", "cache-coherent-uma"] {
@@ -218,7 +218,7 @@ fn unified_memory_has_one_budget() {
     }
 }
 
-/// Unless the flag is against it: then heaps are where their description says.
+/// With NEVER_USE_UNIFIED_MEMORY, heaps are counted in the segment group of their description.
 #[test]
 fn unified_memory_may_be_kept_apart() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
@@ -242,7 +242,7 @@ fn unified_memory_may_be_kept_apart() {
     scene.end(things);
 }
 
-/// Prefetching takes room that nobody uses, and no other.
+/// A prefetch evicts idle heaps only, and never waits for the GPU.
 #[test]
 fn a_prefetch_waits_for_nothing() {
     let scene = Scene::new(budget(3));
@@ -267,7 +267,7 @@ fn a_prefetch_waits_for_nothing() {
     scene.end(things);
 }
 
-/// The sums are those of D3D12's own ledger, after anything.
+/// After any sequence of calls, the sums equal those that D3D12 counts.
 #[test]
 fn statistics_add_up_to_what_d3d12_counts() {
     let scene = Scene::new(budget(5));

@@ -1,4 +1,4 @@
-//! Counts what a thread allocates.
+//! Counts the allocations of a thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,31 +13,31 @@ thread_local! {
 static COUNTING: Counting = Counting;
 
 fn count() {
-    // Not while the thread ends.
+    // Does nothing while the thread ends.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: everything is the system allocator's.
+// SAFETY: every call is forwarded to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// How often this thread allocates in `act`.
+/// Returns the number of allocations that this thread makes in `act`.
 pub(crate) fn allocations(act: impl FnOnce()) -> u64 {
     let before = COUNT.get();
     act();

@@ -1,6 +1,7 @@
-//! Calls that fail: each of them, at every place of a random workload.
+//! Failing calls: each call, at every place of a random workload.
 //!
-//! After a failure the books are sound and agree with D3D12, nothing of the call was executed, and the same call succeeds.
+//! After a failure the books are consistent and agree with D3D12, nothing of the call was executed, and the
+//! same call succeeds when repeated.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
@@ -15,7 +16,7 @@ use crate::scene::{Front, Scene, Thing, Work, budget, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
-/// A number below `below`.
+/// A sequence of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -27,7 +28,7 @@ impl Random {
     }
 }
 
-/// What came of a step that failed.
+/// Checks the error of a failed step and the state after it.
 fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hresult: HRESULT) {
     assert_eq!(error.hresult(), hresult, "{error}");
     let name = match call {
@@ -42,7 +43,8 @@ fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hre
     scene.check_books(things);
 }
 
-/// A workload of submissions, locks and evictions, whose `n`th call of a kind fails. Answers whether it has come so far.
+/// Runs a workload of submissions, locks and evictions whose `n`th call of a kind fails. Returns whether
+/// the workload reached that call.
 fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
     let desc = ResidencyManagerDesc { evict_size: mib(1), ..budget(4) };
     let scene = Scene::faulty(front, call, hresult, desc);
@@ -80,7 +82,7 @@ fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
         }
         scene.check_books(&things);
         assert_eq!(thing.heap.unlock().expect("locked"), 0);
-        // What evicts without need only logs.
+        // Evictions that are not required only log the failure.
         scene.manager.evict_at_least(LOCAL, mib(1));
         scene.check_books(&things);
         scene.manager.trim();
@@ -88,9 +90,9 @@ fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
     }
     assert!(scene.used() <= mib(4));
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    // What could not be executed is used by nothing.
+    // Submissions that failed use nothing.
     assert_eq!(scene.manager.stats().cpu_stalls, 0, "nothing ever had to be waited for");
-    // Twice, as it may be the one that fails.
+    // Twice, as the first one may be the call that fails.
     for _ in 0..2 {
         scene.manager.evict_at_least(LOCAL, mib(8));
     }
@@ -100,7 +102,7 @@ fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
     has_failed
 }
 
-/// What the queue was given last; `None` before it is known.
+/// Returns the last fence value of the queue; `None` before it is known.
 fn last_value(scene: &Scene, queue: &ID3D12CommandQueue) -> Option<FenceValue> {
     scene.execute(queue, &[]).ok()
 }
@@ -119,7 +121,7 @@ fn every_evict_may_fail() {
     fails_everywhere(Call::Evict, E_FAIL);
 }
 
-/// What was not evicted is not said to be.
+/// A heap that was not evicted does not count as evicted.
 #[test]
 fn an_evict_that_fails_has_evicted_nothing() {
     let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
@@ -138,7 +140,7 @@ fn every_enqueue_make_resident_may_fail() {
     fails_everywhere(Call::EnqueueMakeResident, E_FAIL);
 }
 
-/// It has others evicted, and the submission goes through as a rule.
+/// The failure causes further evictions, and the submission normally succeeds.
 #[test]
 fn every_enqueue_make_resident_may_find_no_memory() {
     fails_everywhere(Call::EnqueueMakeResident, E_OUTOFMEMORY);
@@ -154,7 +156,7 @@ fn every_signal_of_a_queue_may_fail() {
     fails_everywhere(Call::QueueSignal, E_OUTOFMEMORY);
 }
 
-/// The first is the paging fence's, then one comes for each queue.
+/// The first fence is the paging fence; each queue creates another one.
 #[test]
 fn every_fence_may_fail() {
     let faults = Faults::new(Some(Call::CreateFence), E_OUTOFMEMORY);
@@ -164,7 +166,7 @@ fn every_fence_may_fail() {
     fails_everywhere(Call::CreateFence, E_OUTOFMEMORY);
 }
 
-/// The adapter's answers are missed, and no more.
+/// When the adapter's queries fail, only their results are missing.
 #[test]
 fn the_adapter_may_fail() {
     for call in [
@@ -211,13 +213,14 @@ fn the_adapter_may_fail() {
     }
 }
 
-/// An old answer is not set against what is resident now: that would count evicted heaps as others'.
+/// An old result of the adapter is not compared with the present residency: that would count evicted heaps
+/// as memory of others.
 #[test]
 fn an_answer_that_does_not_come_changes_nothing() {
     let scene = Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, budget(8));
     let queue = scene.queue();
     let things = scene.things(8);
-    // The adapter says 8 MiB, all of them the manager's.
+    // The adapter reports 8 MiB, all of them the manager's.
     scene.manager.trim();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
     scene.faults.fail_all();
@@ -228,7 +231,7 @@ fn an_answer_that_does_not_come_changes_nothing() {
     scene.end(things);
 }
 
-/// Neither is one of the other segment group, when a reservation asks for one group.
+/// Nor is an old result of the other segment group, when a reservation queries one group.
 #[test]
 fn a_reservation_of_one_group_changes_nothing_of_the_other() {
     let scene = Scene::new(budget(8));
@@ -242,7 +245,7 @@ fn a_reservation_of_one_group_changes_nothing_of_the_other() {
     scene.end(things);
 }
 
-/// A queue whose Wait fails has executed nothing, and what it was to use is in use by nothing.
+/// A queue whose Wait failed has executed nothing, and the heaps of the submission are not in use.
 #[test]
 fn what_a_queue_could_not_wait_for_is_not_in_use() {
     let scene = Scene::faulty(Front::Newest, Call::QueueWait, E_FAIL, budget(8));
@@ -254,7 +257,7 @@ fn what_a_queue_could_not_wait_for_is_not_in_use() {
     scene.faults.hold_paging();
     let error = scene.execute(&queue, &[&work]).expect_err("it cannot wait");
     assert!(error.to_string().contains("ID3D12CommandQueue::Wait"), "{error}");
-    // Also when it is on its way already.
+    // The same while the heaps are being paged in.
     scene.execute(&queue, &[&work]).expect_err("it cannot wait");
     scene.faults.release_paging();
     things.iter().for_each(|thing| thing.heap.lock().expect("there"));
@@ -268,7 +271,8 @@ fn what_a_queue_could_not_wait_for_is_not_in_use() {
     scene.end(things);
 }
 
-/// A queue whose Signal fails has executed, and says so; what it uses stays until a later signal.
+/// A queue whose Signal failed has executed the lists, and the error says so. The heaps stay in use until a
+/// later signal.
 #[test]
 fn what_a_queue_could_not_signal_stays_in_use() {
     let scene = Scene::faulty(Front::Newest, Call::QueueSignal, E_FAIL, budget(8));
@@ -289,7 +293,8 @@ fn what_a_queue_could_not_signal_stays_in_use() {
     scene.end(things);
 }
 
-/// The budget shrinks below what is locked: the rest goes, the locked stays, and submissions go on above the budget.
+/// The budget shrinks below the locked memory: all else is evicted, locked heaps stay, and submissions go
+/// on above the budget.
 #[test]
 fn a_budget_below_what_is_locked() {
     let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 1, ..Default::default() });
@@ -316,7 +321,8 @@ fn a_budget_below_what_is_locked() {
     scene.end(things);
 }
 
-/// A heap beyond the budget: others make way; without room it exceeds the budget, unless it must not.
+/// A heap beyond the budget causes evictions. If they do not suffice, it exceeds the budget, or is refused
+/// with ALWAYS_IN_BUDGET.
 #[test]
 fn allocation_beyond_the_budget() {
     for must in [false, true] {
@@ -342,7 +348,7 @@ fn allocation_beyond_the_budget() {
     }
 }
 
-/// A list that is larger than the budget alone is executed above it, unless it must not be.
+/// A list that is larger than the budget is executed above the budget, or refused with ALWAYS_IN_BUDGET.
 #[test]
 fn a_list_larger_than_the_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
@@ -353,7 +359,7 @@ fn a_list_larger_than_the_budget() {
     let error = scene.execute(&queue, &[&large]).expect_err("5 MiB of 3");
     assert!(error.is_over_budget(), "{error}");
     assert_eq!(last_value(&scene, &queue), Some(FenceValue::ZERO), "nothing was executed");
-    // In one call with others: those before it are executed, and the message says so.
+    // In one call with other lists, those before it are executed, and the message says so.
     let error = scene.execute(&queue, &[&small, &large, &small]).expect_err("5 MiB of 3");
     assert!(error.is_over_budget(), "{error}");
     assert!(error.to_string().contains('1'), "{error}");
@@ -370,13 +376,13 @@ fn a_list_larger_than_the_budget() {
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().submissions_over_budget, 1);
     scene.check_books(&things);
-    // What is above the budget goes again.
+    // Usage above the budget is evicted again.
     scene.manager.trim();
     assert!(scene.used() <= mib(3));
     scene.end(things);
 }
 
-/// Lists that are too large together: as many at a time as fit, in their order.
+/// Lists that are too large together are executed in parts that fit, in their order.
 #[test]
 fn lists_larger_than_the_budget_together() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
@@ -384,7 +390,7 @@ fn lists_larger_than_the_budget_together() {
         let queue = scene.queue();
         let mut things = scene.things(12);
         let works: Vec<_> = (0..6).map(|pair| scene.work(&things[2 * pair..2 * pair + 2])).collect();
-        // Each list writes first what the next reads: the order shows.
+        // Each list first writes what the next one reads, which reveals the order.
         let mut written = scene.thing(50, 1);
         let mut chain: Vec<Work> = Vec::new();
         for (key, work) in (60..).zip(works) {

@@ -1,5 +1,5 @@
-//! GPGMM's defects: research/gpgmm.md, F.2. What peers.md, 1e, has of GPGMM is among them (13, 15, 25, 26), but for the one command
-//! list per call.
+//! Tests for the defects of GPGMM: part F.2 of the research notes (gpgmm.md). The items on GPGMM in part 1e
+//! of peers.md are among them (13, 15, 25, 26), except for the one command list per call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +20,8 @@ fn with_flags(flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { flags, ..Default::default() }
 }
 
-/// F.2, 11: heaps that are created evicted are made resident by lists and by locks, and the sums stay sound.
+/// F.2, 11: heaps that are created evicted are made resident by lists and by locks, and the sums stay
+/// consistent.
 #[test]
 fn what_is_created_evicted_is_paged_in() {
     let scene = Scene::new(budget(8));
@@ -44,13 +45,13 @@ fn what_is_created_evicted_is_paged_in() {
     scene.end(things);
 }
 
-/// The reference: "the flag only has effect when the heap's residency status cannot be determined".
+/// GPGMM's reference: "the flag only has effect when the heap's residency status cannot be determined".
 #[test]
 fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
     let scene = Scene::new(budget(8));
     let flags = ResidencyHeapFlags::CREATE_RESIDENT;
     let mut things = vec![scene.not_resident(1, 1, &with_flags(flags))];
-    // One that exists already.
+    // A heap that exists already.
     let desc = ResidencyHeapDesc { flags, ..Default::default() };
     let evicted = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
     let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, evicted).expect("there is room");
@@ -60,7 +61,7 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
     }
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident_count, stats.local.bytes_paged_in), (0, ByteSize::ZERO));
-    // A lock is what makes it resident, at once if it is created with one.
+    // A lock makes it resident; with CREATE_LOCKED this happens on creation.
     adopted.lock().expect("there is room");
     assert_eq!(adopted.info().status, ResidencyHeapStatus::Resident);
     assert_eq!(adopted.unlock().expect("locked"), 0);
@@ -71,7 +72,8 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
     scene.end(things);
 }
 
-/// F.2, 12: with ALWAYS_IN_BUDGET and a full budget, heaps that are created evicted are created, and take nothing.
+/// F.2, 12: with ALWAYS_IN_BUDGET and a full budget, heaps that are created evicted are still created, and
+/// use no memory.
 #[test]
 fn what_is_created_evicted_needs_no_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
@@ -92,7 +94,7 @@ fn what_is_created_evicted_needs_no_budget() {
     scene.end(things);
 }
 
-/// F.2, 13: one call pages in what is missing of both segment groups.
+/// F.2, 13: one call pages in the missing heaps of both segment groups.
 #[test]
 fn both_segment_groups_are_paged_in_at_once() {
     let scene = Scene::new(budget(8));
@@ -110,7 +112,7 @@ fn both_segment_groups_are_paged_in_at_once() {
     scene.end(things);
 }
 
-/// F.2, 14: what a failed call was to make resident does not count as resident the next time, nor as used.
+/// F.2, 14: after a failed call, its heaps count neither as resident nor as used.
 #[test]
 fn a_failed_call_leaves_nothing_counted() {
     let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
@@ -124,7 +126,7 @@ fn a_failed_call_leaves_nothing_counted() {
     assert!(scene.faults.has_failed() && error.to_string().contains("EnqueueMakeResident"), "{error}");
     assert_eq!(scene.manager.stats().local, before.local);
     scene.check_books(&things);
-    // Nothing counts as used by what was not executed: all of it may go.
+    // A submission that was not executed uses nothing, so all heaps may be evicted.
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(3)), mib(1));
     scene.check_books(&things);
     scene.run(&queue, &[&work]);
@@ -143,13 +145,13 @@ fn a_queue_waits_for_paging() {
     scene.faults.hold_paging();
     let value = scene.execute(&queue, &[&work]).expect("executed, and the CPU does not wait");
     let fence = scene.manager.queue_fence(&queue).expect("known");
-    // Another submission of what is on its way waits as well, on another queue.
+    // A submission to another queue that uses the same heaps waits as well.
     let (other, again) = (scene.queue(), scene.work(&things));
     let other_value = scene.execute(&other, &[&again]).expect("executed");
     std::thread::sleep(Duration::from_millis(20));
     scene.assert_alive();
     assert!(unsafe { fence.GetCompletedValue() } < value.get(), "the queue did not wait");
-    // And what is on its way is not evicted.
+    // Heaps that are being paged in are not evicted.
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
     scene.faults.release_paging();
     scene.wait(&queue, value);
@@ -160,7 +162,8 @@ fn a_queue_waits_for_paging() {
     scene.end(things);
 }
 
-/// F.2, 15: that paging has ended says nothing of the work behind it: what the GPU still uses stays.
+/// F.2, 15: the end of paging is not the end of the work behind it: heaps that the GPU still uses stay
+/// resident.
 #[test]
 fn the_end_of_paging_is_not_the_end_of_the_work() {
     let scene = Scene::new(budget(8));
@@ -170,7 +173,7 @@ fn the_end_of_paging_is_not_the_end_of_the_work() {
     let gate = scene.block(&queue);
     let work = scene.work(&things);
     let value = scene.execute(&queue, &[&work]).expect("executed");
-    // A lock waits until they have arrived; the queue stands still.
+    // A lock waits until the heaps are resident; the queue stands still.
     things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
     things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU uses them");
@@ -182,7 +185,7 @@ fn the_end_of_paging_is_not_the_end_of_the_work() {
     scene.end(things);
 }
 
-/// F.2, 15: a lock is there when the heap is.
+/// F.2, 15: a lock returns when the heap is resident.
 #[test]
 fn a_lock_waits_for_paging() {
     let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
@@ -207,7 +210,7 @@ fn a_lock_waits_for_paging() {
     scene.end(things);
 }
 
-/// F.2, 16: a MakeResident that fails is an error of the call that needed it.
+/// F.2, 16: a failing MakeResident is an error of the call that needed it.
 #[test]
 fn a_failure_to_make_resident_is_an_error() {
     for hresult in [E_FAIL, E_OUTOFMEMORY, E_INVALIDARG, S_FALSE] {
@@ -217,7 +220,7 @@ fn a_failure_to_make_resident_is_an_error() {
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
         let work = scene.work(&things);
         if hresult.is_ok() {
-            // Success, as COM has it, whatever it is to mean.
+            // Any success code of COM counts as success.
             scene.run(&queue, &[&work]);
             scene.end(things);
             continue;
@@ -240,7 +243,8 @@ fn a_failure_to_make_resident_is_an_error() {
     }
 }
 
-/// F.2, 17: when the device has no memory although the budget says so, `evict_size` bytes of others go, and it is tried again.
+/// F.2, 17: when the device has no memory although the budget has room, `evict_size` bytes of other heaps
+/// are evicted, and the call is repeated.
 #[test]
 fn evict_size_is_evicted_when_the_device_has_no_memory() {
     let desc = ResidencyManagerDesc { evict_size: mib(2), ..budget(100) };
@@ -260,7 +264,7 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
     things.push(missing);
     scene.check_books(&things);
 
-    // It ends when there is nothing left to evict.
+    // The repetition ends when nothing is left to evict.
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(4));
     let work = scene.work(&things[..1]);
     scene.faults.fail_all();
@@ -272,7 +276,8 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
     scene.end(things);
 }
 
-/// F.2, 18: room that was made for a heap is its own until it is created: nobody else gets it meanwhile.
+/// F.2, 18: the budget reserved for a heap stays reserved until the heap is created, and cannot be taken
+/// meanwhile.
 #[test]
 fn room_for_a_heap_is_kept_until_it_is_there() {
     let scene = Scene::new(budget(8));
@@ -288,7 +293,7 @@ fn room_for_a_heap_is_kept_until_it_is_there() {
     let first = scene
         .manager
         .create_heap(&desc, || {
-            // As if another thread came between.
+            // Simulates another thread in between.
             let error = scene.manager.create_heap(&desc, create).expect_err("12 MiB of 8");
             assert!(error.is_over_budget(), "{error}");
             create()
@@ -297,24 +302,25 @@ fn room_for_a_heap_is_kept_until_it_is_there() {
     assert_eq!(scene.used(), size);
     scene.manager.audit().expect("sound");
     drop(first);
-    // The promise has ended with the heap.
+    // The reservation has ended with the heap.
     let again = scene.manager.create_heap(&desc, create).expect("there is room again");
     drop(again);
     scene.end(Vec::new());
 }
 
-/// F.2, 18: the check is made as well when the size is not given, and evicts no more than it needs.
+/// F.2, 18: heaps of unknown size are checked as well, and no more is evicted than necessary.
 #[test]
 fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
     let scene = Scene::new(budget(8));
     let in_budget = with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET);
     let mut things = scene.things(7);
-    // Of 2 MiB there are 1 MiB free: one of the seven goes, although it is smaller than what comes.
+    // 2 MiB are needed and 1 MiB is free: one of the seven is evicted, although it is smaller than the new
+    // heap.
     things.push(scene.try_thing(7, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("one has to go"));
     assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 7);
     assert_eq!(scene.manager.stats().local.bytes_paged_out, mib(1));
     scene.check_books(&things);
-    // Without a size: nothing may go, so it is refused after all, and is not left behind.
+    // Without a size: nothing may be evicted, so the heap is refused after its creation, and released.
     let resident: Vec<_> = things.iter().filter(|thing| thing.is_resident()).collect();
     resident.iter().for_each(|thing| thing.heap.lock().expect("resident"));
     let usage = scene.used();
@@ -333,7 +339,7 @@ fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
     scene.end(things);
 }
 
-/// F.2, 18, and what the operating system says: a refusal is not made on what it said long ago.
+/// F.2, 18, and the operating system's numbers: a request is not refused on an outdated query.
 #[test]
 fn a_refusal_asks_the_operating_system_first() {
     let scene = Scene::new(budget(4));
@@ -348,7 +354,7 @@ fn a_refusal_asks_the_operating_system_first() {
     scene.end(things);
 }
 
-/// F.2, 19 and 20, the manager's side: locks are counted, and each is its owner's.
+/// F.2, 19 and 20, as far as the manager is concerned: locks are counted, and each belongs to its owner.
 #[test]
 fn every_lock_wants_its_own_unlock() {
     let scene = Scene::new(budget(8));
@@ -403,7 +409,7 @@ fn heaps_are_dropped_while_others_execute_and_evict() {
     scene.end(things);
 }
 
-/// F.2, 22: a locked heap that is dropped leaves nothing in the sums.
+/// F.2, 22: dropping a locked heap removes it from all sums.
 #[test]
 fn a_locked_heap_may_be_dropped() {
     let scene = Scene::new(budget(8));
@@ -420,7 +426,8 @@ fn a_locked_heap_may_be_dropped() {
     scene.end(things);
 }
 
-/// F.2, 23: a heap that is dropped between `add` and `execute` is an error, also when another has taken its place.
+/// F.2, 23: a heap that is dropped between `add` and `execute` is an error, even if a new heap has taken
+/// its slot.
 #[test]
 fn a_heap_that_is_gone_is_not_used() {
     let scene = Scene::new(budget(8));
@@ -435,7 +442,7 @@ fn a_heap_that_is_gone_is_not_used() {
         let error = scene.manager.prefetch(&works[1].list).expect_err("it is gone");
         assert!(error.to_string().contains("heap 1 of list 0 was destroyed"), "{error}");
         scene.manager.audit().expect("sound");
-        // Takes the slot of the other.
+        // Takes the slot of the dropped heap.
         things.push(scene.thing(9, 1));
     }
     works[1].list.reset().expect("not open");
@@ -443,7 +450,8 @@ fn a_heap_that_is_gone_is_not_used() {
     scene.end(things);
 }
 
-/// F.2, 24: what is paged in without a queue is not in use by anything. (A null queue cannot be said in Rust.)
+/// F.2, 24: heaps that are paged in without a queue are not in use. (The null queue of GPGMM cannot be
+/// expressed in Rust.)
 #[test]
 fn what_no_queue_uses_may_be_evicted() {
     let scene = Scene::new(budget(8));
@@ -451,7 +459,7 @@ fn what_no_queue_uses_may_be_evicted() {
     for _ in 0..2 {
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
         scene.manager.prefetch(&scene.work(&things).list).expect("there is room");
-        // Wait until they are there.
+        // Wait until they are resident.
         things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
         things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
         scene.check_books(&things);
@@ -460,7 +468,7 @@ fn what_no_queue_uses_may_be_evicted() {
     scene.end(things);
 }
 
-/// F.2, 25 (and 1e): how far one queue has come says nothing of another.
+/// F.2, 25 (and 1e): the progress of one queue says nothing about another.
 #[test]
 fn a_heap_in_use_by_another_queue_stays() {
     let scene = Scene::new(budget(2));
@@ -477,7 +485,7 @@ fn a_heap_in_use_by_another_queue_stays() {
         scene.manager.queue_fence(&slow).expect("known"),
         scene.manager.queue_fence(&quick).expect("known")
     );
-    // Of the two, the idle one goes, and then none.
+    // Of the two, only the idle one can be evicted.
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(1));
     assert!(things[0].is_resident() && !things[1].is_resident());
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
@@ -488,7 +496,7 @@ fn a_heap_in_use_by_another_queue_stays() {
     scene.end(things);
 }
 
-/// F.2, 26 (and 1e): a lock that waits for the GPU keeps nobody else from anything.
+/// F.2, 26 (and 1e): a lock that waits for the GPU blocks no other call.
 #[test]
 fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
     let scene = Scene::new(budget(2));
@@ -501,7 +509,8 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| things[2].heap.lock());
         until("the lock waits", || scene.manager.stats().cpu_stalls > 0);
-        // Everything goes on: work, trimming, asking, locks on others, heaps that come and go.
+        // Everything else goes on: submissions, trimming, queries, locks on other heaps, creation and
+        // destruction of heaps.
         scene.run(&quick, &[&scene.work(&things[..2])]);
         scene.manager.trim();
         let _ = scene.manager.query_video_memory_info(LOCAL);
@@ -520,7 +529,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
     scene.end(things);
 }
 
-/// F.2, 27: a reservation above what is used does not wrap usage.
+/// F.2, 27: a reservation above the usage does not make the usage wrap.
 #[test]
 fn usage_does_not_wrap_below_a_reservation() {
     let scene = Scene::new(ResidencyManagerDesc::default());
@@ -540,7 +549,7 @@ fn usage_does_not_wrap_below_a_reservation() {
     scene.end(things);
 }
 
-/// F.2, 28: what somebody else has evicted is paged in when it is used.
+/// F.2, 28: a heap that the application has evicted itself is paged in when it is used.
 #[test]
 fn what_is_said_to_be_evicted_is_paged_in() {
     let scene = Scene::new(budget(8));
@@ -554,7 +563,7 @@ fn what_is_said_to_be_evicted_is_paged_in() {
         .expect("nothing uses it");
     assert!(!things[0].is_resident());
     scene.check_books(&things);
-    // And the other way round.
+    // The reverse: a heap that the application has made resident.
     scene.run(&queue, &[&scene.work(&things)]);
     scene.check_books(&things);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
@@ -570,7 +579,7 @@ fn what_is_said_to_be_evicted_is_paged_in() {
     scene.end(things);
 }
 
-/// F.2, 29: with background updates too, what is created between two notifications counts at once.
+/// F.2, 29: with background updates too, heaps created between two notifications count at once.
 #[test]
 fn what_is_created_between_notifications_counts_at_once() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;

@@ -1,4 +1,4 @@
-//! What nobody should do: an error that names the thing and the rule, and nothing has changed.
+//! Misuse gives an error that names the object and the rule, and changes nothing.
 
 use std::ptr::null_mut;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn objects_of_others() {
         scene.manager.set_residency_status(&strangers[0].heap, status),
         &["heap", "another residency manager"],
     );
-    // A list is of one manager.
+    // A list belongs to one manager.
     refused(work.list.add(&strangers[0].heap), &["residency heap", "another residency manager"]);
     let list = ResidencyList::new();
     list.add(&strangers[0].heap).expect("new");
@@ -64,7 +64,7 @@ fn objects_of_others() {
     let answer = unsafe { scene.manager.execute_command_lists(&queue, &[(&work.commands, &list)]) };
     refused(answer, &["residency list", "number 0", "another residency manager"]);
     refused(scene.manager.prefetch(&list), &["residency list", "another residency manager"]);
-    // Two managers of the same device are two as well.
+    // Two managers of the same device are distinct as well.
     let second =
         ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
     refused(
@@ -88,7 +88,7 @@ fn the_same_lists_twice_and_lists_of_nothing() {
         unsafe { manager.execute_command_lists(&queue, &[]) }.expect("nothing to do"),
         FenceValue::ZERO
     );
-    // The same twice is no mistake, nor is a list of nothing.
+    // Using a residency list twice is allowed, and so is an empty list.
     let empty = ResidencyList::new();
     let resident = scene.work(&[]);
     let three =
@@ -151,7 +151,7 @@ fn locks_and_statuses_that_cannot_be() {
     refused(heap.set_residency_priority(1), &["priority", "0x1", "five levels"]);
     scene.check_books(&things);
 
-    // Without a manager there is nothing to lock.
+    // A heap without a manager cannot be locked.
     let raw: ID3D12Pageable =
         scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
     let alone = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &raw).expect("sound");
@@ -193,7 +193,7 @@ fn descriptions_that_are_wrong() {
     assert_eq!(error.hresult(), E_NOTIMPL);
     assert!(error.to_string().contains("callback"), "{error}");
     assert_eq!(scene.manager.stats().current_heap_count, 0);
-    // SAFETY: null is one of the things to try.
+    // SAFETY: null is a documented error.
     let null = unsafe { ResidencyManager::from_raw(null_mut(), null_mut(), budget(8)) };
     refused(null.map(drop), &["device", "null"]);
     refused(
@@ -219,7 +219,7 @@ fn sizes_at_the_end_of_the_numbers() {
     assert!(error.is_over_budget(), "{error}");
     let work = scene.work(&things);
     work.list.add(&huge).expect("closed");
-    // It is above any budget, and is executed all the same.
+    // The heap is larger than any budget, and the submission is executed nevertheless.
     scene.run(&queue, &[&work]);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0, "it was resident, as far as anybody knew");
     scene.manager.trim();
@@ -258,7 +258,7 @@ fn a_list_of_100_000_heaps() {
     scene.end(things);
 }
 
-/// Fences that begin at the end of the numbers.
+/// Fence values that reach the end of their range.
 #[test]
 fn fences_at_the_end_of_the_numbers() {
     let initial_fence_value = FenceValue::new(u64::MAX - 2);
@@ -268,7 +268,7 @@ fn fences_at_the_end_of_the_numbers() {
     let work = scene.work(&things);
     scene.run(&queue, &[&work]);
     refused(scene.execute(&queue, &[&work]), &["queue", "end of the numbers"]);
-    // Another queue begins anew; paging goes once.
+    // Another queue has its own fence values; the paging fence allows one more operation.
     let other = scene.queue();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.run(&other, &[&work]);
@@ -279,7 +279,7 @@ fn fences_at_the_end_of_the_numbers() {
     scene.end(things);
 }
 
-/// The operating system counts nothing, and a budget of nothing is a budget.
+/// Without an adapter no usage is known, and a budget of zero is a valid budget.
 #[test]
 fn a_budget_of_nothing() {
     let gpu = open("discrete");
@@ -314,7 +314,7 @@ fn an_object_is_one_residency_heap() {
     let heap = raw_heap(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE);
     let heap: ID3D12Pageable = heap.expect("there is room").into();
     let first = scene.manager.manage(&none, &heap).expect("it is managed");
-    // Through another interface it is the same object.
+    // The same object, through another interface.
     let heap_again: ID3D12Pageable = heap.cast::<ID3D12Heap>().expect("it is one").into();
     refused(scene.manager.manage(&none, &heap_again), &["pageable", "managed already"]);
     assert_eq!(scene.manager.stats().current_heap_count, 1);
@@ -325,7 +325,7 @@ fn an_object_is_one_residency_heap() {
     scene.end(Vec::new());
 }
 
-/// The runtime's own safe calls reach no device but the runtime's: another one may trust whoever evicts.
+/// The runtime's safe functions cannot page on another device, where callers may rely on residency.
 #[test]
 fn an_instance_does_not_page_on_another_d3d12() {
     let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));

@@ -1,4 +1,4 @@
-//! Locks by many threads, names, and who keeps whom alive.
+//! Locks by many threads, names, and the lifetimes of managers, heaps and queues.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
@@ -8,7 +8,7 @@ use windows_core::Interface;
 use crate::gpu::open;
 use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
 
-/// How many references there are to an object.
+/// Returns the reference count of an object.
 fn references(object: &impl Interface) -> u32 {
     let object: windows_core::IUnknown = object.cast().expect("everything is one");
     let (release, raw) = (object.vtable().Release, object.into_raw());
@@ -43,7 +43,7 @@ fn a_manager_gives_everything_back() {
     assert_eq!((references(&gpu.device), references(&gpu.adapter)), before);
 }
 
-/// What its owner drops is forgotten when another one comes.
+/// A queue that its owner has dropped is forgotten when a new queue is used.
 #[test]
 fn a_queue_that_was_dropped_is_forgotten() {
     let scene = Scene::new(budget(8));
@@ -101,7 +101,7 @@ fn names_are_kept() {
     assert_eq!(scene.manager.clone().debug_name().as_deref(), Some("the manager"));
     assert_eq!(things[0].heap.debug_name().as_deref(), Some("terrain"));
     assert!(format!("{:?}", things[0].heap).contains("terrain"));
-    // The object gets it: D3D12's ledger names it.
+    // The object has the name: the residency ledger reports it.
     let object = [Some(things[0].heap.pageable().clone())];
     assert_eq!(unsafe { scene.device.MakeResident(&object) }, S_OK);
     let imbalance = scene.instance.residency().check_balance().expect_err("counted twice");

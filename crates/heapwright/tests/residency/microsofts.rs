@@ -1,4 +1,5 @@
-//! The defects of Microsoft's residency library (D3DX12Residency): research/peers.md, 4c, and aliasing.md, 4.
+//! Tests for the defects of Microsoft's residency library (D3DX12Residency): part 4c of peers.md and part 4
+//! of aliasing.md in the research notes.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
-/// 4c, 1: each segment group has a budget of its own: room in one is none in the other.
+/// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
 fn room_in_system_memory_is_no_room_in_video_memory() {
     let scene = Scene::new(budget(2));
@@ -24,7 +25,7 @@ fn room_in_system_memory_is_no_room_in_video_memory() {
         scene.run(&queue, &[&scene.work([thing])]);
         assert!(scene.used() <= mib(2), "1 GiB of the other memory is free, and {} used", scene.used());
     }
-    // And the other way round.
+    // The reverse.
     let small = budgets_of(GroupBudgets { local: ByteSize::from_gib(1), non_local: mib(3) });
     let other = Scene::new(small);
     let uploads: Vec<_> = (0..4).map(|key| other.non_local(key, 1)).collect();
@@ -36,7 +37,7 @@ fn room_in_system_memory_is_no_room_in_video_memory() {
     scene.end(things);
 }
 
-/// 4c, 2: any number of lists is open at once.
+/// 4c, 2: any number of lists can be open at once.
 #[test]
 fn any_number_of_lists_is_open() {
     let scene = Scene::new(budget(8));
@@ -57,7 +58,7 @@ fn any_number_of_lists_is_open() {
     scene.end(things);
 }
 
-/// 4c, 3: once everything is there, a submission allocates nothing beside what the queue itself does.
+/// 4c, 3: in the steady state, a submission allocates no CPU memory beyond the queue's own allocations.
 #[test]
 fn a_submission_allocates_nothing() {
     let scene = Scene::new(budget(80));
@@ -85,7 +86,7 @@ fn a_submission_allocates_nothing() {
         managed();
     }
     let of_the_queue = allocations(|| (0..16).for_each(|_| bare()));
-    // Within the interval at which the operating system is asked.
+    // Within one interval between two queries of the operating system.
     let of_the_manager = allocations(|| (0..16).for_each(|_| managed()));
     assert!(
         of_the_manager <= of_the_queue,
@@ -94,7 +95,8 @@ fn a_submission_allocates_nothing() {
     scene.end(things);
 }
 
-/// 4c, 4: the operating system is not asked for each submission, paging or not, but once for each interval.
+/// 4c, 4: the operating system is not queried for each submission, paging or not, but once for each
+/// interval.
 #[test]
 fn the_operating_system_is_asked_once_for_each_interval() {
     let desc = ResidencyManagerDesc { refresh_interval: 100, ..budget(2) };
@@ -116,7 +118,7 @@ fn the_operating_system_is_asked_once_for_each_interval() {
     scene.end(things);
 }
 
-/// 4c, 5: a queue that waits for memory does not hold the others up.
+/// 4c, 5: a queue that waits for memory does not block other queues.
 #[test]
 fn a_queue_that_waits_for_memory_holds_nobody_up() {
     let scene = Scene::new(budget(2));
@@ -147,8 +149,8 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
     scene.end(things);
 }
 
-/// A submission uses the heaps that its lists named when it was made: nobody is held up who changes a list while it waits for the GPU, and
-/// other submissions to its queue go first.
+/// A submission uses the heaps that its lists named when it was made. While it waits for the GPU, the lists
+/// can be changed without blocking, and other submissions to its queue are executed first.
 #[test]
 fn a_list_may_be_changed_while_its_submission_waits() {
     let scene = Scene::new(budget(2));
@@ -175,7 +177,7 @@ fn a_list_may_be_changed_while_its_submission_waits() {
     scene.end(things);
 }
 
-/// 4c, 6: a batch that fails, and fails again, is not counted, and nothing of it is made resident twice.
+/// 4c, 6: a batch that fails twice is not counted, and nothing of it is made resident twice.
 #[test]
 fn a_batch_that_fails_twice_is_counted_once() {
     let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, budget(100));
@@ -186,7 +188,7 @@ fn a_batch_that_fails_twice_is_counted_once() {
     scene.run(&queue, &[&first]);
     let before = scene.manager.stats();
     let work = scene.work(&things[2..]);
-    // The first failure evicts what is idle, the second finds nothing to evict.
+    // The first failure evicts idle heaps, the second finds nothing to evict.
     scene.faults.fail_all();
     let error = scene.execute(&queue, &[&work]).expect_err("never any memory");
     assert!(error.is_out_of_memory(), "{error}");
@@ -210,14 +212,15 @@ fn a_batch_that_fails_twice_is_counted_once() {
     scene.end(things);
 }
 
-/// Whether the first two, which the batch does not name, are still resident.
+/// Returns whether the first two, which the batch does not name, are still resident.
 fn first_two(things: &[Thing]) -> bool {
     let resident = things[..2].iter().filter(|thing| thing.is_resident()).count();
     assert!(resident != 1, "both or none of them were evicted");
     resident == 2
 }
 
-/// 4c, 7: no call is made for no objects: not for what is resident, and one for what is larger than the room that is left.
+/// 4c, 7: no call has an empty list of objects, neither for resident heaps nor for one larger than the free
+/// budget.
 #[test]
 fn no_batch_is_empty() {
     let scene = Scene::new(budget(4));
@@ -230,7 +233,7 @@ fn no_batch_is_empty() {
     };
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!((calls().0.calls, calls().1.calls), (0, 0));
-    // Larger than what is left, and the first of its batch.
+    // Larger than the free budget, and the first of its batch.
     let large = scene.not_resident(9, 3, &ResidencyHeapDesc::default());
     things.insert(0, large);
     scene.run(&queue, &[&scene.write(&things[0])]);
@@ -250,7 +253,7 @@ fn no_batch_is_empty() {
     scene.end(things);
 }
 
-/// 4c, 8: what trimming takes for evicted is evicted, in all its passes: what is above the budget, and what is old.
+/// 4c, 8: heaps that trimming counts as evicted are evicted, whether for the budget or for their age.
 #[test]
 fn trimming_loses_no_eviction() {
     let scene = Scene::new(ResidencyManagerDesc::default());
@@ -263,7 +266,7 @@ fn trimming_loses_no_eviction() {
         scene.manager.trim();
         scene.check_books(&things);
         assert!(scene.used() <= mib(budget));
-        // Old against new: a policy may give up more than it must.
+        // Pages old heaps against new ones: a policy may evict more than necessary.
         (0..8).for_each(|index| scene.run(&queue, &[&works[index]]));
         for _ in 0..3 {
             scene.manager.trim();
@@ -277,7 +280,8 @@ fn trimming_loses_no_eviction() {
     scene.end(things);
 }
 
-/// 4c, 9: many threads that use new queues for the first time make one fence for each, and no value is given twice.
+/// 4c, 9: threads that use new queues for the first time create one fence for each, and no value is given
+/// twice.
 #[test]
 fn the_first_use_of_a_queue_may_be_anybodys() {
     const THREADS: usize = 8;
@@ -308,7 +312,7 @@ fn the_first_use_of_a_queue_may_be_anybodys() {
     scene.end(things);
 }
 
-/// 4c, 9: queues are seen for the first time while others page, and what is forgotten is nobody's.
+/// 4c, 9: queues are used for the first time while others page, and forgotten queues have no effect.
 #[test]
 fn queues_come_and_go_while_others_page() {
     let scene = Scene::new(budget(2));
@@ -334,7 +338,8 @@ fn queues_come_and_go_while_others_page() {
     scene.end(things);
 }
 
-/// 4c, 10: when paging fails, nothing is executed; no memory is an error; and no list stays behind.
+/// 4c, 10: when paging fails, nothing is executed; a lack of memory is an error; and no list remains in
+/// use.
 #[test]
 fn nothing_is_executed_when_paging_fails() {
     for hresult in [E_FAIL, E_OUTOFMEMORY] {
@@ -343,7 +348,7 @@ fn nothing_is_executed_when_paging_fails() {
         let things = scene.things(3);
         scene.run(&queue, &[&scene.work(&things)]);
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-        // It writes other bytes to what is resident: that would be seen.
+        // This list writes other bytes to a resident heap, which would reveal its execution.
         let mut marked = scene.thing(7, 1);
         marked.key = 99;
         let mark = scene.write(&marked);
@@ -355,7 +360,7 @@ fn nothing_is_executed_when_paging_fails() {
         let fence = scene.manager.queue_fence(&queue).expect("known");
         assert_eq!(unsafe { fence.GetCompletedValue() }, 1);
         scene.faults.disarm();
-        // The lists are free, and the values go on where they were.
+        // The lists are free, and the fence values continue.
         mark.list.open().expect("not open");
         let value = scene.execute(&queue, &[&missing]).expect("executed");
         assert_eq!(value.get(), 2);
@@ -368,8 +373,8 @@ fn nothing_is_executed_when_paging_fails() {
     }
 }
 
-/// 4c, 11: priorities, pinning, statistics, an override of the budget, a reservation, the operating system's notifications: modules
-/// of their own test each. Here: losing the device destroys nothing.
+/// 4c, 11: priorities, pinning, statistics, a budget override, a reservation and the operating system's
+/// notifications are each tested in a module of their own. Here: losing the device destroys nothing.
 #[test]
 fn losing_the_device_destroys_nothing() {
     let scene = Scene::new(budget(2));
@@ -386,8 +391,8 @@ fn losing_the_device_destroys_nothing() {
     scene.end(things);
 }
 
-/// 4c, 12: a heap that many resources share is one entry of a list, however often it is added. (That nobody maps resources to heaps by
-/// hand is the allocator's part.)
+/// 4c, 12: a heap that many resources share is one entry of a list, however often it is added. (The
+/// allocator maps resources to heaps.)
 #[test]
 fn a_heap_that_many_resources_share_is_one_entry() {
     let scene = Scene::new(budget(8));
@@ -399,7 +404,7 @@ fn a_heap_that_many_resources_share_is_one_entry() {
     }
     open.close();
     assert_eq!(list.len().expect("closed"), 3);
-    // A reset forgets them all.
+    // A reset removes all entries.
     list.reset().expect("closed");
     assert!(list.is_empty().expect("closed"));
     list.add(&things[2].heap).expect("closed");
@@ -408,7 +413,8 @@ fn a_heap_that_many_resources_share_is_one_entry() {
     scene.end(things);
 }
 
-/// aliasing.md, 4, "suspect": when nothing is left to evict, all of the rest is paged in, and not what came before once more.
+/// aliasing.md, 4, "suspect": when nothing is left to evict, all remaining heaps are paged in, and no heap
+/// twice.
 #[test]
 fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     let scene = Scene::new(budget(4));
@@ -416,9 +422,9 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     let things = scene.things(12);
     let before = scene.instance.residency().paged_in.objects;
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
-    // One list of three times the budget, with some of it resident, some locked.
+    // One list of three times the budget. Some of its heaps are resident, some locked.
     things[0].heap.lock().expect("there is room");
-    // Held up, so that nothing is idle again before it is looked at.
+    // The queue is blocked, so that no heap becomes idle before the checks.
     let (gate, work) = (scene.block(&queue), scene.work(&things));
     let value = scene.execute(&queue, &[&work]).expect("above the budget");
     assert!(things.iter().all(Thing::is_resident));
@@ -433,14 +439,14 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     scene.check(&work);
     assert_eq!(things[0].heap.unlock().expect("locked"), 0);
     scene.check_books(&things);
-    // And again in parts, of which each fits.
+    // The same in parts, each of which fits.
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     scene.run(&queue, &works.iter().collect::<Vec<_>>());
     scene.check_books(&things);
     scene.end(things);
 }
 
-/// Usage as the operating system counts it, when budgets are its own.
+/// Without an override, usage and budgets are those of the operating system.
 #[test]
 fn budgets_are_the_operating_systems_without_an_override() {
     let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(0.5), ..Default::default() };
@@ -451,8 +457,8 @@ fn budgets_are_the_operating_systems_without_an_override() {
     scene.end(Vec::new());
 }
 
-/// What is used all the time is not evicted for something else while it can be waited for, but not for long either: the queue that
-/// would have to get on may wait for somebody.
+/// A heap in constant use is not evicted for another while waiting may help, but the wait is bounded,
+/// because the queue that has to advance may be blocked itself.
 #[test]
 fn what_is_needed_soon_goes_when_the_gpu_stands_still() {
     let max_stall = Duration::from_secs(60);

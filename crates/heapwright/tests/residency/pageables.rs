@@ -30,7 +30,7 @@ fn local(size: ByteSize, flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { segment_group: Some(LOCAL), size, flags, ..Default::default() }
 }
 
-/// Each kind is evicted and comes back when it is used.
+/// Each kind is evicted, and paged in again when it is used.
 #[test]
 fn every_kind_of_object_is_paged() {
     let scene = Scene::new(budget(8));
@@ -66,7 +66,7 @@ fn every_kind_of_object_is_paged() {
     scene.end(Vec::new());
 }
 
-/// What D3D12 does not tell is known from the flag on, and from a lock on.
+/// A status that D3D12 does not report is known from CREATE_RESIDENT or from a lock on.
 #[test]
 fn what_is_not_known_becomes_known() {
     let scene = Scene::new(budget(8));
@@ -91,7 +91,7 @@ fn what_is_not_known_becomes_known() {
     scene.end(Vec::new());
 }
 
-/// What was counted among others' is not counted twice once it is known.
+/// Memory that was counted as that of others is not counted twice once its heap is known.
 #[test]
 fn what_becomes_known_is_not_counted_twice() {
     let scene = Scene::new(budget(6));
@@ -99,7 +99,7 @@ fn what_becomes_known_is_not_counted_twice() {
     let others = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
     let none = ResidencyHeapFlags::empty();
     let queries = scene.manager.manage(&local(mib(3), none), &query_heap(&scene.device)).expect("sound");
-    // As on a GPU that counts query heaps: 3 MiB are used, and they are the query heap's.
+    // As on a GPU that counts query heaps: 3 MiB are used, and the query heap has them.
     scene.manager.trim();
     let work = scene.work(&[]);
     work.list.add(&queries).expect("closed");

@@ -1,4 +1,4 @@
-//! Eviction policies of the user's own.
+//! Custom eviction policies.
 
 use heapwright::ByteSize;
 use heapwright::residency::ResidencyManagerDesc;
@@ -10,7 +10,7 @@ fn evicted(things: &[Thing]) -> Vec<u8> {
     things.iter().filter(|thing| !thing.is_resident()).map(|thing| thing.key).collect()
 }
 
-/// The heap that came last goes first.
+/// Evicts the heap that was admitted last first.
 #[derive(Debug, Default)]
 struct LastInFirstOut(Vec<HeapSlot>);
 
@@ -56,7 +56,7 @@ fn a_policy_of_ones_own_says_what_goes() {
     }
 }
 
-/// Names every slot that there is and many that there are not, more than once, and whatever is in use.
+/// Names all valid slots and many invalid ones, repeatedly, including heaps in use.
 #[derive(Debug)]
 struct Hostile;
 
@@ -98,7 +98,8 @@ impl EvictionPolicy for Hostile {
     }
 }
 
-/// What is locked, in use or in the list stays, nothing is evicted twice, and every copy finds its bytes.
+/// Heaps that are locked, in use or in the list stay resident, nothing is evicted twice, and every copy
+/// finds its bytes.
 #[test]
 fn a_hostile_policy_can_only_choose_badly() {
     let policy = PolicyKind::custom("hostile", || Box::new(Hostile));
@@ -123,7 +124,7 @@ fn a_hostile_policy_can_only_choose_badly() {
     scene.end(things);
 }
 
-/// The methods of a policy, of which [`Panicking`] panics in one.
+/// The methods of a policy; [`Panicking`] panics in one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Admit,
@@ -138,7 +139,7 @@ enum Method {
     Drop,
 }
 
-/// Chooses the heap that came last, and panics in one of its methods.
+/// Chooses the heap that was admitted last, and panics in one of its methods.
 #[derive(Debug)]
 struct Panicking {
     method: Method,
@@ -204,7 +205,8 @@ impl Drop for Panicking {
     }
 }
 
-/// Whichever method panics, no panic leaves the manager, its books stay sound, and the heap that was used least recently goes from then on.
+/// Whichever method panics, no panic leaves the manager, its books stay consistent, and the least recently
+/// used heap is evicted from then on.
 #[test]
 fn a_policy_that_panics_is_replaced_by_lru() {
     use Method::*;
@@ -231,7 +233,7 @@ fn a_policy_that_panics_is_replaced_by_lru() {
         scene.manager.trim();
         things.remove(0);
         scene.check_books(&things);
-        // By now every method was called that is called at all.
+        // By now every method that is ever called has been called.
         for thing in &things {
             scene.run(&queue, &[&scene.work([thing])]);
         }

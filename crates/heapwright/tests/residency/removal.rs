@@ -1,4 +1,4 @@
-//! The device is removed, at every stage: no hang, errors that say so, and everything can be dropped.
+//! Device removal at every stage: no call hangs, errors report the removal, and everything can be dropped.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn before_a_submission() {
             for work in &works {
                 match scene.execute(queue, &[work]) {
                     Err(error) => assert!(error.is_device_removed(), "{front:?}: {error}"),
-                    // A thread finds out later.
+                    // The paging thread notices later.
                     Ok(_) => assert_eq!(front, Front::First),
                 }
                 scene.manager.audit().expect("sound");
@@ -51,7 +51,7 @@ fn before_a_submission() {
     }
 }
 
-/// Both ways to be stopped: with and without a bound on memory.
+/// With and without ALWAYS_IN_BUDGET.
 #[test]
 fn while_somebody_waits_for_memory() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
@@ -109,7 +109,8 @@ fn while_paging_is_under_way() {
     drop(things);
 }
 
-/// A queue waits for what only this thread would signal later: it exceeds the budget after a while, or is refused.
+/// A queue waits for a signal that only this thread would send later. After `max_stall` the submission
+/// exceeds the budget, or is refused.
 #[test]
 fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
@@ -141,7 +142,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
     }
 }
 
-/// The same while others get on: that they do is no sign that the queue will.
+/// The same while other queues advance: their progress does not imply that of the waiting queue.
 #[test]
 fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
     let max_stall = Duration::from_millis(30);
@@ -156,7 +157,7 @@ fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| scene.execute(&other, &[&write]));
         let work = scene.work(&things[..2]);
-        // Ends by itself: the other one does not wait for this.
+        // The loop ends by itself, as the other thread does not wait for this queue.
         until("the thread gives up", || {
             scene.run(&busy, &[&work]);
             waiting.is_finished()

@@ -1,4 +1,4 @@
-//! A manager with heaps, queues and lists that really copy.
+//! A manager with heaps, queues and command lists that copy.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use windows_core::{HRESULT, Interface};
 use crate::faulty_device::{Call, Faults, FaultyAdapter, FaultyDevice, FaultyHeap, Newest};
 use crate::gpu::{MIB, open, usage_of};
 
-/// What is looked at of a heap.
+/// The bytes of a heap that are checked.
 const BYTES: u64 = 64;
-/// Far above what any of it takes: what has not happened by then does not happen.
+/// A timeout far above the duration of any step.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// A heap, and a buffer at its beginning whose first bytes are known.
+/// A heap with a buffer at its beginning whose first bytes are known.
 #[derive(Debug)]
 pub(crate) struct Thing {
-    /// Goes before the heap.
+    /// Dropped before the heap.
     pub(crate) buffer: ID3D12Resource,
     pub(crate) heap: ResidencyHeap,
     pub(crate) key: u8,
@@ -48,7 +48,8 @@ pub(crate) struct Work {
     keys: Vec<u8>,
 }
 
-// SAFETY: the command list and its allocator are closed and not recorded to any more, and D3D12's other objects are free-threaded.
+// SAFETY: the command list and its allocator are closed and no longer recorded to, and D3D12's other
+// objects are free-threaded.
 unsafe impl Send for Work {}
 // SAFETY: as above.
 unsafe impl Sync for Work {}
@@ -56,7 +57,7 @@ unsafe impl Sync for Work {}
 /// A manager, and the GPU whose memory it manages.
 pub(crate) struct Scene {
     pub(crate) instance: Instance,
-    /// The one that the manager knows, which may be in front of the instance's.
+    /// The device that the manager uses; it may be a wrapper of the instance's.
     pub(crate) device: ID3D12Device,
     pub(crate) faults: Arc<Faults>,
     pub(crate) manager: ResidencyManager,
@@ -64,7 +65,7 @@ pub(crate) struct Scene {
     plain: ID3D12CommandQueue,
 }
 
-/// A queue that waits until it is opened.
+/// A queue that is blocked until the gate is opened.
 pub(crate) struct Gate(ID3D12Fence);
 
 impl Gate {
@@ -73,14 +74,14 @@ impl Gate {
     }
 }
 
-/// Which device the manager is to see.
+/// The device that the manager uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Front {
-    /// The instance's own.
+    /// The instance's own device.
     Plain,
-    /// With all interfaces, and an adapter like that.
+    /// A faulty device with all interfaces, and a faulty adapter.
     Newest,
-    /// With `ID3D12Device` alone, and an adapter like that.
+    /// A faulty device with `ID3D12Device` alone, and a faulty adapter.
     First,
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn mib(mib: u64) -> ByteSize {
     ByteSize::from_mib(mib)
 }
 
-/// So much local memory, and no end of the other.
+/// A budget of `local` MiB of local memory, and ample non-local memory.
 pub(crate) fn budget(local: u64) -> ResidencyManagerDesc {
     let budgets = GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) };
     budgets_of(budgets)
@@ -104,12 +105,12 @@ pub(crate) fn budgets_of(budgets: GroupBudgets) -> ResidencyManagerDesc {
 }
 
 impl Scene {
-    /// On a current GPU.
+    /// A manager on a current GPU.
     pub(crate) fn new(desc: ResidencyManagerDesc) -> Self {
         Self::on(open("discrete"), Front::Plain, Faults::new(None, E_FAIL), desc)
     }
 
-    /// In front of a current GPU, with calls that can be made to fail.
+    /// A manager on a current GPU whose calls can be made to fail.
     pub(crate) fn faulty(front: Front, call: Call, hresult: HRESULT, desc: ResidencyManagerDesc) -> Self {
         Self::on(open("discrete"), front, Faults::new(Some(call), hresult), desc)
     }
@@ -153,7 +154,7 @@ impl Scene {
         queue_of(&self.device)
     }
 
-    /// A heap that the manager does not know, of the device that it knows.
+    /// Creates a heap on the manager's device that is not managed.
     pub(crate) fn raw_heap(
         &self,
         heap_type: D3D12_HEAP_TYPE,
@@ -169,18 +170,18 @@ impl Scene {
         unsafe { self.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
     }
 
-    /// A thing of so many MiB in local memory, created resident.
+    /// Creates a thing of `mib` MiB in local memory, resident.
     pub(crate) fn thing(&self, key: u8, mib: u64) -> Thing {
         self.try_thing(key, mib, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default())
             .expect("there is room")
     }
 
-    /// As many as that, of a MiB each.
+    /// Creates `count` things of one MiB each.
     pub(crate) fn things(&self, count: u8) -> Vec<Thing> {
         (0..count).map(|key| self.thing(key, 1)).collect()
     }
 
-    /// One in memory that is not local.
+    /// Creates a thing in non-local memory.
     pub(crate) fn non_local(&self, key: u8, mib: u64) -> Thing {
         self.try_thing(key, mib, D3D12_HEAP_TYPE_UPLOAD, &ResidencyHeapDesc::default())
             .expect("there is room")
@@ -209,7 +210,7 @@ impl Scene {
             let staged = mapped(&buffer, BYTES);
             staged.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_of(key, index));
         } else {
-            // It is resident: created so, or the manager has not been asked for anything since.
+            // The heap is resident: it was created so, and the manager has been called for nothing since.
             let is_locked = heap.lock().is_ok();
             self.fill(&buffer, key);
             if is_locked {
@@ -219,7 +220,8 @@ impl Scene {
         Ok(Thing { buffer, heap, key })
     }
 
-    /// A thing in a heap that D3D12 created evicted. Its first bytes are not known: see [`write`](Self::write).
+    /// Creates a thing in a heap that D3D12 creates evicted. Its first bytes are undefined: see
+    /// [`write`](Self::write).
     pub(crate) fn not_resident(&self, key: u8, mib: u64, desc: &ResidencyHeapDesc) -> Thing {
         self.try_not_resident(key, mib, desc).expect("it takes no memory")
     }
@@ -241,7 +243,7 @@ impl Scene {
         Ok(Thing { buffer, heap, key })
     }
 
-    /// Fills the buffer without the manager, and waits until that is done.
+    /// Fills the buffer without the manager, and waits for the GPU.
     fn fill(&self, buffer: &ID3D12Resource, key: u8) {
         let (_allocator, list) = self.recorder();
         let done = self.fence();
@@ -266,7 +268,7 @@ impl Scene {
         }
     }
 
-    /// A list that reads things.
+    /// Records a list that reads the things.
     pub(crate) fn work<'a>(&self, things: impl IntoIterator<Item = &'a Thing>) -> Work {
         let things: Vec<_> = things.into_iter().collect();
         let (allocator, list) = self.recorder();
@@ -287,7 +289,7 @@ impl Scene {
         }
     }
 
-    /// A list that fills a thing with what is expected of it.
+    /// Records a list that fills a thing with its expected bytes.
     pub(crate) fn write(&self, thing: &Thing) -> Work {
         let (allocator, list) = self.recorder();
         let readback = committed(&self.instance.device, D3D12_HEAP_TYPE_READBACK, BYTES);
@@ -306,7 +308,7 @@ impl Scene {
         unsafe { self.manager.execute_command_lists(queue, &lists) }
     }
 
-    /// Executes, waits, and finds the bytes that are expected.
+    /// Executes the works, waits, and checks the bytes read.
     pub(crate) fn run(&self, queue: &ID3D12CommandQueue, works: &[&Work]) {
         let value = self.execute(queue, works).expect("executed");
         self.wait(queue, value);
@@ -315,18 +317,18 @@ impl Scene {
         }
     }
 
-    /// Waits until the GPU has come so far.
+    /// Waits until the queue has reached the fence value.
     pub(crate) fn wait(&self, queue: &ID3D12CommandQueue, value: FenceValue) {
         let fence = self.manager.queue_fence(queue).expect("a queue of this device");
         until("the queue has come so far", || unsafe { fence.GetCompletedValue() } >= value.get());
     }
 
-    /// Another program takes local memory, or gives it back.
+    /// Changes the local budget, as other programs do.
     pub(crate) fn set_budget(&self, local: u64) {
         self.instance.set_budget(heapwright_runtime::SegmentGroup::Local, mib(local));
     }
 
-    /// Removes the device, as a GPU that hangs does.
+    /// Removes the device, as a hanging GPU does.
     pub(crate) fn lose_device(&self) {
         let device: ID3D12Device5 = self.instance.device.cast().expect("a current device");
         unsafe { device.RemoveDevice() };
@@ -337,7 +339,7 @@ impl Scene {
         assert_eq!(reason, S_OK, "the device is removed: {:?}", self.instance.messages());
     }
 
-    /// That a list, which the GPU has finished, has read what it should.
+    /// Checks that a list, which the GPU has finished, has read the expected bytes.
     #[track_caller]
     pub(crate) fn check(&self, work: &Work) {
         self.assert_alive();
@@ -347,23 +349,23 @@ impl Scene {
             let expected: Vec<_> = (0..64).map(|byte| byte_of(key, byte)).collect();
             assert_eq!(found[64 * index..][..64], expected, "thing {key}");
         }
-        // What is there is not there by chance the next time.
+        // Overwrites the bytes, so that stale ones cannot pass the next check.
         found.fill(0xcc);
     }
 
-    /// Holds a queue up, until the gate is opened.
+    /// Blocks a queue until the gate is opened.
     pub(crate) fn block(&self, queue: &ID3D12CommandQueue) -> Gate {
         let fence = self.fence();
         unsafe { queue.Wait(&fence, 1) }.ok().expect("a queue can wait");
         Gate(fence)
     }
 
-    /// What the GPU says that local memory is used.
+    /// Returns the GPU's usage of local memory.
     pub(crate) fn used(&self) -> ByteSize {
         usage_of(&self.instance, SegmentGroup::Local)
     }
 
-    /// That the books agree with each other, with the statistics, and with what D3D12 counts.
+    /// Checks that the books agree with each other, with the statistics, and with D3D12's counts.
     #[track_caller]
     pub(crate) fn check_books(&self, things: &[Thing]) {
         self.manager.audit().expect("sound");
@@ -374,12 +376,12 @@ impl Scene {
             (count + 1, sum.saturating_add(thing.heap.size()))
         });
         assert_eq!((stats.current_heap_count, stats.current_heap_usage), (count, bytes), "{stats:?}");
-        // Staging buffers are in the other group.
+        // Staging buffers are in the other segment group.
         let local = things
             .iter()
             .filter(|thing| thing.is_resident() && thing.heap.segment_group() == SegmentGroup::Local)
             .fold(ByteSize::ZERO, |sum, thing| sum.saturating_add(thing.heap.size()));
-        // A thread may still be at it.
+        // A paging thread may still be running.
         let begun = Instant::now();
         while self.used() != local && begun.elapsed() < Duration::from_secs(5) {
             std::thread::yield_now();
@@ -387,7 +389,7 @@ impl Scene {
         assert_eq!(self.used(), local, "what is resident in the books is so in D3D12");
     }
 
-    /// Drops everything, and finds nothing left. (Lists that a test still holds keep their memory.)
+    /// Drops everything and checks that nothing is left. (Lists that a test still holds keep their memory.)
     pub(crate) fn end(self, things: Vec<Thing>) {
         self.manager.audit().expect("sound");
         drop(things);
@@ -403,7 +405,7 @@ impl Scene {
     }
 }
 
-/// Waits for what happens by itself.
+/// Waits until `is_so` returns true. Panics after [`LONG`].
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();

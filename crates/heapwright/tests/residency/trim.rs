@@ -18,7 +18,7 @@ const PERIODIC: i32 = D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
 const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
 const TO_BUDGET: i32 = D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET;
 
-/// With leave to do things in the background, and no reason to but notifications.
+/// Allows background updates, triggered by notifications alone.
 fn hearing() -> ResidencyManagerDesc {
     ResidencyManagerDesc {
         flags: ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES,
@@ -27,16 +27,16 @@ fn hearing() -> ResidencyManagerDesc {
     }
 }
 
-/// The operating system says that trimming is advisable, and the manager has done what it does then.
+/// Sends a trim notification and waits until the manager has handled it.
 fn tell(scene: &Scene, flags: i32, bytes: ByteSize) {
     let before = scene.manager.stats().budget_refreshes;
     assert_eq!(scene.instance.trim(flags, bytes).expect("allowed"), 1, "the manager hears it");
-    // It asks for budgets when it has trimmed.
+    // The manager queries the budgets after it has trimmed.
     until("the thread has heard it", || scene.manager.stats().budget_refreshes > before);
     scene.assert_alive();
 }
 
-/// So many things, which the GPU has used, at the beginning of a period.
+/// Creates `count` things that the GPU has used, at the beginning of a period.
 fn begin(desc: ResidencyManagerDesc, count: u8) -> (Scene, ID3D12CommandQueue, Vec<Thing>) {
     let scene = Scene::new(desc);
     let (queue, things) = (scene.queue(), scene.things(count));
@@ -52,7 +52,7 @@ fn evicted(things: &[Thing]) -> Vec<u8> {
     things.iter().filter(|thing| !thing.is_resident()).map(|thing| thing.key).collect()
 }
 
-/// All of it comes back, once, and is what it was.
+/// Checks that every eviction evicted a resident heap, then pages everything in and checks its contents.
 fn end(scene: Scene, queue: &ID3D12CommandQueue, things: Vec<Thing>) {
     let paged_out = scene.instance.residency().paged_out.objects;
     let calls = scene.instance.residency().evict;
@@ -65,10 +65,11 @@ fn end(scene: Scene, queue: &ID3D12CommandQueue, things: Vec<Thing>) {
 
 #[test]
 fn both_kinds_in_one_notification_both_reach_the_device_once() {
-    // D3DX12Residency's second pass writes over the victims of its first, which are evicted in its books alone.
+    // The second pass of D3DX12Residency overwrites the victims of its first, which are then evicted only
+    // in its books.
     let (scene, queue, things) = begin(hearing(), 6);
     scene.run(&queue, &[&scene.work(&things[2..])]);
-    // Two are unused; half a MiB more is one of the others, which the policy chooses.
+    // Two are unused. The other half MiB is one of the rest, chosen by the policy.
     tell(&scene, PERIODIC | TO_BUDGET, ByteSize::from_kib(2560));
     let evicted = evicted(&things);
     assert_eq!((&evicted[..2], evicted.len()), (&[0, 1][..], 3), "{evicted:?}");
@@ -147,10 +148,10 @@ fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_someth
 fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     let scene = Scene::new(hearing());
     let told = || scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
-    // The thread of one that is dropped may be at it still, and ends the registration then.
+    // The thread of a dropped manager may still be running, and ends the registration afterwards.
     let hear = |count| until("so many hear it", || told() == count);
     let new = || ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), hearing());
-    // D3D12 takes a function once: each has one of its own, and there are eight.
+    // D3D12 registers a function only once: each manager needs a function of its own, and there are eight.
     let mut managers: Vec<_> = (1..8).map(|_| new().expect("sound")).collect();
     hear(8);
     let deaf = new().expect("no notifications are no error");
@@ -167,7 +168,7 @@ fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     let next = new().expect("sound");
     hear(2);
     drop(next);
-    // Without an adapter, the device tells all the same.
+    // Without an adapter, the device sends notifications all the same.
     let next = ResidencyManager::new(&scene.device, None, hearing()).expect("sound");
     hear(2);
     drop(next);
@@ -195,7 +196,7 @@ fn the_last_handle_may_go_in_somebody_elses_callback() {
     let told = || instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed");
     assert_eq!(told(), 2);
     assert!(slot.lock().expect("no panic").is_none(), "it was dropped there");
-    // Registrations do not end in a callback: it ends by itself, behind it.
+    // A registration cannot end in its callback; it ends by itself afterwards.
     until("its registration has ended", || told() == 1);
     assert_eq!(unsafe { device.UnregisterTrimNotificationCallback(data.CallbackCookie) }, S_OK);
 }

@@ -1,4 +1,4 @@
-//! Devices without `ID3D12Device3`: a thread pages in.
+//! Devices without `ID3D12Device3`, where a thread of the manager makes heaps resident.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn a_device_without_newer_interfaces_pages_on_a_thread() {
     pages(Scene::faulty(Front::First, Call::MakeResident, E_FAIL, budget(4)));
 }
 
-/// Others are evicted until there is memory: nobody sees it.
+/// Other heaps are evicted until there is memory; no caller sees the failure.
 #[test]
 fn a_thread_that_finds_no_memory_evicts() {
     fails_in_front(Front::First, Call::MakeResident, E_OUTOFMEMORY);
@@ -59,7 +59,8 @@ fn every_other_call_may_fail_there_too() {
     fails_in_front(Front::First, Call::CreateFence, E_OUTOFMEMORY);
 }
 
-/// A lock whose heap could not be made resident is an error, on the thread or not, and the manager refuses everything from then on.
+/// A lock whose heap could not be made resident is an error, on the paging thread or not, and the manager
+/// then refuses all calls.
 #[test]
 fn a_thread_that_fails_is_an_error() {
     for hresult in [E_FAIL, E_OUTOFMEMORY] {
@@ -83,7 +84,7 @@ fn a_thread_that_fails_is_an_error() {
         ] {
             assert_eq!(error.hresult(), hresult, "{error}");
         }
-        // Nothing is evicted that may not be resident.
+        // A heap that may not be resident is not evicted.
         scene.manager.evict_at_least(LOCAL, mib(8));
         scene.manager.trim();
         scene.manager.audit().expect("sound");
@@ -92,7 +93,7 @@ fn a_thread_that_fails_is_an_error() {
     }
 }
 
-/// ALWAYS_IN_BUDGET holds there, though D3D12 cannot be told.
+/// ALWAYS_IN_BUDGET applies, although D3D12 has no call for it there.
 #[test]
 fn a_thread_stays_in_the_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;

@@ -1,4 +1,4 @@
-//! Room in the budget.
+//! Allocations within the budget.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -89,7 +89,8 @@ fn without_the_flag_usage_may_exceed_the_budget() {
     scene.end();
 }
 
-/// GPGMM's defect 18, in part: what is slightly over evicts slightly, and is not refused for that.
+/// GPGMM's defect 18, in part: a request that exceeds the budget slightly evicts only what is missing, and
+/// is not refused.
 #[test]
 fn no_more_is_evicted_than_is_missing() {
     let scene = Scene::with_flags(10, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
@@ -101,7 +102,7 @@ fn no_more_is_evicted_than_is_missing() {
     scene.end();
 }
 
-/// GPGMM's defect 18: with a size that is to be found out the check is empty.
+/// GPGMM's defect 18: without a given size, its check does nothing.
 #[test]
 fn a_size_that_is_found_out_counts_as_well() {
     let scene = Scene::of_mib(4);
@@ -160,7 +161,7 @@ fn threads_together_stay_within_the_budget() {
 fn empty_heaps_go_before_live_ones() {
     let scene = Scene::of_mib(8);
     let live = scene.alone(4);
-    // It stays as an empty heap, and is used later than the live one.
+    // Kept as an empty heap, which was used later than the live one.
     drop(scene.alone(4));
     assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8));
     let texture_like = crate::gpu::try_buffer(
@@ -184,7 +185,7 @@ fn the_operating_systems_budget_counts_without_an_override() {
     let made: Vec<_> = (0..8).map(|_| scene.alone(4)).collect();
     assert!(scene.used_mib() <= 19, "{} MiB of 95 % of 20", scene.used_mib());
     assert!(made.iter().any(is_resident));
-    // Half of it goes to somebody else.
+    // Half of the budget is given to another process.
     scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(10));
     scene.manager.trim();
     assert!(scene.used_mib() <= 9, "{} MiB of 95 % of 10", scene.used_mib());

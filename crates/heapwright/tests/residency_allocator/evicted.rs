@@ -1,4 +1,4 @@
-//! Heaps that begin evicted.
+//! Heaps that are created evicted.
 
 use heapwright::residency::ResidencyHeapStatus;
 use heapwright::{ByteSize, ResourceAllocationFlags, ResourceAllocatorFlags, SegmentGroup};
@@ -7,7 +7,7 @@ use crate::scene::{Scene, is_locked, is_resident, status};
 
 const NOT_RESIDENT: ResourceAllocatorFlags = ResourceAllocatorFlags::CREATE_NOT_RESIDENT;
 
-/// GPGMM's defect 11: such heaps are never made resident, and counts wrap.
+/// GPGMM's defect 11: such heaps are never made resident, and its counts wrap.
 #[test]
 fn what_begins_evicted_is_paged_in_by_its_first_use() {
     let scene = Scene::with_flags(64, NOT_RESIDENT);
@@ -24,7 +24,7 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
     for (seed, allocation) in (1..).zip(&made) {
         scene.assert_filled(allocation, seed);
     }
-    // Locks count as much as they uncount.
+    // Each unlock reverts the count of its lock.
     let fresh = scene.alone(1);
     let memory = fresh.memory().expect("managed");
     memory.lock().expect("made resident");
@@ -37,7 +37,8 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
     scene.end();
 }
 
-/// GPGMM's defect 12: in budget and not resident together fail. Nothing is needed for it, so nothing is missing.
+/// GPGMM's defect 12: a heap that is created evicted fails with ALWAYS_IN_BUDGET. It needs no memory, so it
+/// must succeed.
 #[test]
 fn what_begins_evicted_is_within_every_budget() {
     let scene = Scene::with_flags(2, NOT_RESIDENT | ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
@@ -47,7 +48,7 @@ fn what_begins_evicted_is_within_every_budget() {
     assert_eq!(scene.used_mib(), 2);
     let committed = scene.try_alone(1, ResourceAllocationFlags::ALWAYS_COMMITTED).expect("nothing is needed");
     assert_eq!(status(&committed), ResidencyHeapStatus::Evicted);
-    // What is used has to fit.
+    // Memory in use has to fit into the budget.
     let error = more[0].memory().expect("managed").lock().expect_err("the budget is full");
     assert!(error.is_out_of_memory(), "{error}");
     locked.memory().expect("managed").unlock().expect("locked");

@@ -1,4 +1,4 @@
-//! A device that refuses.
+//! Failing calls of the device.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
@@ -66,7 +66,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
             assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED, "{error}");
             assert!(scene.faults.calls() > 0, "the device was asked");
             scene.faults.disarm();
-            // The room that was made for it is there again: all of the budget can be had.
+            // The budget reserved for the failed request is available again, in full.
             let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
             assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(8));
             drop(made);
@@ -88,7 +88,7 @@ fn a_resource_that_was_not_placed_leaves_its_heap_managed() {
     scene.end();
 }
 
-/// Some devices place nothing in a heap that is evicted.
+/// Some devices place no resource in an evicted heap.
 #[test]
 fn what_is_not_placed_in_an_evicted_heap_is_placed_once_it_is_resident() {
     let scene = scene(Call::CreatePlacedResource, E_INVALIDARG, ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
@@ -97,7 +97,7 @@ fn what_is_not_placed_in_an_evicted_heap_is_placed_once_it_is_resident() {
     assert!(scene.faults.has_failed());
     let memory = made.memory().expect("managed").info();
     assert_eq!((memory.status, memory.is_locked), (ResidencyHeapStatus::Resident, false));
-    // What is wrong with a resource is wrong the second time as well.
+    // An error in the resource itself is returned by the second attempt as well.
     scene.faults.fail_all();
     let error = scene.make(OWN).expect_err("the device refuses");
     assert!(error.is_invalid_argument(), "{error}");

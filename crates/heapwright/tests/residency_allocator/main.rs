@@ -1,6 +1,8 @@
-//! An allocator whose memory a residency manager pages, on the simulated GPU, which loses its device when a copy touches what is evicted.
+//! An allocator whose memory a residency manager pages, on the simulated GPU, which removes the device when
+//! a copy accesses an evicted heap.
 //!
-//! GPGMM's defects are named by their numbers in the notes on it: each test fails on that behaviour.
+//! GPGMM's defects have their numbers of the research notes (gpgmm.md, F.2); each test fails on an
+//! allocator with that defect.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

@@ -1,4 +1,4 @@
-//! What is mapped is resident.
+//! Mapped allocations are resident.
 
 use heapwright::d3d12::*;
 use heapwright::residency::ResidencyHeapStatus;
@@ -39,7 +39,7 @@ fn mapping_makes_resident_what_is_evicted() {
         allocation.map().expect("made resident").read(5, &mut byte).expect("inside");
         assert_eq!(byte, [number]);
     }
-    // While they are mapped they stay, so four at a time is all there is room for.
+    // Mapped allocations stay resident, so only four fit at a time.
     let (first, rest) = made.split_at_mut(4);
     let kept: Vec<_> = first.iter_mut().map(|allocation| allocation.map().expect("resident")).collect();
     assert_eq!(manager.stats().non_local.locked_count, 4);
@@ -81,7 +81,7 @@ fn each_mapping_has_its_own_lock() {
     scene.end();
 }
 
-/// GPGMM's defect 20: destroying an allocation unlocks the heap that another one has mapped.
+/// GPGMM's defect 20: destroying an allocation unlocks the heap that another allocation has mapped.
 #[test]
 fn what_is_destroyed_takes_no_lock_of_others_along() {
     let scene = Scene::of_mib(64);
@@ -100,7 +100,8 @@ fn what_is_destroyed_takes_no_lock_of_others_along() {
     scene.end();
 }
 
-/// Everybody who has an allocation in the heap can unlock it. What that takes away is residency: the bytes stay mapped.
+/// Any owner of an allocation in the heap can unlock it. This ends the residency, but the bytes stay
+/// mapped.
 #[test]
 fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
     let scene = Scene::of_mib(64);
@@ -130,7 +131,7 @@ fn a_mapping_of_what_began_evicted_is_resident() {
         allocation.map().expect("made resident").write(0, &[1, 2, 3]).expect("inside");
         assert_eq!(status(allocation), ResidencyHeapStatus::Resident);
     }
-    // A buffer that others are parts of is mapped when it is made.
+    // A backing buffer is mapped when it is created.
     let mut within = scene.upload(100, WITHIN);
     within.map().expect("resident").write(0, &[4]).expect("inside");
     drop((placed, committed, within));

@@ -1,4 +1,4 @@
-//! What an allocation is to its manager.
+//! The managed memory of an allocation.
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
@@ -89,7 +89,7 @@ fn an_allocator_in_budget_makes_its_manager_so() {
     let scene = Scene::with_flags(2, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let _locked = scene.alone(2);
     _locked.memory().expect("managed").lock().expect("resident");
-    // The manager refuses it by itself.
+    // The manager by itself refuses the heap.
     let desc = heapwright::residency::ResidencyHeapDesc {
         segment_group: Some(SegmentGroup::Local),
         ..Default::default()
@@ -114,10 +114,10 @@ fn never_resident_is_nothing_to_the_manager() {
     assert!(hidden.memory().is_none() && committed.memory().is_none());
     assert_eq!(scene.manager.stats().local.resident_count, 0);
     scene.fill(&hidden, 3);
-    // Whatever is evicted, these are not.
+    // Evictions do not affect these allocations.
     let others: Vec<_> = (0..8).map(|_| scene.alone(1)).collect();
     scene.assert_filled(&hidden, 3);
-    // Nobody else gets a heap that the manager does not know.
+    // A heap that is not managed is not reused for other allocations.
     let heap = hidden.heap().expect("placed").clone();
     drop(others);
     scene.allocator.release_empty_heaps();
@@ -128,7 +128,7 @@ fn never_resident_is_nothing_to_the_manager() {
         assert!(next.memory().is_some());
         assert_ne!(next.heap(), Some(&heap));
     }
-    // And it gets none that the manager knows, though one is empty.
+    // Nor does such an allocation get a managed heap, even an empty one.
     let again = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
     assert!(again.memory().is_none());
     let held = scene.try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
@@ -156,7 +156,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
     assert_eq!(scene.manager.stats().local.resident_count, 1);
     drop((committed, first));
     assert_eq!(scene.manager.stats().local.resident_count, 1);
-    // It is paged as one.
+    // It is paged like a managed heap.
     scene.fill(&second, 9);
     let others: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
     assert_eq!(second.memory().expect("managed").info().status, ResidencyHeapStatus::Evicted);
@@ -165,7 +165,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
     scene.end();
 }
 
-/// GPGMM's defect 5 as well: it is in its own segment group.
+/// GPGMM's defect 5: the buffer is in its own segment group.
 #[test]
 fn an_imported_upload_buffer_is_non_local() {
     let scene = Scene::of_mib(4);
@@ -232,7 +232,7 @@ fn heaps_of_a_pool_go_by_its_priority() {
     };
     let kept = [make(&usual), make(&usual)];
     let goes = [make(&low), make(&low)];
-    // What is used last goes first nevertheless.
+    // Despite being used last, they are evicted first.
     scene.touch(&kept.iter().collect::<Vec<_>>());
     scene.touch(&goes.iter().collect::<Vec<_>>());
     let _more = [scene.alone(1), scene.alone(1)];
@@ -246,7 +246,7 @@ fn a_move_says_what_memory_it_goes_to() {
     let place = ResourceAllocationDesc::new(HeapType::Default);
     let mut made: Vec<_> =
         (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
-    // A few in each heap are left.
+    // Keeps a few allocations in each heap.
     let mut number = 0;
     made.retain(|_| {
         number += 1;
@@ -269,7 +269,7 @@ fn a_move_says_what_memory_it_goes_to() {
                 .clone();
             let memory = planned.destination_memory().expect("it is managed");
             assert_eq!(memory.pageable(), &planned.destination().expect("planned").0.clone().into());
-            // It may be evicted meanwhile, as everything.
+            // The target may be evicted meanwhile, like any heap.
             memory.lock().expect("resident");
             memory.unlock().expect("locked");
             scene.execute(&[allocation], |list| unsafe {
@@ -290,7 +290,7 @@ fn a_move_says_what_memory_it_goes_to() {
     scene.end();
 }
 
-/// GPGMM's defects 20 and 22: what is destroyed takes its own lock along, and no other's.
+/// GPGMM's defects 20 and 22: a destroyed allocation releases its own locks and no others.
 #[test]
 fn a_heap_that_goes_locked_leaves_nothing_behind() {
     let scene = Scene::of_mib(4);

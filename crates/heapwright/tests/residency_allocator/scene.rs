@@ -1,4 +1,4 @@
-//! An allocator with a manager, and a queue that copies.
+//! An allocator with a residency manager, and a queue that copies.
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
@@ -20,15 +20,15 @@ pub(crate) struct Scene {
     pub(crate) allocator: ResourceAllocator,
     pub(crate) manager: ResidencyManager,
     queue: ID3D12CommandQueue,
-    // The last: what it counts is gone then.
+    // Dropped last, when everything that it counts is gone.
     pub(crate) gpu: Instance,
 }
 
-/// What differs from test to test.
+/// The parameters of a test.
 #[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) profile: Option<&'static str>,
-    /// Of the local group; none is the simulated GPU's.
+    /// Budget of the local segment group, in MiB; `None` is the simulated GPU's default.
     pub(crate) budget_mib: Option<u64>,
     pub(crate) manager: ResidencyManagerFlags,
     pub(crate) allocator: ResourceAllocatorDesc,
@@ -50,7 +50,7 @@ impl Scene {
         Self { allocator, manager, queue, gpu }
     }
 
-    /// With a budget of the local group.
+    /// Creates a scene with a budget of the local segment group.
     pub(crate) fn of_mib(budget_mib: u64) -> Self {
         Self::new(Setup { budget_mib: Some(budget_mib), ..Setup::default() })
     }
@@ -60,7 +60,7 @@ impl Scene {
         Self::new(Setup { budget_mib: Some(budget_mib), allocator, ..Setup::default() })
     }
 
-    /// A buffer with a heap of its own.
+    /// Creates a buffer in its own heap.
     pub(crate) fn alone(&self, mib: u64) -> ResourceAllocation {
         self.try_alone(mib, ResourceAllocationFlags::empty()).expect("there is room")
     }
@@ -83,7 +83,8 @@ impl Scene {
             .expect("there is room")
     }
 
-    /// Executes what `record` records, once what it uses is resident, and waits for the GPU.
+    /// Executes what `record` records once the allocations that it uses are resident, and waits for the
+    /// GPU.
     pub(crate) fn execute(
         &self,
         uses: &[&ResourceAllocation],
@@ -114,12 +115,12 @@ impl Scene {
         assert!(reached >= value && reached != FenceValue::DEVICE_REMOVED, "{:?}", self.gpu.messages());
     }
 
-    /// Nothing but a use.
+    /// Uses the allocations without any command.
     pub(crate) fn touch(&self, uses: &[&ResourceAllocation]) {
         self.execute(uses, |_| ());
     }
 
-    /// Has the GPU fill a buffer with numbers that begin with `seed`, at both of its ends.
+    /// Has the GPU fill both ends of a buffer with bytes derived from `seed`.
     pub(crate) fn fill(&self, target: &ResourceAllocation, seed: u8) {
         let bytes = [seed, seed ^ 0x5a, seed.wrapping_mul(3), 7];
         let mut source = self.upload(4, ResourceAllocationFlags::empty());
@@ -131,7 +132,7 @@ impl Scene {
         });
     }
 
-    /// That a buffer holds what it was filled with.
+    /// Checks that a buffer has the bytes that `fill` wrote.
     #[track_caller]
     pub(crate) fn assert_filled(&self, source: &ResourceAllocation, seed: u8) {
         let desc = ResourceAllocationDesc::new(HeapType::Readback);
@@ -151,12 +152,13 @@ impl Scene {
         assert_eq!((&bytes[..4], &bytes[4..]), (&expected[..], &expected[..]));
     }
 
-    /// What the simulated GPU counts.
+    /// Returns the simulated GPU's usage of local memory, in MiB.
     pub(crate) fn used_mib(&self) -> u64 {
         crate::gpu::usage_of(&self.gpu, SegmentGroup::Local).get() / MIB
     }
 
-    /// Nothing is left in anybody's books, and the device was told as often to evict as to make resident.
+    /// Checks that nothing is left in any book, and that the device has evicted as often as it made
+    /// resident.
     #[track_caller]
     pub(crate) fn end(self) {
         self.manager.audit().expect("consistent");

@@ -1,10 +1,10 @@
 //! Random submissions with real copies, over queues, threads, lists, budgets, locks and deletions.
 //!
-//! On the simulated GPU a copy from an evicted heap is a page fault, and the device is lost. So what is checked is that every byte
-//! is right, that the device is there at the end, that `MakeResident` and `Evict` balance, and that usage is over the budget only where
-//! what is used at the same time is.
+//! On the simulated GPU a copy from an evicted heap is a page fault, and the device is lost. The tests
+//! check that every byte is right, that the device is alive at the end, that `MakeResident` and `Evict`
+//! balance, and that usage exceeds the budget only where the working set does.
 //!
-//! `HEAPWRIGHT_STRESS_SUBMISSIONS` sets how many submissions there are, 100,000 by default.
+//! `HEAPWRIGHT_STRESS_SUBMISSIONS` sets the number of submissions, 100,000 by default.
 
 mod random;
 mod worker;
@@ -28,15 +28,15 @@ fn submissions() -> u64 {
     asked.map_or(100_000, |number| number.parse().expect("a number"))
 }
 
-/// From so many submissions on there is certainly something to page in each of the tests. With fewer, bytes and books are checked all
-/// the same.
+/// The number of submissions from which each test is certain to page in something. With fewer, bytes and
+/// books are checked all the same.
 const ENOUGH: u64 = 40_000;
 
 fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile")).expect("a fresh instance")
 }
 
-/// Room for one submission beside everything that is always resident: the least in which nothing has to exceed the budget.
+/// The least budget in which nothing has to exceed it: one submission beside all that is always resident.
 fn least_budget(threads: usize) -> ByteSize {
     let always = ALWAYS_RESIDENT.checked_mul(u64::try_from(threads).expect("few")).expect("small");
     LARGEST_SET.saturating_add(always)
@@ -72,7 +72,7 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
                 })
             })
             .collect();
-        // Other programs come and go.
+        // The budget changes as if other programs came and went.
         let budgets = scope.spawn(|| {
             let mut random = Random::new(7);
             while !is_done.load(Ordering::Relaxed) {

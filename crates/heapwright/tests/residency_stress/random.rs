@@ -1,4 +1,4 @@
-//! Numbers that look random, the same in every run (SplitMix64).
+//! Deterministic pseudo-random numbers (SplitMix64).
 
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`, which is not zero.
+    /// Returns a number below `end`, which is not zero.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }

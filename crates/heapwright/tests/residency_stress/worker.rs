@@ -1,4 +1,4 @@
-//! A thread with a queue of its own, and what it submits.
+//! A thread with its own queue, and its submissions.
 
 use std::collections::VecDeque;
 
@@ -10,49 +10,49 @@ use windows_core::Interface;
 
 use crate::random::Random;
 
-/// Bytes of one copy; a buffer is looked at as a row of these.
+/// Bytes of one copy; a buffer is treated as a row of such cells.
 const CELL: u64 = 32;
-/// The same, as a length.
+/// `CELL` as a length.
 const CELL_LEN: usize = 32;
-/// Cells of a buffer that are used.
+/// Cells in use of a buffer.
 const CELLS: usize = 8;
-/// Submissions whose results are not looked at yet.
+/// Maximum number of submissions whose results are not yet checked.
 const DEPTH: usize = 6;
-/// Heaps of one thread.
+/// Number of heaps of one thread.
 const OWN: usize = 64;
-/// Heaps that all threads read.
+/// Number of heaps that all threads read.
 const SHARED: usize = 12;
 const UNIT: u64 = 64 * 1024;
-/// Heaps have one to as many units.
+/// Maximum size of a heap, in units.
 const UNITS: u64 = 8;
-/// Heaps of a list.
+/// Maximum number of heaps of a list.
 const HEAPS: usize = 5;
-/// Lists of a submission.
+/// Maximum number of lists of a submission.
 const LISTS: usize = 2;
-/// Locks that a thread holds at the same time.
+/// Maximum number of locks that a thread holds at a time.
 const LOCKS: usize = 2;
 
-/// The heaps of a submission, at most.
+/// Maximum size of the heaps of one submission.
 pub(crate) const LARGEST_SET: ByteSize = ByteSize::new((2 * HEAPS * LISTS) as u64 * UNITS * UNIT);
 
-/// What a thread locks, and its buffers that are not managed, at most.
+/// Maximum size of a thread's locked heaps and its unmanaged buffers.
 pub(crate) const ALWAYS_RESIDENT: ByteSize = ByteSize::new(LOCKS as u64 * UNITS * UNIT + 4 * UNIT);
 
 type Cell = [u8; CELL_LEN];
 
-/// A heap with a buffer, and what is in it once everything that was submitted is done.
+/// A heap with a buffer, and the buffer's content once all submissions are done.
 #[derive(Debug)]
 struct Buffer {
-    /// Goes before the heap.
+    /// Dropped before the heap.
     resource: ID3D12Resource,
     heap: ResidencyHeap,
     cells: [Cell; CELLS],
-    /// The last submission of the thread that uses it.
+    /// The last submission of the thread that uses the buffer.
     last_use: u64,
     locks: u32,
 }
 
-/// What all threads read.
+/// The buffers that all threads read.
 #[derive(Debug)]
 pub(crate) struct Shared {
     buffers: Vec<Buffer>,
@@ -93,7 +93,7 @@ fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID
 impl Buffer {
     fn new(device: &ID3D12Device, manager: &ResidencyManager, random: &mut Random) -> Self {
         let size = (1 + random.below(UNITS)) * UNIT;
-        // A first-generation device does not know the flag, and answers with an error.
+        // A first-generation device does not know the flag and returns an error.
         let is_new = device.cast::<ID3D12Device8>().is_ok();
         let flags = if is_new && random.below(3) == 0 {
             D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
@@ -137,7 +137,7 @@ impl Buffer {
         Self { resource, heap, cells: [[0; CELL_LEN]; CELLS], last_use: 0, locks: 0 }
     }
 
-    /// Cells are far apart, the last one at the end.
+    /// Returns the offset of a cell. Cells are far apart, with the last one near the end.
     fn offset(&self, index: usize) -> u64 {
         let step = (self.heap.size().get() - CELL) / (CELLS as u64 - 1);
         (step * index as u64) / CELL * CELL
@@ -166,7 +166,7 @@ struct Recorder {
     residency: [ResidencyList; LISTS],
 }
 
-/// What a submission has to leave in the readback buffer.
+/// The cells that a submission must leave in the readback buffer.
 struct Expected {
     submission: u64,
     cells: Vec<Cell>,
@@ -242,7 +242,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// One of the things that a program does, at random.
+    /// Performs one random operation.
     pub(crate) fn step(&mut self) {
         match self.random.below(40) {
             0 if self.own.len() > 2 => self.delete(),
@@ -259,7 +259,7 @@ impl<'a> Worker<'a> {
         self.submit();
     }
 
-    /// Waits for everything, looks at the rest of the results, and gives everything back.
+    /// Waits for all submissions, checks the remaining results, and frees everything.
     pub(crate) fn finish(mut self) {
         self.wait(self.submitted);
         self.check(self.submitted);
@@ -273,14 +273,15 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Bytes of what may be in use now: the heaps of the last submissions, what is locked, and what is not managed.
+    /// Returns the bytes that may be in use now: the heaps of the last submissions, locked heaps, and
+    /// unmanaged memory.
     pub(crate) fn used_at_the_same_time(&mut self) -> ByteSize {
         let completed = self.completed();
         let mut heaps: Vec<(u64, ByteSize)> = Vec::new();
         let done =
             self.values.iter().filter(|(_, value)| *value <= completed).map(|(number, _)| *number).max();
         let done = done.unwrap_or(0);
-        // What the last submission used may have been finished since it was made.
+        // The last submission may have finished since it was made.
         let from = done.min(self.submitted.saturating_sub(1));
         for buffer in self.own.iter().chain(&self.shared.buffers) {
             let address = buffer.heap.pageable().as_raw() as u64;
@@ -300,7 +301,6 @@ impl<'a> Worker<'a> {
         FenceValue::new(unsafe { self.fence.GetCompletedValue() })
     }
 
-    /// Waits until a submission is done.
     fn wait(&mut self, submission: u64) {
         while let Some(&(number, value)) = self.values.front() {
             if number > submission {
@@ -314,7 +314,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Looks at the results up to a submission, which is done.
+    /// Checks the results up to a submission, which is done.
     fn check(&mut self, submission: u64) {
         while self.expected.front().is_some_and(|expected| expected.submission <= submission) {
             let expected = self.expected.pop_front().expect("just seen");
@@ -333,7 +333,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The recorder of the next submission, whose turn before is over.
+    /// Returns the recorder of the next submission, after its previous submission is done.
     fn begin(&mut self) -> usize {
         let next = self.submitted + 1;
         if let Some(before) = next.checked_sub(DEPTH as u64) {
@@ -351,14 +351,13 @@ impl<'a> Worker<'a> {
         let Recorder { lists: commands, residency, .. } = &self.recorders[recorder];
         let both: Vec<(&ID3D12CommandList, _)> =
             commands[..lists].iter().map(|list| &**list).zip(&residency[..lists]).collect();
-        // SAFETY: the lists are closed, and what they use is in the residency lists; buffers are freed, and lists are recorded again, when the
-        // queue has come to the value.
+        // SAFETY: the lists are closed, and the residency lists name every heap that they use. Buffers are
+        // freed and lists recorded again only when the queue has reached the value.
         let value = unsafe { self.manager.execute_command_lists(&self.queue, &both) }.expect("executed");
         self.submitted += 1;
         self.values.push_back((self.submitted, value));
     }
 
-    /// Fills a buffer.
     fn initialise(&mut self, buffer: &mut Buffer) {
         let number = self.begin();
         let mut start = std::ptr::null_mut();
@@ -394,7 +393,8 @@ impl<'a> Worker<'a> {
         buffer.last_use = self.submitted;
     }
 
-    /// Copies between buffers of its own, from those of all, and of each copy to the readback buffer.
+    /// Copies between the thread's own buffers and from shared ones, and each copied cell to the readback
+    /// buffer.
     fn submit(&mut self) {
         let number = self.begin();
         let next = self.submitted + 1;

@@ -1,4 +1,5 @@
-//! All that an allocator is for, once: every way to memory, pools, parts, imports, deferred frees, moves, numbers.
+//! Every use of an allocator, once: all placements, pools, parts, imports, deferred frees, moves,
+//! statistics.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use heapwright::{
 
 use crate::gpu::{COMMON, IntoPlace as _, KIB, MIB, buffer, place, target, texture};
 
-/// Uses allocators of many kinds on a device, and answers how many allocations were made.
+/// Uses allocators of many kinds on a device, and returns the number of allocations made.
 pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapter3>) -> usize {
     let mut made = 0;
     let flags = [
@@ -57,7 +58,7 @@ fn use_allocator(device: &ID3D12Device, allocator: &ResourceAllocator) -> usize 
     made
 }
 
-/// The heap types that the device has.
+/// Returns the heap types that the device has.
 fn heap_types(allocator: &ResourceAllocator) -> impl Iterator<Item = HeapType> {
     let of = |heap_type| {
         let desc = ResourceDesc::new(&buffer_desc(ByteSize::new(1)));
@@ -205,7 +206,7 @@ fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAlloc
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
     let (desc, state) = (buffer_desc(ByteSize::new(3000)), D3D12_RESOURCE_STATE_GENERIC_READ);
     let mut theirs: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe {
         device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut theirs)
     }
@@ -228,7 +229,7 @@ fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut V
     assert_eq!(allocator.collect(), count);
 }
 
-/// Moves what is left of many, without copying: the contents are others' to look at.
+/// Moves allocations without copying, as contents are tested elsewhere. Returns the number of allocations.
 fn move_some(allocator: &ResourceAllocator) -> usize {
     let descs = [buffer_desc(ByteSize::new(40_000)), texture(128, 128), target(128, 128, 1)];
     let mut held: Vec<_> = (0..240_u64)

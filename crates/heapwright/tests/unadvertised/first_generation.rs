@@ -1,4 +1,4 @@
-//! The runtime's profile with `ID3D12Device` alone, E_NOTIMPL to what came later, and no adapter.
+//! The runtime's profile with `ID3D12Device` alone, E_NOTIMPL for later features, and no adapter.
 
 use heapwright::d3d12::*;
 use heapwright::{
@@ -20,7 +20,7 @@ fn usual(gpu: &Instance) -> ResourceAllocator {
     ResourceAllocator::new(&gpu.device, None, Default::default()).expect("the first interface is enough")
 }
 
-/// What the debug layer found wrong.
+/// Returns the errors of the debug layer.
 fn mistakes(gpu: &Instance) -> Vec<String> {
     let is_wrong = |severity| severity <= D3D12_MESSAGE_SEVERITY_ERROR;
     gpu.messages().into_iter().filter(|&(severity, _)| is_wrong(severity)).map(|(_, text)| text).collect()
@@ -122,7 +122,7 @@ fn flags_that_the_device_does_not_know_are_left_out_with_a_warning() {
         assert!(logged.iter().any(|line| line.contains(name)), "{logged:?}");
         assert_eq!(heap_of(&local(&allocator, 1000)).Flags, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS);
     }
-    // That memory need not be zeroed is a permission, and nobody minds that it is.
+    // CREATE_NOT_ZEROED is a permission, which may be ignored.
     let allocator = usual(&gpu);
     let extra_heap_flags = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
     let pool = allocator.create_pool(PoolDesc { extra_heap_flags, ..Default::default() }).expect("sound");
@@ -140,7 +140,7 @@ fn without_an_adapter_numbers_are_those_of_the_allocator() {
     assert_eq!(allocator.totals_in(SegmentGroup::Local).reserved, usage_of(&gpu, SegmentGroup::Local));
     assert!(!allocator.resource_allocation_support().is_resource_allocation_within_coherent);
     assert_eq!(allocator.report().device.description, "unknown adapter");
-    // Out of memory is told without numbers that nobody knows.
+    // An out-of-memory error omits numbers that are unknown.
     let error = try_buffer(&allocator, &HeapType::Default.into_place(), 5 << 30).expect_err("it has 4 GiB");
     assert!(error.is_out_of_memory(), "{error}");
     drop(held);

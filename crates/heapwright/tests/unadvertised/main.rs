@@ -1,8 +1,8 @@
-//! The library asks a device for nothing that it did not advertise.
+//! The library requests nothing of a device that it did not advertise.
 //!
 //! * `first_generation`: the runtime's profile with the first interface alone, and no adapter.
-//! * `watched`: devices that hide features or interfaces, watched for what they are asked.
-//! * `watched_device`: how they are watched; `everyday_use`: all that an allocator is for.
+//! * `watched`: tests on devices that hide features or interfaces and record the requests.
+//! * `watched_device`: those devices; `everyday_use`: every use of an allocator.
 #![allow(missing_docs, reason = "a test")]
 
 mod everyday_use;

@@ -66,7 +66,7 @@ fn a_feature_that_is_not_answered_is_absent_whatever_is_left_in_its_structure() 
     }
 }
 
-/// Having the interface is not enough: what the calls take has a feature of its own.
+/// The interface alone is not enough: layouts and castable formats have features of their own.
 #[test]
 fn layouts_and_castable_formats_need_their_features() {
     let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
@@ -91,7 +91,7 @@ fn layouts_and_castable_formats_need_their_features() {
     }
 }
 
-/// Numbers of bits that are zero say nothing: nothing is refused on their account.
+/// Address widths of zero bits carry no information, so no request is refused because of them.
 #[test]
 fn bits_of_zero_are_no_answer() {
     let gpu = open("discrete");

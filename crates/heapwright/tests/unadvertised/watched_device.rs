@@ -1,6 +1,6 @@
-//! A device of the runtime that hides some of what it has, and writes down what it is asked for all the same.
+//! A device of the runtime that hides some of its capabilities and records requests for them.
 //!
-//! The methods in the object's table are replaced: QueryInterface cannot be watched from an object in front.
+//! The object's method table is patched, because a wrapper object could not observe QueryInterface.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use heapwright::d3d12::generations::NUMBERED_DEVICES;
 use heapwright::d3d12::*;
 use windows_core::{GUID, HRESULT, Interface};
 
-/// What a device does not show.
+/// The capabilities that a device hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hides {
     features: bool,
@@ -23,17 +23,17 @@ pub(crate) struct Hides {
 impl Hides {
     pub(crate) const NOTHING: Self =
         Self { features: false, interfaces: false, leaves_junk: false, address_bits: false };
-    /// E_NOTIMPL to every feature that came after the first D3D12.
+    /// Returns E_NOTIMPL for every feature later than the first D3D12.
     pub(crate) const FEATURES: Self = Self { features: true, ..Self::NOTHING };
-    /// The same, and the structure is full of ones afterwards.
+    /// The same, and the structure is filled with ones.
     pub(crate) const FEATURES_AND_LEAVES_JUNK: Self = Self { leaves_junk: true, ..Self::FEATURES };
-    /// The features, and every numbered interface.
+    /// Hides the features and every numbered interface.
     pub(crate) const EVERYTHING: Self = Self { interfaces: true, ..Self::FEATURES_AND_LEAVES_JUNK };
-    /// How many bits addresses have is answered with zero.
+    /// Reports addresses of zero bits.
     pub(crate) const ADDRESS_BITS: Self = Self { address_bits: true, ..Self::NOTHING };
 }
 
-/// What a device was asked.
+/// The record of the requests to a device.
 pub(crate) struct Watch {
     hides: Hides,
     has_tight_alignment: bool,
@@ -44,17 +44,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// What it was asked for and did not advertise.
+    /// Returns the requests for capabilities that were not advertised.
     pub(crate) fn mistakes(&self) -> Vec<String> {
         self.mistakes.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Heaps and resources that were asked for.
+    /// Returns the number of heap and resource creations.
     pub(crate) fn creations(&self) -> u64 {
         self.creations.load(Ordering::Relaxed)
     }
 
-    /// Features and numbered interfaces that were asked for.
+    /// Returns the number of queries for features and numbered interfaces.
     pub(crate) fn questions(&self) -> u64 {
         self.questions.load(Ordering::Relaxed)
     }
@@ -71,7 +71,7 @@ impl Watch {
             | D3D12_HEAP_FLAG_DENY_BUFFERS
             | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
             | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
-        // The interface that came with the two says that they are there.
+        // The interface that introduced these two flags implies them.
         let with_eight = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
         let known = if self.hides.interfaces { first } else { first | with_eight };
         self.check(flags & !known == 0, || format!("heap flags {:#x}", flags & !known));
@@ -99,7 +99,7 @@ impl Watch {
     }
 }
 
-/// A method table with some methods replaced, followed by what the replacements need.
+/// A method table with some methods replaced, followed by the data that the replacements need.
 #[repr(C)]
 struct Table {
     replaced: ID3D12Device14_Vtbl,
@@ -107,7 +107,8 @@ struct Table {
     watch: Watch,
 }
 
-/// Watches a device of the runtime from now on. The table lives as long as the process: objects may outlive the test.
+/// Watches a device of the runtime from now on. The table lives as long as the process, as objects may
+/// outlive the test.
 pub(crate) fn watch(device: &ID3D12Device, hides: Hides) -> &'static Watch {
     let newest: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
     let caps = heapwright::DeviceCaps::query(device).expect("a sound device");
@@ -138,20 +139,21 @@ pub(crate) fn watch(device: &ID3D12Device, hides: Hides) -> &'static Watch {
     &table.watch
 }
 
-/// Who watches a device, and its methods as they were.
+/// Returns the record of a watched device, and its original methods.
 ///
 /// # Safety
 ///
-/// `this` is a device that is watched.
+/// `this` is a watched device.
 unsafe fn watched(this: *mut c_void) -> (&'static Watch, &'static ID3D12Device_Vtbl) {
-    // SAFETY: the caller's promise: the object begins with a pointer to the first field of a table, which is never freed.
+    // SAFETY: by the caller's contract the object begins with a pointer to the first field of a table,
+    // which is never freed.
     let table: &'static Table = unsafe { &**this.cast::<*const Table>() };
     let nine = &table.original.base__.base__.base__.base__.base__;
     (&table.watch, &nine.base__.base__.base__.base__.base__.base__.base__.base__.base__)
 }
 
-// The methods below are only in the tables of watched devices, and pass their arguments on: what a caller owes the original
-// method, it owes these.
+// The methods below are only in the tables of watched devices and pass their arguments on: their contracts
+// are those of the original methods.
 
 fn is_numbered(iid: &GUID) -> bool {
     NUMBERED_DEVICES.contains(iid)
@@ -162,7 +164,7 @@ unsafe extern "system" fn query_interface(
     iid: *const GUID,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         if iid.as_ref().is_some_and(is_numbered) {
@@ -214,7 +216,7 @@ unsafe extern "system" fn allocation_info(
     count: u32,
     descs: *const D3D12_RESOURCE_DESC,
 ) -> *mut D3D12_RESOURCE_ALLOCATION_INFO {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         for desc in std::slice::from_raw_parts(descs, usize::try_from(count).expect("few")) {
@@ -231,7 +233,7 @@ unsafe extern "system" fn create_heap(
     riid: *const GUID,
     heap: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.check_heap(&(*desc).Properties, (*desc).Flags);
@@ -249,7 +251,7 @@ unsafe extern "system" fn create_committed(
     riid: *const GUID,
     resource: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.check_heap(&*properties, flags);
@@ -268,7 +270,7 @@ unsafe extern "system" fn create_placed(
     riid: *const GUID,
     resource: *mut *mut c_void,
 ) -> HRESULT {
-    // SAFETY: see above.
+    // SAFETY: the caller upholds the contract of the original method.
     unsafe {
         let (watch, table) = watched(this);
         watch.creations.fetch_add(1, Ordering::Relaxed);

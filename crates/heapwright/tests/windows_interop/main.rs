@@ -1,4 +1,5 @@
-//! `windows_interop!` on a stand-in for the crate `windows`, which does not build on Linux. The workspace interop/ has the crate itself.
+//! Tests `windows_interop!` on a stand-in for the crate `windows`, which does not build on Linux. The
+//! workspace interop/ tests the crate itself.
 #![allow(missing_docs, reason = "a test")]
 
 mod objects;

@@ -1,20 +1,20 @@
-//! COM objects as the tests need them.
+//! COM objects for the tests.
 
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
 use windows_core::{Error, GUID, IUnknown, Interface, OutRef, Ref, Result, implement};
 
-/// The same object as the stand-in's interface of that name, with a reference of its own.
+/// Returns the same object as the stand-in's interface of that name, with its own reference.
 pub(crate) fn as_their<Ours: Interface, Theirs: Interface>(ours: &Ours) -> Theirs {
     // SAFETY: a counted reference; whatever the tests do with `Theirs` uses IUnknown's functions alone.
     unsafe { Theirs::from_raw(ours.clone().into_raw()) }
 }
 
-/// How many references an object has.
+/// Returns the reference count of an object.
 pub(crate) fn references<T: Interface>(object: &T) -> u32 {
     let unknown: &IUnknown = object.cast_ref();
-    // SAFETY: the reference that is added is taken back at once.
+    // SAFETY: the added reference is released at once.
     unsafe {
         (unknown.vtable().AddRef)(unknown.as_raw());
         (unknown.vtable().Release)(unknown.as_raw())
@@ -36,14 +36,14 @@ pub(crate) fn committed_buffer(device: &ID3D12Device, bytes: u64) -> ID3D12Resou
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let desc = heapwright::buffer_desc(heapwright::ByteSize::new(bytes));
     let mut made: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result is of the interface asked for.
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe { device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, 0, None, &mut made) }
         .expect("the device takes it");
     made.expect("and answers it")
 }
 
 pub(crate) fn color(clear: &D3D12_CLEAR_VALUE) -> [f32; 4] {
-    // SAFETY: any bytes are floats.
+    // SAFETY: any bits are valid floats.
     unsafe { clear.Anonymous.Color }
 }
 

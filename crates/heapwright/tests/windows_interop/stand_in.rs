@@ -1,5 +1,5 @@
-//! What `windows_interop!` needs of the crate `windows`, with types of its own that have the crate's shape: interfaces over one
-//! pointer, enumerations as structures over an `i32`. The crate itself does not build on Linux.
+//! The part of the crate `windows` that `windows_interop!` needs, with types of the same shape: interfaces
+//! over one pointer, enumerations as structures over an `i32`. The crate itself does not build on Linux.
 
 #![allow(unreachable_pub, reason = "as the crate has it; the conversions' traits name these types")]
 

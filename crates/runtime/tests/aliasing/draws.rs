@@ -1,4 +1,4 @@
-//! Draws and dispatches: nothing is executed, and what they may have written is unknown.
+//! Draws and dispatches: nothing is executed, and the contents that they may have written are unknown.
 
 use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule};
@@ -12,7 +12,7 @@ const TARGET: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET;
 const UNORDERED: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
 const VIEWS: D3D12_DESCRIPTOR_HEAP_TYPE = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
 
-/// A world with a heap of 1 MiB that is not zeroed, and descriptors.
+/// A device with a heap of 1 MiB that is not zeroed, and descriptor heaps.
 struct Scene {
     world: World,
     heap: ID3D12Heap,
@@ -48,7 +48,7 @@ impl Scene {
         self.world.place(&self.heap, offset, &desc, COMMON, name)
     }
 
-    /// Writes a view of elements of four bytes to a descriptor that shaders see.
+    /// Writes a view of 4-byte elements to a shader-visible descriptor.
     fn view(&self, index: u32, buffer: &ID3D12Resource, first: u64, count: u32) {
         let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
             Format: DXGI_FORMAT_R32_UINT,
@@ -78,7 +78,7 @@ impl Scene {
         unsafe { self.list().SetDescriptorHeaps(&[Some(self.views.clone())]) };
     }
 
-    /// The first bytes of a buffer.
+    /// Returns the first bytes of a buffer.
     fn fetch(&self, buffer: &ID3D12Resource, size: u64) -> Vec<u8> {
         let readback = commit(&self.world.device, D3D12_HEAP_TYPE_READBACK, size);
         unsafe { self.list().CopyBufferRegion(&readback, 0, buffer, 0, size) };
@@ -86,7 +86,7 @@ impl Scene {
         bytes(&readback).to_vec()
     }
 
-    /// Bytes of a buffer that are not zero, as a range that covers them.
+    /// Returns the smallest range that covers all non-zero bytes of a buffer.
     fn changed(&self, buffer: &ID3D12Resource, size: u64) -> std::ops::Range<usize> {
         let seen = self.fetch(buffer, size);
         let first = seen.iter().position(|&byte| byte != 0).unwrap_or(0);
@@ -109,7 +109,7 @@ fn a_draw_leaves_a_render_target_unknown() {
         assert_eq!(scene.world.rules(), [(Rule::I8, None)], "nobody has written it");
         scene.world.transition(&target, D3D12_RESOURCE_STATE_COPY_SOURCE, TARGET);
         scene.list().ClearRenderTargetView(handle, &[0.0; 4], &[]);
-        // What a list binds is forgotten when it is reset.
+        // A list's bindings are cleared when it is reset.
         scene.draw();
         scene.world.copy_texture(&target, 0, true);
         assert_eq!(scene.world.rules(), []);
@@ -141,7 +141,7 @@ fn a_draw_takes_memory_over() {
     assert_eq!(scene.world.rules(), [(Rule::I3, Some(Rule::I9))]);
     scene.world.read(&buffer, 0, 16);
     assert_eq!(scene.world.rules(), [(Rule::I2, Some(Rule::H2))]);
-    // In one submission a barrier stands between the two.
+    // Within one submission, a barrier is required between the two.
     scene.world.write(&buffer, 0, KIB_64);
     unsafe { scene.list().DiscardResource(&target, None) };
     draw();
@@ -239,7 +239,7 @@ fn only_what_a_view_shows_is_overwritten() {
     let scene = Scene::new();
     let buffer = scene.buffer(0, 2 * KIB_64, "buffer");
     scene.world.write(&buffer, 0, 2 * KIB_64);
-    // From byte 0x1000 to 0x11000.
+    // The view covers the bytes from 0x1000 to 0x11000.
     scene.view(0, &buffer, 0x400, 0x4000);
     scene.set_views();
     scene.dispatch();
@@ -302,7 +302,7 @@ fn bundles_and_indirect_commands_write_what_their_commands_do() {
         scene.list().ExecuteIndirect(&signature.expect("S_OK"), 1, &scene.world.other, 0, None, 0);
         scene.world.read(&indirect, 0, KIB_64);
         assert_eq!(scene.world.rules(), []);
-        // The draw of a bundle is one of the list's targets.
+        // A draw of a bundle uses the render targets of the list.
         bundle.Reset(&allocator, None).succeeds();
         bundle.DrawInstanced(3, 1, 0, 0);
         bundle.Close().succeeds();

@@ -1,4 +1,4 @@
-//! What the tracker of aliasing says of programs, and what becomes of contents.
+//! The violations that the aliasing tracker reports for programs, and the contents of their resources.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

@@ -1,4 +1,4 @@
-//! Small programs, right and wrong.
+//! Small programs, valid and invalid.
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
@@ -39,7 +39,7 @@ fn a_texture_loses_all_to_a_buffer_and_says_to_which() {
     world.copy_texture(&texture, 0, true);
     assert_eq!(world.rules(), []);
     world.read(&buffer, 0, 16);
-    // Bytes of a texture are none of a buffer's.
+    // Bytes written by a texture are undefined for a buffer.
     assert_eq!(world.rules(), [(Rule::I2, Some(Rule::H2))]);
     world.copy_texture(&texture, 1, true);
     let found = world.run();
@@ -136,7 +136,7 @@ fn what_is_undefined_is_overwritten() {
     world.copy_texture(&a, 0, false);
     world.run();
     assert!(fetch(&a).iter().all(|&byte| byte == 0), "what was copied to it");
-    // Both have the same bytes, and b is not to see what a has.
+    // Both have the same bytes, and b must not see a's contents.
     let seen = fetch(&b);
     assert!(seen.iter().filter(|&&byte| byte == 0).count() < seen.len() / 100);
 }

@@ -1,4 +1,4 @@
-//! A tracked device, overlapping resources, and what the tracker says of them.
+//! A tracked device with overlapping resources, and the violations found.
 
 use std::mem::ManuallyDrop;
 
@@ -15,7 +15,7 @@ pub(crate) struct World {
     pub(crate) gpu: Instance,
     pub(crate) device: ID3D12Device14,
     pub(crate) queue: Queue,
-    /// 16 MiB that overlap nothing, to copy from and to.
+    /// A buffer of 16 MiB that overlaps nothing, as source and target of copies.
     pub(crate) other: ID3D12Resource,
 }
 
@@ -78,7 +78,7 @@ impl World {
         unsafe { self.queue.list.CopyBufferRegion(&self.other, 8 << 20, buffer, offset, size) };
     }
 
-    /// Copies a subresource of a texture into the other buffer, or the other way.
+    /// Copies a subresource of a texture to the other buffer, or from it.
     pub(crate) fn copy_texture(&self, texture: &ID3D12Resource, subresource: u32, is_read: bool) {
         self.copy_texture_with(&self.queue.list, texture, subresource, is_read);
     }
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// Executes what was recorded, and answers what was found.
+    /// Executes the recorded commands and returns the violations found.
     pub(crate) fn run(&self) -> Vec<Violation> {
         self.queue.run();
         let found = self.gpu.aliasing_violations();
@@ -173,13 +173,13 @@ impl World {
         found
     }
 
-    /// As [`run`](Self::run), the rules alone.
+    /// Like [`run`](Self::run), but returns only the rules.
     pub(crate) fn rules(&self) -> Vec<(Rule, Option<Rule>)> {
         self.run().iter().map(|violation| (violation.rule, violation.because)).collect()
     }
 }
 
-/// A 2D texture of 256 by 256 texels of four bytes: 256 KiB a slice.
+/// Returns the description of a 2D texture of 256 x 256 texels of four bytes: 256 KiB a slice.
 pub(crate) fn texture_desc(slices: u16, mips: u16, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,

@@ -1,4 +1,4 @@
-//! Barriers and discards: what is refused.
+//! Barriers and discards that are refused.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null;
@@ -19,7 +19,7 @@ pub(crate) fn transition(
         Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
         Anonymous: D3D12_RESOURCE_BARRIER_0 {
             Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
-                // Not a reference of its own: the barrier borrows, and nothing releases it.
+                // The barrier borrows the resource: this adds no reference, and nothing releases it.
                 pResource: ManuallyDrop::new(
                     resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }),
                 ),
@@ -197,7 +197,7 @@ fn aliasing_and_uav_barriers_and_discards_are_checked() {
     assert_eq!(discard(&writable, Some(D3D12_DISCARD_REGION { NumRects: 1, ..region })), E_INVALIDARG);
 }
 
-/// What a texture barrier answers on a list of a type: a barrier without effect that `change` changes.
+/// Returns the result of `Close` for a texture barrier: a barrier without effect, modified by `change`.
 fn texture_barrier(
     queue: &Queue,
     texture: &ID3D12Resource,
@@ -290,7 +290,7 @@ fn synchronization_and_accesses_go_together() {
         queue.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     let (all, none) = (D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_ACCESS_NO_ACCESS);
-    // Each access, the synchronization that is enough, and some that is not.
+    // Each access, a synchronization scope that allows it, and one that does not.
     let pairs = [
         (
             D3D12_BARRIER_ACCESS_VERTEX_BUFFER,
@@ -452,7 +452,7 @@ fn layouts_and_accesses_go_together() {
     assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_RENDER_TARGET), S_OK);
     assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_RENDER_TARGET, common), E_INVALIDARG, "stays in COMMON");
 
-    // Buffers have no layout; what they are accessed as depends on flags and heap.
+    // Buffers have no layout; their valid accesses depend on their flags and heap.
     let of_buffer = |buffer: &ID3D12Resource, access| {
         let barrier = D3D12_BUFFER_BARRIER {
             SyncBefore: D3D12_BARRIER_SYNC_ALL,
@@ -487,7 +487,7 @@ fn layouts_and_accesses_go_together() {
 
 #[test]
 fn an_index_buffer_and_a_texture_may_share_memory() {
-    // The document's own example.
+    // The example of DirectX-Specs' *Enhanced Barriers*.
     let device = open();
     let queue = Queue::direct(&device);
     let (buffer, plain) =

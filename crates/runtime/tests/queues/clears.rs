@@ -11,7 +11,7 @@ pub(crate) fn rect(left: i32, top: i32, right: i32, bottom: i32) -> RECT {
     RECT { left, top, right, bottom }
 }
 
-/// A picture of texels, `#` where their first byte is 255.
+/// Draws the texels as text, with `#` where the first byte is 255.
 fn picture(
     readback: &ID3D12Resource,
     offset: usize,
@@ -75,7 +75,7 @@ fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_nothing() {
     assert_eq!(picture(&readback, 2048, [6, 4], 4), expected);
     assert_eq!(picture(&readback, 3 * 2048, [6, 4], 4), expected, "the other slice");
     assert!(picture(&readback, 0, [12, 8], 4).iter().all(|row| !row.contains('#')), "another mip");
-    // Only empty rectangles: nothing is cleared, which is no error.
+    // A clear of only empty rectangles clears nothing and is valid.
     let handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
     let clear = |rects: &[RECT]| {
         queue.close_after(|list| unsafe { list.ClearRenderTargetView(handle, &[1.0; 4], rects) })
@@ -269,7 +269,7 @@ fn rectangles_of_compressed_textures_count_blocks() {
         device.CreateUnorderedAccessView(&texture, None, Some(&view(0)), cpu);
         let rects = [rect(1, 0, 9, 2)];
         queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);
-        // 6 by 6 texels: the blocks at the edges are parts.
+        // 6 by 6 texels: the blocks at the edges are partial.
         device.CreateUnorderedAccessView(&texture, None, Some(&view(1)), cpu);
         let rects = [rect(1, 1, 2, 2)];
         queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);

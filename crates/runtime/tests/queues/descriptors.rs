@@ -156,14 +156,15 @@ fn descriptors_are_copied_range_by_range() {
         for index in [0, 2] {
             device.CreateUnorderedAccessView(&buffer, None, Some(&desc), at(&from, index));
         }
-        // 0, 2 to 3, 2: the sizes of both sides differ, their sums do not.
+        // One target range of two descriptors, two source ranges of one: the sizes differ, but their sums agree.
         let (targets, sources) = ([at(&to, 2)], [at(&from, 2), at(&from, 0)]);
         device.CopyDescriptors(1, targets.as_ptr(), Some(&2), 2, sources.as_ptr(), None, views);
         assert_eq!([0, 1, 2, 3].map(clear), [E_INVALIDARG, E_INVALIDARG, S_OK, S_OK]);
-        // What is not there overwrites what is.
+        // An empty descriptor overwrites a valid one.
         device.CopyDescriptorsSimple(1, at(&to, 3), at(&from, 1), views);
         assert_eq!(clear(3), E_INVALIDARG);
-        // Refused as a whole: beyond a heap, of another type, from a shader-visible heap, of different sums.
+        // Refused as a whole: beyond a heap, of another type, from a shader-visible heap, of different
+        // sums.
         device.CopyDescriptorsSimple(3, at(&to, 0), at(&from, 2), views);
         device.CopyDescriptorsSimple(1, at(&to, 0), at(&from, 0), D3D12_DESCRIPTOR_HEAP_TYPE_RTV);
         device.CreateUnorderedAccessView(&buffer, None, Some(&desc), at(&visible, 0));
@@ -171,7 +172,7 @@ fn descriptors_are_copied_range_by_range() {
         device.CopyDescriptors(1, [at(&to, 0)].as_ptr(), Some(&1), 1, sources.as_ptr(), Some(&2), views);
         device.CopyDescriptors(1, null(), None, 1, null(), None, views);
         assert_eq!(clear(0), E_INVALIDARG);
-        // A released resource leaves its views behind.
+        // Views outlive their released resource.
         let gone = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: at(&to, 2).ptr };
         drop(buffer);
         let other =

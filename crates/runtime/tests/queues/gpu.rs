@@ -1,4 +1,4 @@
-//! A device, its queues and its buffers, in few words.
+//! Short functions for a device, its queues and its buffers.
 
 use std::ptr::null_mut;
 
@@ -55,7 +55,7 @@ pub(crate) fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
     }
 }
 
-/// The messages that the device stores, with their ids; forgotten once read.
+/// Returns the messages that the device stores, with their IDs, and clears them.
 pub(crate) fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String)> {
     let queue: ID3D12InfoQueue = device.cast().expect("the debug layer is on");
     let count = unsafe { queue.GetNumStoredMessagesAllowedByRetrievalFilter() };
@@ -75,7 +75,7 @@ pub(crate) fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String
     messages
 }
 
-/// What a call answers: some of the bindings' methods give an HRESULT, some a result.
+/// The result of a call: some methods of the bindings return an HRESULT, some a `Result`.
 pub(crate) trait Answer {
     fn hresult(&self) -> HRESULT;
 
@@ -101,7 +101,7 @@ pub(crate) fn code(answer: impl Answer) -> HRESULT {
     answer.hresult()
 }
 
-/// A queue with what it takes to use it.
+/// A queue with an allocator, a list and a fence.
 pub(crate) struct Queue {
     pub(crate) queue: ID3D12CommandQueue,
     pub(crate) allocator: ID3D12CommandAllocator,
@@ -142,7 +142,7 @@ impl Queue {
         unsafe { self.queue.ExecuteCommandLists(&lists) };
     }
 
-    /// Closes the list, executes it and waits for it; the list records again afterwards.
+    /// Closes the list, executes it and waits for it. The list records again afterwards.
     pub(crate) fn run(&self) {
         unsafe { self.list.Close() }.succeeds();
         self.execute(&[&self.list]);
@@ -161,7 +161,7 @@ impl Queue {
         }
     }
 
-    /// What `Close` answers after `record`; the list records again afterwards.
+    /// Returns the result of `Close` after `record`. The list records again afterwards.
     pub(crate) fn close_after(&self, record: impl FnOnce(&ID3D12GraphicsCommandList7)) -> HRESULT {
         record(&self.list);
         let closed = unsafe { self.list.Close() };

@@ -1,4 +1,4 @@
-//! Defined layouts: the bytes that another resource over the same memory, or the CPU, finds.
+//! Defined layouts: the bytes of a texture as seen by another resource over the same memory, or by the CPU.
 
 use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
@@ -32,7 +32,7 @@ fn place(device: &ID3D12Device14, heap: &ID3D12Heap, desc: &D3D12_RESOURCE_DESC)
     resource.expect("S_OK comes with a resource")
 }
 
-/// A change from one resource to another over the same memory, in a list of its own.
+/// Executes an aliasing barrier between two resources over the same memory, in its own list.
 fn alias(queue: &Queue, before: &ID3D12Resource, after: &ID3D12Resource) {
     let aliasing = D3D12_RESOURCE_ALIASING_BARRIER {
         pResourceBefore: std::mem::ManuallyDrop::new(Some(before.clone())),
@@ -52,12 +52,13 @@ fn alias(queue: &Queue, before: &ID3D12Resource, after: &ID3D12Resource) {
     queue.run();
 }
 
-/// Texels that say where they are.
+/// Returns a texel that encodes its position.
 fn texel(x: usize, y: usize) -> [u8; 4] {
     u32::try_from(x | y << 16).expect("small").to_le_bytes()
 }
 
-/// Where D3D12's reference has a 32-bit texel of an image two tiles wide: its masks, a bit at a time.
+/// Returns the offset of a 32-bit texel in an image two tiles wide by the masks of D3D12's reference, bit
+/// by bit.
 fn swizzled(x: usize, y: usize) -> usize {
     let deposit = |value: usize, mask: usize| {
         let places = (0..16).filter(|place| mask >> place & 1 == 1);
@@ -67,7 +68,7 @@ fn swizzled(x: usize, y: usize) -> usize {
     tile * 65_536 + deposit(x % 128 * 4, 0b1010_1010_1000_1111) + deposit(y % 128, 0b0101_0101_0111_0000)
 }
 
-/// An UPLOAD buffer with the rows of an image of [`texel`]s.
+/// Creates an UPLOAD buffer with the rows of an image of [`texel`]s.
 fn image(device: &ID3D12Device14, side: usize) -> ID3D12Resource {
     let upload = commit(device, D3D12_HEAP_TYPE_UPLOAD, u64::try_from(side * side * 4).expect("small"));
     for (index, bytes) in bytes(&upload).chunks_exact_mut(4).enumerate() {
@@ -105,7 +106,8 @@ fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
             assert_eq!(bytes(&readback)[place..place + 4], texel(x, y), "{x} {y}");
         }
     }
-    // Bytes that the buffer gets are texels of the texture: here the image with its columns and rows exchanged.
+    // Bytes written to the buffer become texels of the texture: here the image with rows and columns
+    // exchanged.
     for y in 0..256 {
         for x in 0..256 {
             let place = swizzled(x, y);
@@ -125,7 +127,7 @@ fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
     }
 }
 
-/// The layout is one that the CPU may be given a pointer to; packed mips are not, for their layout is the driver's.
+/// The CPU may map a texture of this layout, except for its packed mips, whose layout the driver defines.
 #[test]
 fn the_cpu_finds_the_standard_swizzle_too() {
     let device = open_named("uma");
@@ -160,7 +162,7 @@ fn the_cpu_finds_the_standard_swizzle_too() {
         assert_eq!(code(texture.Map(2, None, &mut packed)), E_INVALIDARG, "packed");
         assert_eq!(packed, std::ptr::dangling_mut(), "left as it was");
         texture.Map(2, None, std::ptr::null_mut()).succeeds();
-        // The calls that know the layout themselves agree.
+        // `ReadFromSubresource`, which knows the layout itself, agrees.
         let mut row = [0_u8; 1024];
         let line = D3D12_BOX { left: 0, top: 77, front: 0, right: 256, bottom: 78, back: 1 };
         texture.ReadFromSubresource(row.as_mut_ptr().cast(), 1024, 1024, 0, Some(&line)).succeeds();
@@ -209,7 +211,7 @@ fn copies_between_layouts_keep_texels() {
     assert_eq!(bytes(&readback), bytes(&upload));
 }
 
-/// Row-major textures lie in rows of 256 bytes, which a buffer over them sees.
+/// Row-major textures have rows of 256 bytes, as a buffer over the same memory shows.
 #[test]
 fn cross_adapter_textures_lie_in_rows() {
     let device = open();
@@ -237,7 +239,7 @@ fn cross_adapter_textures_lie_in_rows() {
         let row = &bytes(&readback)[y * 256..];
         assert!((0..40).all(|x| row[x * 4..x * 4 + 4] == texel(x, y)), "row {y}");
     }
-    // A committed texture is one of a heap with the flags; without one of the two flags nothing is.
+    // A committed texture is created in a heap with the flags; each flag alone is refused.
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let commit = |flags, desc: &D3D12_RESOURCE_DESC| unsafe {
         let (mut resource, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
@@ -249,7 +251,8 @@ fn cross_adapter_textures_lie_in_rows() {
     assert_eq!(commit(flags, &texture_desc(FORMAT, [40, 10])), E_INVALIDARG);
 }
 
-/// Tiled resources tier 1 leaves the access to a null tile undefined; this GPU faults, and says on what.
+/// Tiled resources tier 1 leaves access to a null tile undefined; this GPU faults, and the message names
+/// the resource.
 #[test]
 fn a_null_tile_faults_on_tier_1() {
     let tier_1 = HostProfile { tiled_resources_tier: 1, ..*HostProfile::default_profile() };
@@ -259,7 +262,7 @@ fn a_null_tile_faults_on_tier_1() {
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 2 * TILE);
     let heap = default_heap(&device, TILE, D3D12_HEAP_FLAG_NONE);
     unsafe {
-        // What D3D12 advises instead: one tile everywhere.
+        // D3D12's advice for tier 1: map one tile everywhere.
         let flags = D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE;
         queue.queue.UpdateTileMappings(
             &tiled,

@@ -1,4 +1,4 @@
-//! Command lists and allocators: their states, and what they refuse.
+//! Command lists and allocators: their states, and the calls that they refuse.
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
@@ -10,7 +10,7 @@ fn lists_record_once_and_are_closed_once() {
     let device = open();
     let queue = Queue::direct(&device);
     unsafe {
-        // One list at a time records with an allocator, and of the allocator's type.
+        // Only one list at a time can record with an allocator, and only one of its type.
         let list_type = D3D12_COMMAND_LIST_TYPE_DIRECT;
         let second =
             device.CreateCommandList::<_, _, ID3D12GraphicsCommandList>(0, list_type, &queue.allocator, None);
@@ -78,7 +78,7 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
     assert_eq!(code(unsafe { device.GetDeviceRemovedReason() }), S_OK);
 }
 
-/// vkd3d-proton's test_device_removed_reason records it of an open list.
+/// As in vkd3d-proton's test_device_removed_reason for an open list.
 #[test]
 fn executing_an_open_or_a_failed_list_loses_the_device() {
     for is_open in [true, false] {

@@ -1,4 +1,4 @@
-//! Queues, command lists, fences and what they do to memory, as an application sees them.
+//! Queues, command lists and fences, and their effects on memory.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

@@ -1,4 +1,4 @@
-//! Losing the device.
+//! Device removal.
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
@@ -19,10 +19,10 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         queue.list.Close().succeeds();
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
         queue.execute(&[&queue.list]);
-        // Whether the GPU has already met the fault is a race, so either answer is right.
+        // The GPU may or may not have reached the fault, so either result is valid.
         let signal = code(queue.queue.Signal(&queue.fence, 1));
         assert!(signal == S_OK || signal == DXGI_ERROR_DEVICE_REMOVED, "{signal:?}");
-        // Fences are reached one after the other.
+        // The fences are signalled one after the other.
         queue.fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         fence.SetEventOnCompletion(u64::MAX, HANDLE::default()).succeeds();
         let told = messages(&device);
@@ -44,7 +44,7 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
     }
 }
 
-/// What the documents say nothing about is `Evict`, which goes on: giving memory up needs no GPU.
+/// The documentation does not mention `Evict`. It still succeeds, as giving up memory needs no GPU.
 #[test]
 fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
     let device = open();
@@ -69,7 +69,7 @@ fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
         assert_eq!(code(upload.Map(0, None, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(late, std::ptr::dangling_mut(), "left as it was");
         assert_eq!(code(upload.Map(0, None, std::ptr::null_mut())), DXGI_ERROR_DEVICE_REMOVED);
-        // What was mapped before stays: only new mappings are refused.
+        // Earlier mappings stay valid: only new ones are refused.
         start.cast::<u8>().write(7);
         assert_eq!(start.cast::<u8>().read(), 7);
         upload.Unmap(0, None);

@@ -1,4 +1,4 @@
-//! Render passes: what they begin and end with, and what is not allowed between.
+//! Render passes: their beginning and ending accesses, and the commands that they disallow.
 
 use std::mem::ManuallyDrop;
 use std::ptr::null;
@@ -65,7 +65,7 @@ impl Target {
         Self { texture, _heap: heap, view }
     }
 
-    /// How a pass accesses it; clears are to white.
+    /// Describes the accesses of a pass. Clears use white.
     fn desc(
         &self,
         (begins, ends): (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE),
@@ -97,7 +97,7 @@ impl Target {
     }
 }
 
-/// A texture's first texel.
+/// Returns a texture's first texel.
 fn texel(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, plane: u32) -> [u8; 4] {
     let desc = unsafe { texture.GetDesc() };
     let format = match (desc.Format, plane) {
@@ -134,7 +134,7 @@ fn a_pass_begins_with_clears() {
         let depth_stencil = depth.depth_desc(CLEAR, NO_ACCESS);
         list.BeginRenderPass(Some(&targets), Some(&raw const depth_stencil), D3D12_RENDER_PASS_FLAG_NONE);
         list.EndRenderPass();
-        // One after the other, without render targets.
+        // Two passes in a row, without render targets.
         let depth_stencil = depth.depth_desc(PRESERVE, CLEAR);
         let flags = D3D12_RENDER_PASS_FLAG_ALLOW_UAV_WRITES;
         list.BeginRenderPass(None, Some(&raw const depth_stencil), flags);
@@ -149,7 +149,7 @@ fn a_pass_begins_with_clears() {
     assert_eq!(read(&depth.texture, 1)[0], 9);
 }
 
-/// A pass that ends with resolves of `target`.
+/// Describes a pass that ends with resolves of `target`.
 fn resolving(
     target: &Target,
     [source, resolved]: [&ID3D12Resource; 2],
@@ -190,7 +190,7 @@ fn a_pass_ends_with_resolves() {
         SrcRect: from,
     };
     unsafe {
-        // All of slice 0, and the right half of slice 1 three texels behind it.
+        // All of slice 0, and the right half of slice 1, three texels further.
         let parts = [part(0, 0, RECT::default()), part(1, 6, rect(2, 0, 4, 4))];
         let target = resolving(&source, [&source.texture, &resolved], &parts, true);
         queue.list.BeginRenderPass(Some(&[target]), None, D3D12_RENDER_PASS_FLAG_NONE);
@@ -271,7 +271,7 @@ fn what_a_pass_begins_and_ends_with_is_checked() {
     assert_eq!(options.RenderPassesTier, D3D12_RENDER_PASS_TIER_0);
 }
 
-/// The ids of the messages, and what `Close` answers, of a pass that has `record` inside.
+/// Returns the result of `Close` and the message IDs of a pass that contains the commands of `record`.
 fn inside(
     device: &ID3D12Device14,
     queue: &Queue,
@@ -285,7 +285,7 @@ fn inside(
         list.EndRenderPass();
     });
     let mut ids: Vec<_> = messages(device).into_iter().map(|(id, _)| id).collect();
-    // Close says that a command was refused.
+    // The last message is that of Close, which reports that a command was refused.
     if closed != S_OK {
         ids.pop();
     }
@@ -309,7 +309,7 @@ fn passes_do_not_nest_and_end_before_the_list() {
     });
     assert_eq!(open, E_INVALIDARG);
     assert_eq!(messages(&device)[0].0, D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_CLOSE_COMMAND_LIST);
-    // What failed is gone with the list's Reset.
+    // Reset discards the failed pass.
     assert_eq!(queue.close_after(|_| ()), S_OK);
 }
 
@@ -381,7 +381,7 @@ fn commands_that_passes_disallow_are_refused_in_them() {
         let expected = (E_INVALIDARG, vec![D3D12_MESSAGE_ID_RENDER_PASS_DISALLOWED_API_CALLED]);
         assert_eq!(found, expected, "{name}");
     }
-    // Outside of passes most of them are there; none is taken for one inside.
+    // Outside of passes most of these commands are valid, and none is reported as inside a pass.
     for (name, record) in &refused[..14] {
         messages(&device);
         let closed = queue.close_after(|list| {
@@ -410,7 +410,7 @@ fn barriers_in_passes_are_about_what_was_written_before() {
     let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target_desc(RGBA, [4, 4], 1) };
     let (target, other, unused) =
         (Target::new(&device, &desc), Target::new(&device, &desc), Target::new(&device, &desc));
-    // The pass renders to slice 0 alone.
+    // The pass renders to slice 0 only.
     let view = D3D12_RENDER_TARGET_VIEW_DESC {
         Format: RGBA,
         ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,

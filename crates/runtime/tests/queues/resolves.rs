@@ -1,5 +1,5 @@
-//! Resolves: what is refused, and what clears of several samples become. That samples which differ are averaged is tested below
-//! the COM objects and in `format::resolver`.
+//! Resolves: those that are refused, and resolves of multisampled textures that were cleared. Averaging of
+//! different samples is tested in `format::resolver`, below the COM objects.
 
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
@@ -10,7 +10,7 @@ use super::textures::*;
 
 const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
 
-/// A render target of `samples`, cleared to `color` in the `rects`.
+/// Creates a render target of `samples` samples, cleared to `color` in the `rects`.
 pub(crate) fn cleared(
     device: &ID3D12Device14,
     queue: &Queue,
@@ -37,7 +37,7 @@ pub(crate) fn target_desc(format: DXGI_FORMAT, size: [u32; 2], samples: u32) -> 
     }
 }
 
-/// The first bytes of the texels of row `y` of a texture of RGBA.
+/// Returns the first bytes of the texels in row `y` of an RGBA texture.
 fn row(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, y: usize) -> Vec<u8> {
     let desc = unsafe { texture.GetDesc() };
     let width = u32::try_from(desc.Width).expect("small");
@@ -54,7 +54,7 @@ fn cleared_samples_resolve_to_the_colour() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
-    // The left half of the rows below the first.
+    // The left half of all rows but the first.
     let rects = [rect(0, 1, 4, 8)];
     let source = cleared(&device, &queue, &target_desc(RGBA, [8, 8], 4), [0.4; 4], &rects);
     let whole = create(&device, &target_desc(RGBA, [8, 8], 1));
@@ -193,7 +193,7 @@ fn regions_of_resolves_are_checked() {
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS), E_NOTIMPL);
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK), E_NOTIMPL);
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), 6), E_INVALIDARG, "no mode");
-    // Without a rectangle all of the source is meant, which the target does not hold.
+    // Without a rectangle the whole source is resolved, which is larger than the target.
     let whole = queue.close_after(|list| unsafe {
         list.ResolveSubresourceRegion(&target, 0, 0, 0, &source, 0, None, RGBA, average);
     });

@@ -1,4 +1,4 @@
-//! Textures: copies of regions, of whole resources, and clears.
+//! Textures: copies of regions and of whole resources, and clears.
 
 use std::mem::ManuallyDrop;
 
@@ -71,7 +71,7 @@ pub(crate) fn region(start: [u32; 3], end: [u32; 3]) -> D3D12_BOX {
     D3D12_BOX { left, top, front, right, bottom, back }
 }
 
-/// Bytes that differ from their neighbours.
+/// Fills a buffer with bytes that differ from their neighbours.
 fn number(bytes: &mut [u8]) {
     for (index, byte) in bytes.iter_mut().enumerate() {
         *byte = u8::try_from((index * 7 + index / 256) % 251).expect("below 251");
@@ -118,7 +118,7 @@ fn blocks_mips_slices_and_planes_are_told_apart() {
     let (upload, readback) =
         (commit(&device, D3D12_HEAP_TYPE_UPLOAD, 65536), commit(&device, D3D12_HEAP_TYPE_READBACK, 65536));
     number(bytes(&upload));
-    // Each of its subresources gets other bytes; all are read back.
+    // Writes different bytes to each subresource and reads all of them back.
     let round_trip = |desc: &D3D12_RESOURCE_DESC| {
         let texture = create(&device, desc);
         let count = {
@@ -327,7 +327,7 @@ fn render_targets_are_cleared_subresource_by_subresource() {
     assert_eq!(texel(2048 + 4), [0, 255, 0, 255]);
     assert_eq!((texel(3072), texel(3072 + 256 + 12)), (&[255, 0, 0, 0][..], &[255, 0, 0, 0][..]));
 
-    // A view that is refused leaves what was there: clear the descriptor between.
+    // A refused view leaves the descriptor as it was, so each case uses an empty one.
     let refused = |wrong: D3D12_RENDER_TARGET_VIEW_DESC| {
         let empty = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
         let handle = unsafe { empty.GetCPUDescriptorHandleForHeapStart() };

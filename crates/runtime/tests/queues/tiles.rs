@@ -1,4 +1,4 @@
-//! Reserved buffers and their tiles.
+//! Reserved resources and their tiles.
 
 use heapwright_d3d12::*;
 
@@ -14,7 +14,7 @@ fn create_heap(device: &ID3D12Device14, size: u64) -> ID3D12Heap {
     heap.expect("S_OK comes with a heap")
 }
 
-/// Maps tiles from `first` on to what `ranges` says: flags, first tile of the heap, count.
+/// Maps tiles from `first` on to `ranges`: flags, first tile of the heap, count.
 fn map_tiles(
     queue: &Queue,
     resource: &ID3D12Resource,
@@ -73,7 +73,7 @@ fn tiles_stand_where_the_queue_maps_them() {
     assert_eq!(tiles(), [Some(1), Some(2), Some(0), Some(4)], "writes to a null tile are dropped");
     map_tiles(&queue, &tiled, 0, Some(&heap), &[(skip, 0, 1), (reuse, 0, 3)]);
     assert_eq!(tiles(), [Some(1), Some(4), Some(4), Some(4)]);
-    // What does not fit the heap or the resource changes nothing.
+    // A mapping that does not fit the heap or the resource changes nothing.
     map_tiles(&queue, &tiled, 0, Some(&heap), &[(none, 3, 2)]);
     map_tiles(&queue, &tiled, 3, Some(&heap), &[(none, 0, 2)]);
     map_tiles(&queue, &tiled, 0, None, &[(none, 0, 1)]);
@@ -104,7 +104,7 @@ fn tiles_stand_where_the_queue_maps_them() {
         let untiled = queue.close_after(|list| list.CopyTiles(&readback, &at(0), &two, &upload, 0, to_tiles));
         assert_eq!(untiled, E_INVALIDARG);
         assert_eq!(code(device.GetDeviceRemovedReason()), S_OK);
-        // Tiles do not keep their heap alive.
+        // Mapped tiles do not keep their heap alive.
         drop(heap);
         queue.list.CopyBufferRegion(&readback, 0, &tiled, 0, 4);
         queue.list.Close().succeeds();
@@ -119,7 +119,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     let device = open();
     let queue = Queue::direct(&device);
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
-    // Tiles of 128 by 128 texels: 2 by 2 of them, one, and packed mips.
+    // Tiles of 128 by 128 texels: the first mip has 2 by 2 tiles, the second one, and the rest are packed.
     let desc = D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         MipLevels: 4,
@@ -175,7 +175,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
             D3D12_TILE_MAPPING_FLAG_NONE,
         );
     };
-    // The right column of the first mip, the second mip, and the packed ones.
+    // The right column of the first mip, the second mip, and the packed mips.
     map(at(1, 0, 0), boxed(1, 2), 0);
     map(at(0, 0, 1), boxed(1, 1), 2);
     map(at(0, 0, 2), D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() }, 3);
@@ -201,7 +201,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     assert_eq!(refused(at(0, 0, 2), boxed(1, 1)), E_INVALIDARG, "packed");
     let wrong = D3D12_TILE_REGION_SIZE { NumTiles: 3, ..boxed(2, 2) };
     assert_eq!(refused(at(0, 0, 0), wrong), E_INVALIDARG);
-    // Packed mips keep texels like any others.
+    // Packed mips are copied like other subresources.
     unsafe {
         let small = super::textures::subresource(&texture, 3);
         let from = super::textures::footprint(&upload, 0, format, [32, 32, 1], 256);
@@ -214,7 +214,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     assert_eq!(code(unsafe { device.GetDeviceRemovedReason() }), S_OK);
 }
 
-/// A heap stands behind tiles only if it takes such a resource; one that no range is in is not looked at.
+/// Tiles are mapped only to a heap that accepts the resource; a heap without a range is not checked.
 #[test]
 fn tiles_are_mapped_to_heaps_that_take_the_resource() {
     let device = open();
@@ -287,7 +287,8 @@ fn slices_have_packed_mips_of_their_own() {
     };
     let (upload, readback) =
         (commit(&device, D3D12_HEAP_TYPE_UPLOAD, TILE), commit(&device, D3D12_HEAP_TYPE_READBACK, TILE));
-    // Subresources 1 and 3 are the packed mips of the two slices. The second slice's alone is mapped.
+    // Subresources 1 and 3 are the packed mips of the two slices. Only those of the second slice are
+    // mapped.
     let start = D3D12_TILED_RESOURCE_COORDINATE { Subresource: 3, ..Default::default() };
     let flags = D3D12_TILE_RANGE_FLAG_NONE;
     let texel = |subresource: u32, byte: u8| {
@@ -318,7 +319,7 @@ fn slices_have_packed_mips_of_their_own() {
         );
     }
     assert_eq!((texel(1, 5), texel(3, 6)), (0, 6));
-    // A region of both slices' packed mips is two of them; beyond a slice's own there is none to start at.
+    // The packed mips of both slices are two regions; a region cannot start beyond the slice's own.
     let beyond = D3D12_TILED_RESOURCE_COORDINATE { X: 1, Subresource: 1, ..Default::default() };
     messages(&device);
     unsafe {
@@ -338,7 +339,7 @@ fn slices_have_packed_mips_of_their_own() {
     assert_eq!(messages(&device).len(), 1, "refused");
 }
 
-/// The standard shapes of tiles with several samples, as the device reports and the driver keeps them.
+/// The standard tile shapes of multisampled textures, as the device reports and the driver uses them.
 #[test]
 fn multisampled_textures_have_tiles() {
     let device = open();

@@ -1,4 +1,4 @@
-//! Objects at GPU virtual addresses of one's choice (document RECREATE), through the COM interfaces.
+//! Objects at given GPU virtual addresses (Microsoft's *Recreate at GPUVA*), through the COM interfaces.
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 

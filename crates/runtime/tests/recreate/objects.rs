@@ -1,4 +1,4 @@
-//! Devices with reserved addresses, and objects at addresses, in few words.
+//! Short functions for devices with reserved addresses, and for objects at given addresses.
 
 use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
@@ -8,7 +8,7 @@ use crate::gpu::{Answer as _, buffer_desc};
 
 pub(crate) const PAGE: u64 = 65_536;
 
-/// A GPU whose addresses begin where `seed` says.
+/// Opens a GPU whose addresses depend on `seed`.
 pub(crate) fn open(profile: &str, seed: u64) -> Instance {
     let profile = HostProfile::find(profile).expect("a profile of that name");
     Instance::open(&HostProfile { address_seed: Some(seed), ..*profile }).expect("a fresh instance")
@@ -22,7 +22,7 @@ pub(crate) fn tools_of(factory: &ID3D12DeviceFactory) -> ID3D12Tools1 {
     unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Tools) }.expect("the factory has tools")
 }
 
-/// A device of the factory, with the debug layer.
+/// Creates a device of the factory, with the debug layer.
 pub(crate) fn device_of(factory: &ID3D12DeviceFactory, gpu: &Instance) -> Result<ID3D12Device14> {
     let layer: ID3D12Debug = unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Debug) }
         .expect("the factory has a debug layer");
@@ -32,7 +32,7 @@ pub(crate) fn device_of(factory: &ID3D12DeviceFactory, gpu: &Instance) -> Result
     Ok(device.expect("S_OK comes with a device"))
 }
 
-/// A device of the GPU that reserves `ranges`.
+/// Creates a device of the GPU that reserves `ranges`.
 pub(crate) fn reserving(
     gpu: &Instance,
     ranges: &[D3D12_GPU_VIRTUAL_ADDRESS_RANGE],

@@ -1,4 +1,4 @@
-//! The tools' interfaces: what they answer, refuse and forget.
+//! The tools' interfaces: their results, their errors, and when addresses are cleared.
 
 use std::ptr::null;
 
@@ -9,9 +9,9 @@ use windows_core::{HRESULT, Interface};
 use crate::gpu::{Answer as _, Queue, code, messages};
 use crate::objects::*;
 
-/// The lowest address that a simulated GPU gives out.
+/// The lowest address that a simulated GPU uses.
 const FIRST: u64 = 1 << 32;
-/// Where the tests reserve: far from where seed 1 begins.
+/// The start of the reserved ranges, far from the first address of seed 1.
 const PLACE: u64 = FIRST + 0x100_0000;
 
 fn tier(device: &ID3D12Device) -> windows_core::Result<D3D12_RECREATE_AT_TIER> {
@@ -22,14 +22,14 @@ fn tier(device: &ID3D12Device) -> windows_core::Result<D3D12_RECREATE_AT_TIER> {
     Ok(options.RecreateAtTier)
 }
 
-/// A GPU, and a device of it that reserves 16 pages from `PLACE` on.
+/// Opens a GPU and creates a device that reserves 16 pages from `PLACE` on.
 fn open_reserving() -> (Instance, ID3D12Device14) {
     let gpu = open("discrete", 1);
     let device = reserving(&gpu, &[range(PLACE, 16 * PAGE)]).expect("free");
     (gpu, device)
 }
 
-/// The one message of a refused call.
+/// Checks the HRESULT and the only message of a refused call.
 #[track_caller]
 fn refused<T>(device: &ID3D12Device14, answer: windows_core::Result<T>, code: HRESULT, parts: &[&str]) {
     assert_eq!(answer.err().expect("refused").code(), code);
@@ -102,7 +102,7 @@ fn an_allocation_is_what_the_object_takes_and_not_its_width() {
     }
     let tiles = reserved(&device, &buffer(PAGE + 1)).expect("a reserved buffer");
     assert_eq!(allocation(&tiles), (address(&tiles), 2 * PAGE));
-    // Textures have no address to show, and one to be asked for.
+    // A texture has no GPU virtual address to use, but `GetAllocation` returns its address.
     let texture = committed(&device, &texture()).expect("a texture");
     let (start, size) = allocation(&texture);
     assert_eq!((address(&texture), start % PAGE, size >= 64 * 64 * 4), (0, 0, true));
@@ -129,7 +129,7 @@ fn an_address_is_used_up_by_the_next_object_of_its_thread() {
     let last = committed(&device, &buffer(10)).expect("the last one counts");
     assert_eq!(address(&last), PLACE + 2 * PAGE);
 
-    // Another thread's, and another device's, are their own.
+    // Addresses set by other threads, or on other devices, are independent.
     set_next(&device, PLACE + 3 * PAGE);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -183,7 +183,7 @@ fn every_kind_of_creation_uses_the_address_up() {
     }
     .succeeds();
     assert_eq!(address(&made.expect("a buffer of the newest call")), wanted);
-    // Fences, queues and heaps of descriptors have no address and take none.
+    // Fences, queues and descriptor heaps have no address and do not use up the one that was set.
     let wanted = set();
     let _queue = Queue::direct(&device);
     let ids = D3D12_DESCRIPTOR_HEAP_TYPE_RTV;
@@ -286,7 +286,7 @@ fn textures_are_refused_by_validation() {
     set_next(&device, PLACE + 4 * PAGE);
     let tiled = D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..texture() };
     refused(reserved(&device, &tiled));
-    // The call that only checks says it too.
+    // A call that only validates reports the error too.
     set_next(&device, PLACE + 4 * PAGE);
     let (properties, flags) = (desc.Properties, D3D12_HEAP_FLAG_NONE);
     let first = device.cast::<ID3D12Device>().expect("a device");
@@ -365,7 +365,8 @@ fn ranges_that_cannot_be_reserved_are_refused() {
     heap_at(&free, PLACE + PAGE, PAGE).expect("reserved");
 }
 
-/// RECREATE: ranges are not processed in any way. One that names no address reserves nothing, and hides none of the others.
+/// *Recreate at GPUVA*: ranges are not processed in any way. A range without an address or a size reserves
+/// nothing, and does not affect the others.
 #[test]
 fn ranges_without_an_address_or_a_size_leave_the_others_reserved() {
     let gpu = open("discrete", 1);
@@ -382,7 +383,7 @@ fn ranges_without_an_address_or_a_size_leave_the_others_reserved() {
     }
 }
 
-/// RECREATE: the heap of a placed resource with an address is created with one, too.
+/// *Recreate at GPUVA*: a placed resource with an address needs a heap that was created with an address.
 #[test]
 fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
     let (_gpu, device) = open_reserving();
@@ -395,7 +396,7 @@ fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
     assert_eq!(address(&made), at);
 }
 
-/// Documents UPLOAD and RECREATE: both features need developer mode.
+/// *GPU Upload Heaps* and *Recreate at GPUVA*: both features need developer mode.
 #[test]
 fn developer_mode_is_a_switch_of_the_system() {
     let user =
@@ -435,7 +436,7 @@ fn shader_instrumentation_is_a_setting_of_the_factory() {
     }
 }
 
-/// A heap that is shared lives on where it is, after the device that reserved its addresses.
+/// A shared heap keeps its address after the device that reserved it is gone.
 #[cfg(any(windows, target_os = "linux"))]
 #[test]
 fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
@@ -463,7 +464,7 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
     reserving(&gpu, &[range(PLACE, 16 * PAGE)]).expect("all of it came back");
 }
 
-/// A heap that another device opens is where it was created, by the same choice.
+/// A heap that another device opens is at the address where it was created.
 #[cfg(any(windows, target_os = "linux"))]
 #[test]
 fn a_shared_heap_is_at_its_address_for_who_opens_it() {

@@ -1,7 +1,7 @@
 //! A capture in one process, replayed in another.
 //!
-//! The test's program calls itself: the first process records, the others replay what it wrote to a file. Addresses begin
-//! elsewhere in each, so that what is where it was is there by design.
+//! The test's program starts itself: the first process records, the others replay its file. Addresses begin
+//! elsewhere in each process, so that equal addresses cannot be a coincidence.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,20 +16,21 @@ use windows_core::Interface;
 use crate::gpu::{Queue, bytes, code, messages};
 use crate::objects::*;
 
-/// Heaps; there are as many committed buffers, and as many placed ones.
+/// The number of heaps, of committed buffers, and of placed buffers.
 const COUNT: usize = 1000;
 
-/// Tells a child process what it is to do: `record FILE`, or `all FILE`, `none FILE` or `half FILE`, which is what is reserved.
+/// The environment variable with a child's task: `record FILE`, or `all FILE`, `none FILE` or `half FILE`,
+/// which says what to reserve.
 const ROLE: &str = "HEAPWRIGHT_RECREATE_ROLE";
 
-/// An object as the file has it.
+/// An object as recorded in the file.
 #[derive(Debug, Clone)]
 struct Recorded {
     kind: Kind,
-    /// As `GetAllocation` answered.
+    /// The address that `GetAllocation` returned.
     start: u64,
     size: u64,
-    /// Of a buffer: its width, and what is in its first bytes.
+    /// The width of a buffer, and its first bytes.
     width: u64,
     contents: Vec<u8>,
 }
@@ -41,10 +42,10 @@ enum Kind {
     Placed { heap: usize, offset: u64, is_tight: bool },
 }
 
-/// The bytes of a buffer that are recorded: the address of another buffer, the number of that one, its own number.
+/// The recorded bytes of a buffer: the address of another buffer, the number of that one, its own number.
 const CONTENTS: usize = 16;
 
-/// Random numbers that are the same each time.
+/// Deterministic pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -58,7 +59,7 @@ fn buffer_of(width: u64, is_tight: bool) -> D3D12_RESOURCE_DESC {
     if is_tight { tight_buffer(width) } else { buffer(width) }
 }
 
-/// Writes to memory as the GPU does, by its addresses alone.
+/// Writes memory on the GPU, by addresses alone.
 fn write_immediate(queue: &Queue, writes: &[(u64, u32)]) {
     for some in writes.chunks(1024) {
         let parameters: Vec<_> = some
@@ -84,7 +85,7 @@ fn record(file: &Path) {
     let device: ID3D12Device14 = gpu.device.cast().expect("the newest interface");
     let mut numbers = Numbers(2026);
     let (mut recorded, mut heaps, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
-    // Objects that come and go between, as in a program that runs for a while.
+    // Creates and releases other objects in between, as a long-running program does.
     let mut passing = std::collections::VecDeque::new();
     for index in 0..COUNT {
         let size = PAGE * (1 + numbers.below(8));
@@ -115,7 +116,7 @@ fn record(file: &Path) {
             passing.pop_front();
         }
     }
-    // Each buffer knows where the next one is; together they are one ring through all of them.
+    // Each buffer has the address of the next one; together they form one ring.
     let mut order: Vec<usize> = (0..buffers.len()).collect();
     for last in (1..order.len()).rev() {
         order.swap(last, usize::try_from(numbers.below(last as u64 + 1)).expect("small"));
@@ -176,23 +177,25 @@ fn read_recording(text: &str) -> Vec<Recorded> {
     text.lines().map(object).collect()
 }
 
-/// Whether a replay that reserves `what` reserves the addresses of the heap or committed buffer `index`.
+/// Returns whether a replay that reserves `what` reserves the addresses of the heap or committed buffer
+/// `index`.
 fn is_reserved(what: &str, index: usize) -> bool {
     match what {
         "all" => true,
         "none" => false,
-        // Heaps and committed buffers alike.
+        // Applies to heaps and committed buffers alike.
         "half" => (index / 3).is_multiple_of(2),
         other => panic!("nobody asks for {other}"),
     }
 }
 
-/// Recreates what the file has, and checks that all of it, and nothing that was not reserved, is there again.
+/// Recreates the recorded objects, and checks that exactly those with reserved addresses are at their
+/// places.
 fn replay(what: &str, file: &Path) {
     let recorded = read_recording(&fs::read_to_string(file).expect("the file can be read"));
     assert_eq!(recorded.len(), 3 * COUNT);
     let gpu = open("discrete", 2);
-    // Of placed buffers too, so that ranges overlap, and from high to low.
+    // Includes the ranges of placed buffers, so that ranges overlap, in descending order.
     let mut ranges: Vec<_> = recorded
         .iter()
         .enumerate()
@@ -202,14 +205,14 @@ fn replay(what: &str, file: &Path) {
     ranges.sort_by_key(|range| std::cmp::Reverse(range.StartAddress.0));
     let device = reserving(&gpu, &ranges).expect("nothing has those addresses yet");
     let elsewhere = allocation(&heap(&device, PAGE).expect("there is room")).0;
-    // With half of them reserved the other half's places are anybody's.
+    // When half of the addresses are reserved, the other half may be used by any object.
     let is_anybodys = |index| what == "half" && !is_reserved(what, index);
     let by_luck =
         (0..recorded.len()).filter(|&index| !is_anybodys(index) && recorded[index].start == elsewhere);
     assert_eq!(by_luck.count(), 0, "an object that nobody placed is where another was");
 
     let mut objects = Replayed::default();
-    // The other way round than they were made: order does not matter, but that a heap comes before what is in it.
+    // In reverse order of creation: order does not matter, except that a heap comes before its resources.
     for (index, object) in recorded.iter().enumerate().rev() {
         if !matches!(object.kind, Kind::Placed { .. }) {
             objects.create(&device, what, index, object);
@@ -227,7 +230,7 @@ fn replay(what: &str, file: &Path) {
         (0..recorded.len()).filter(|&index| !is_reserved(what, index)).count() / 3 * 2
     );
     assert_eq!(unsafe { device.GetDeviceRemovedReason() }, S_OK);
-    // What was refused last has left its address.
+    // The last refused creation has left its address set.
     set_next(&device, 0);
     heap(&device, PAGE).expect("the device creates heaps as ever");
     if what == "all" {
@@ -236,7 +239,7 @@ fn replay(what: &str, file: &Path) {
     check_balance(gpu, device, objects);
 }
 
-/// All that is created anew.
+/// The recreated objects.
 #[derive(Default)]
 struct Replayed {
     heaps: BTreeMap<usize, ID3D12Heap>,
@@ -257,9 +260,9 @@ impl Replayed {
                 committed(device, &buffer_of(width, is_tight)).map(|buffer| self.keep(index, object, buffer))
             }
             Kind::Placed { heap, offset, is_tight } => {
-                // Nothing can be placed in a heap that is not there.
+                // A placed buffer needs its heap.
                 let Some(heap) = self.heaps.get(&(heap * 3)) else { return };
-                // A placed buffer follows its heap, with an address and without.
+                // A placed buffer follows its heap, with an address set or not.
                 set_next(device, if index.is_multiple_of(2) { start } else { 0 });
                 placed(device, heap, offset, &buffer_of(width, is_tight))
                     .map(|buffer| self.keep(index, object, buffer))
@@ -281,7 +284,8 @@ impl Replayed {
     }
 }
 
-/// Restores the contents and follows the addresses in them: by the CPU, which knows what is where, and by the GPU.
+/// Restores the contents and follows the addresses in them, on the CPU, which knows the position of each
+/// buffer, and on the GPU.
 fn follow(device: &ID3D12Device14, recorded: &[Recorded], buffers: &BTreeMap<usize, ID3D12Resource>) {
     for (&index, buffer) in buffers {
         bytes(buffer)[..CONTENTS].copy_from_slice(&recorded[index].contents);
@@ -299,7 +303,7 @@ fn follow(device: &ID3D12Device14, recorded: &[Recorded], buffers: &BTreeMap<usi
         let (next, number, own) = read(at);
         assert_eq!(own, at, "the buffer's own bytes");
         assert_eq!(by_address.get(&next), Some(&number), "what {at} names is at {next:#x}");
-        // The GPU goes where the stored address says and leaves a mark over the number there.
+        // The GPU writes a mark over the number at the stored address.
         writes.push((next + 12, u32::try_from(number + 1_000_000).expect("small")));
         seen += 1;
         at = number;
@@ -314,7 +318,7 @@ fn follow(device: &ID3D12Device14, recorded: &[Recorded], buffers: &BTreeMap<usi
     }
 }
 
-/// All goes, and nothing is left.
+/// Releases everything and checks that no memory is in use.
 fn check_balance(gpu: Instance, device: ID3D12Device14, objects: Replayed) {
     drop(objects);
     drop(device);
@@ -322,7 +326,7 @@ fn check_balance(gpu: Instance, device: ID3D12Device14, objects: Replayed) {
     assert!(used.get() <= 2 * PAGE, "{used} are in use still");
 }
 
-/// Where the recording is while the test runs.
+/// The file with the recording, removed at the end of the test.
 struct RecordingFile(PathBuf);
 
 impl Drop for RecordingFile {

@@ -1,4 +1,4 @@
-//! Devices that judge aliasing wrongly, or do something else with barriers than they are asked to.
+//! Devices that judge aliasing wrongly, or that change barriers.
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
@@ -221,15 +221,15 @@ fn is_aliasing(barrier: &D3D12_RESOURCE_BARRIER) -> bool {
     barrier.Type == D3D12_RESOURCE_BARRIER_TYPE_ALIASING
 }
 
-/// An aliasing barrier between any resources.
+/// Returns an aliasing barrier between any resources.
 fn any() -> D3D12_RESOURCE_BARRIER {
     D3D12_RESOURCE_BARRIER { Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING, ..Default::default() }
 }
 
-/// Makes a transition one of all subresources.
+/// Extends a transition to all subresources.
 fn of_all(barrier: &mut D3D12_RESOURCE_BARRIER) {
     if barrier.Type == D3D12_RESOURCE_BARRIER_TYPE_TRANSITION {
-        // SAFETY: Type says that the transition was written.
+        // SAFETY: Type says that the union holds a transition.
         let transition = unsafe { &mut barrier.Anonymous.Transition };
         transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
     }

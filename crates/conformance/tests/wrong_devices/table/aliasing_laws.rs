@@ -1,4 +1,4 @@
-//! Devices that forget one law of aliasing each.
+//! Devices that each ignore one law of aliasing.
 
 use super::{HONEST, WrongDevice};
 use crate::lies::Lies;

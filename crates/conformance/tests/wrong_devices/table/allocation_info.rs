@@ -1,4 +1,4 @@
-//! Sizes and layouts that are answered wrongly.
+//! Devices that report wrong sizes and layouts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

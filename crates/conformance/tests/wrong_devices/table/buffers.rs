@@ -1,4 +1,4 @@
-//! Buffers whose descriptions, places, states and addresses are mistaken.
+//! Devices with wrong rules for buffers: descriptions, placement, states and addresses.
 
 use heapwright_d3d12::*;
 

@@ -1,4 +1,4 @@
-//! Commands, fences and residency that do not do what they say.
+//! Devices whose commands, fences and residency calls misbehave.
 
 use heapwright_d3d12::*;
 
@@ -322,7 +322,7 @@ pub(super) const WRONG: &[WrongDevice] = &[
     },
 ];
 
-/// Makes a transition of an UPLOAD resource one that lists refuse.
+/// Makes a transition of an UPLOAD resource invalid.
 fn refuse_upload(barriers: &mut [D3D12_RESOURCE_BARRIER]) {
     for barrier in barriers.iter_mut().filter(|one| one.Type == D3D12_RESOURCE_BARRIER_TYPE_TRANSITION) {
         let mut properties = D3D12_HEAP_PROPERTIES::default();
@@ -339,7 +339,7 @@ fn refuse_upload(barriers: &mut [D3D12_RESOURCE_BARRIER]) {
     }
 }
 
-/// Makes a barrier without slices one that lists refuse.
+/// Makes a barrier without array slices invalid.
 fn refuse_no_slices(barrier: &mut D3D12_TEXTURE_BARRIER) {
     let part = &mut barrier.Subresources;
     if part.NumMipLevels > 0 && part.NumArraySlices == 0 {
@@ -347,14 +347,14 @@ fn refuse_no_slices(barrier: &mut D3D12_TEXTURE_BARRIER) {
     }
 }
 
-/// Gives depth of 24 bits 32.
+/// Changes a 24-bit depth format to a 32-bit one.
 fn widen_depth(request: &mut Request) {
     if request.desc.Format == DXGI_FORMAT_D24_UNORM_S8_UINT {
         request.desc.Format = DXGI_FORMAT_D32_FLOAT_S8X24_UINT;
     }
 }
 
-/// Makes a view read-only of which one aspect is.
+/// Makes a view read-only in both aspects if it is read-only in one.
 fn make_read_only(desc: &mut D3D12_DEPTH_STENCIL_VIEW_DESC) {
     if desc.Flags != D3D12_DSV_FLAG_NONE {
         desc.Flags = D3D12_DSV_FLAG_READ_ONLY_DEPTH | D3D12_DSV_FLAG_READ_ONLY_STENCIL;

@@ -1,4 +1,4 @@
-//! Features that contradict each other, or what the device does.
+//! Devices whose features contradict each other or the device's behaviour.
 
 use heapwright_d3d12::*;
 

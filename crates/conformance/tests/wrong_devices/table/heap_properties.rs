@@ -1,4 +1,4 @@
-//! Heap properties that break document UPLOAD's tables.
+//! Devices whose heap properties contradict the tables of Microsoft's *GPU Upload Heaps*.
 
 use heapwright_d3d12::*;
 

@@ -1,11 +1,11 @@
-//! Heaps that are made, refused or filled by mistake.
+//! Devices that create, refuse or fill heaps wrongly.
 
 use heapwright_d3d12::*;
 
 use super::{HONEST, KIB_64, WrongDevice, field};
 use crate::lies::{Dirt, Lies};
 
-/// The flags that deny a family of resources.
+/// The flags that deny a kind of resources.
 const DENY_ALL: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
     | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
     | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;

@@ -1,4 +1,4 @@
-//! Footprints and tiles that are counted wrongly.
+//! Devices that report wrong footprints and tile counts.
 
 use super::{HONEST, WrongDevice};
 use crate::lies::Lies;

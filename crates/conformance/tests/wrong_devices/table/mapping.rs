@@ -1,4 +1,4 @@
-//! Mapped memory that is somebody else's.
+//! Devices that map wrong memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

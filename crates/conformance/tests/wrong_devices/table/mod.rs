@@ -1,4 +1,4 @@
-//! The wrong devices, one file for what they are wrong about.
+//! The wrong devices, one file for each subject.
 
 mod aliasing;
 mod aliasing_laws;
@@ -21,7 +21,7 @@ use heapwright_d3d12::*;
 
 use crate::lies::{Lies, Request};
 
-/// A device that is wrong in one way.
+/// A device that is wrong in one respect.
 pub(crate) struct WrongDevice {
     pub(crate) name: &'static str,
     /// A sentence that says what is wrong with the device.
@@ -33,7 +33,7 @@ pub(crate) struct WrongDevice {
     pub(crate) caught_by: &'static [&'static str],
 }
 
-/// Nothing but the truth, to begin from.
+/// A device without lies, as the base of the others.
 const HONEST: Lies = Lies {
     feature: None,
     feature_size: None,
@@ -124,14 +124,14 @@ fn tight_alignment(
     }
 }
 
-/// A field of one feature's structure is something else.
+/// Replaces a field of one feature's structure.
 fn field(asked: D3D12_FEATURE, feature: D3D12_FEATURE, fields: &mut [u32], place: usize, value: u32) {
     if let Some(field) = fields.get_mut(place).filter(|_| asked == feature) {
         *field = value;
     }
 }
 
-/// The custom properties of one heap type have another page property or pool.
+/// Replaces the page property or the pool in the custom heap properties of one heap type.
 fn properties_of(
     asked: D3D12_HEAP_TYPE,
     heap_type: D3D12_HEAP_TYPE,
@@ -177,7 +177,7 @@ const TABLES: [&[WrongDevice]; 16] = [
     recreate::WRONG,
 ];
 
-/// Every wrong device.
+/// Returns all wrong devices.
 pub(crate) fn all() -> impl Iterator<Item = &'static WrongDevice> {
     TABLES.into_iter().flatten()
 }

@@ -1,4 +1,4 @@
-//! Objects, their device, and what the adapter accounts for.
+//! Devices with wrong objects, wrong device references of objects, or wrong accounting of the adapter.
 
 use heapwright_d3d12::*;
 use windows_core::Interface;

@@ -1,4 +1,4 @@
-//! Objects at GPU virtual addresses of one's choice.
+//! Devices with wrong rules for objects at given GPU virtual addresses.
 
 use heapwright_d3d12::*;
 

@@ -1,11 +1,12 @@
-//! Standard swizzle and rows for several adapters, wrong in what is taken and in where texels lie.
+//! Devices with wrong standard swizzle or cross-adapter row-major layouts: which descriptions are valid,
+//! and where texels lie.
 
 use heapwright_d3d12::*;
 
 use super::{HONEST, KIB_64, WrongDevice, field, is_buffer, is_texture, is_valid};
 use crate::lies::{Lies, Request};
 
-/// Textures of the standard swizzle get another layout where something holds.
+/// Changes the layout of a standard swizzle texture if the condition holds.
 fn other_layout(request: &mut Request, layout: D3D12_TEXTURE_LAYOUT, holds: bool) {
     if !is_buffer(request) && request.desc.Layout == D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE && holds {
         request.desc.Layout = layout;
@@ -50,7 +51,7 @@ pub(super) const WRONG: &[WrongDevice] = &[
             resource: Some(|request| {
                 other_layout(request, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, true);
             }),
-            // What the application asks is what it gets told.
+            // GetDesc still returns the layout that the application requested.
             desc: Some(|desc| {
                 if desc.Layout == D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE {
                     desc.Layout = D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE;

@@ -1,4 +1,4 @@
-//! Textures whose descriptions, sizes and places are mistaken.
+//! Devices with wrong descriptions, sizes and placement of textures.
 
 use heapwright_d3d12::*;
 

@@ -1,4 +1,4 @@
-//! Tight alignment that breaks document TIGHT.
+//! Devices whose tight alignment violates Microsoft's *Tight Placed Resource Alignment*.
 
 use heapwright_d3d12::*;
 

@@ -1,4 +1,4 @@
-//! Tiles that are cut, mapped and tiered wrongly.
+//! Devices with wrong tile shapes, mappings and tiers.
 
 use heapwright_d3d12::*;
 

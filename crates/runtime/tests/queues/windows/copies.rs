@@ -1,11 +1,11 @@
-//! Copies, resolves and clears that Windows takes.
+//! Copies, resolves and clears that Windows accepts.
 
 use heapwright_d3d12::*;
 
 use crate::gpu::*;
 use crate::textures::{create, footprint, region, subresource, texture_desc};
 
-/// Bytes that differ from their neighbours.
+/// Fills a buffer with bytes that differ from their neighbours.
 fn numbered(buffer: &ID3D12Resource) {
     for (index, byte) in bytes(buffer).iter_mut().enumerate() {
         *byte = u8::try_from(index % 251).expect("below 251");
@@ -16,7 +16,7 @@ fn buffers(device: &ID3D12Device14, width: u64) -> [ID3D12Resource; 2] {
     [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].map(|heap_type| commit(device, heap_type, width))
 }
 
-/// vkd3d-proton's test_copy_texture_bc_rgba: 2 by 2 texels of 128 bits are 8 by 8 of BC3.
+/// vkd3d-proton's test_copy_texture_bc_rgba: 2 by 2 texels of 128 bits correspond to 8 by 8 of BC3.
 #[test]
 fn blocks_are_copied_to_texels_of_their_size_and_back() {
     let device = open();
@@ -78,7 +78,7 @@ fn blocks_are_copied_to_texels_of_their_size_and_back() {
     assert_eq!(copied(&half), E_INVALIDARG, "blocks of 8 bytes and of 16");
 }
 
-/// Between families of one size the copy happens, and the debug layer says what it thinks.
+/// Between format families of one size the copy is executed, and the debug layer reports a message.
 #[test]
 fn copies_between_families_of_one_size_record() {
     let device = open();
@@ -133,7 +133,7 @@ fn regions_of_one_subresource_are_copied_where_they_do_not_overlap() {
     assert_eq!(overlaps([0, 0], region([0, 0, 0], [1, 1, 1])), E_INVALIDARG);
 }
 
-/// vkd3d-proton's test_copy_texture_ds_edge_cases: the most significant byte is chopped off.
+/// vkd3d-proton's test_copy_texture_ds_edge_cases: the most significant byte is dropped.
 #[test]
 fn depth_of_24_bits_keeps_three_bytes_of_a_copy() {
     let device = open();
@@ -266,7 +266,7 @@ fn tiles_are_copied_to_a_buffer_without_a_direction() {
     assert_eq!(bytes(&readback), bytes(&upload));
 }
 
-/// A read-only depth leaves the stencil writable, and the other way round.
+/// A view with read-only depth leaves the stencil writable, and vice versa.
 #[test]
 fn read_only_views_leave_the_other_aspect_writable() {
     let device = open();
@@ -352,7 +352,7 @@ fn no_slices_of_a_barrier_are_one() {
     assert_eq!((barrier(0, 0), barrier(2, 0), barrier(3, 0)), (S_OK, S_OK, E_INVALIDARG));
 }
 
-/// FLT_MAX into a half float is its largest finite number.
+/// A clear with FLT_MAX stores the largest finite half float.
 #[test]
 fn a_clear_beyond_a_half_float_is_its_largest_number() {
     let device = open();

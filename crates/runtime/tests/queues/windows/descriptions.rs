@@ -119,7 +119,7 @@ fn a_render_target_buffer_begins_as_one_and_is_cleared_through_a_view() {
     assert_eq!(messages(&device), []);
 }
 
-/// Since Agility SDK 606 an UPLOAD buffer begins in COMMON or in any part of GENERIC_READ.
+/// Since Agility SDK 606, an UPLOAD buffer may be created in COMMON or in any subset of GENERIC_READ.
 #[test]
 fn upload_buffers_begin_in_any_part_of_generic_read() {
     let newer: ID3D12Device = open().cast().expect("a device");
@@ -171,7 +171,7 @@ fn mip_levels_beyond_the_full_chain_have_one_texel() {
     let more = unsafe { device.GetResourceAllocationInfo(0, &[desc(32, 16)]) };
     assert_eq!(more.SizeInBytes, u64::MAX, "D3D12_REQ_MIP_LEVELS is 15");
 
-    // The last level is a subresource like another.
+    // The last mip level can be copied like any other.
     let (queue, texture) = (Queue::direct(&device), create(&device, &desc(4, 10)));
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 256);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 256);

@@ -1,4 +1,4 @@
-//! The device: what it is created with, what it counts and what it says of itself.
+//! The device: its creation, its reference count and the properties it reports.
 
 use std::ptr::null_mut;
 
@@ -8,7 +8,7 @@ use windows_core::{HRESULT, Interface};
 
 use crate::gpu::*;
 
-/// How many references an application has to an object.
+/// Returns the reference count of an object.
 fn references<I: Interface>(object: &I) -> u32 {
     unsafe {
         let raw = object.as_raw();
@@ -186,8 +186,8 @@ fn formats_and_samples_that_are_none_fail() {
     assert_eq!((result, data.Support1, data.Support2), (E_FAIL, 0, 0));
 }
 
-/// vkd3d-proton's tests/d3d12_device.c: test_multisample_quality_levels, test_check_feature_support and test_format_support, which
-/// ask about every format from UNKNOWN to B4G4R4A4_UNORM.
+/// vkd3d-proton's tests/d3d12_device.c: test_multisample_quality_levels, test_check_feature_support and
+/// test_format_support, which query every format from UNKNOWN to B4G4R4A4_UNORM.
 #[test]
 fn every_format_has_planes_and_one_level_of_one_sample() {
     let device = open();

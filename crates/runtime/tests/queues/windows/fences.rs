@@ -1,4 +1,4 @@
-//! Fences that are set back, and fences that are released while somebody waits for them.
+//! Fences that are rewound, and fences that are released while a wait is pending.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::gpu::*;
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Ends a test that would hang.
+/// Fails a test that would hang.
 fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
     let (done, ended) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -38,7 +38,8 @@ fn value(fence: &ID3D12Fence) -> u64 {
     unsafe { fence.GetCompletedValue() }
 }
 
-/// A queue is released by what the fence comes to while the wait is queued, behind another wait, too.
+/// A queued wait is released by a value that the fence reaches while the wait is pending, even behind
+/// another wait.
 #[test]
 fn a_queued_wait_is_released_for_good() {
     within(SOON, || {
@@ -66,7 +67,7 @@ fn a_queued_wait_is_released_for_good() {
     });
 }
 
-/// A wait that begins after the fence was set back waits for the next signal.
+/// A wait that begins after the fence was rewound waits for the next signal.
 #[test]
 fn a_new_wait_does_not_see_what_the_fence_has_been() {
     let device = open();
@@ -93,7 +94,7 @@ fn a_thread_is_released_by_a_value_that_does_not_last() {
                     block(&fence, 1);
                 });
                 begun.wait();
-                // Until it is released: it may come to wait only after a pulse.
+                // Repeats the pulse, because the waiter may begin to wait only after it.
                 while !waiter.is_finished() {
                     unsafe {
                         fence.Signal(1).succeeds();
@@ -106,7 +107,7 @@ fn a_thread_is_released_by_a_value_that_does_not_last() {
     });
 }
 
-/// Two queues hand over to one another while the CPU sets the fence back.
+/// Two queues hand over to each other while the CPU rewinds the fence.
 #[test]
 fn ping_pong_over_a_fence_that_is_set_back_goes_on() {
     within(Duration::from_secs(60), || {
@@ -129,7 +130,7 @@ fn ping_pong_over_a_fence_that_is_set_back_goes_on() {
     });
 }
 
-/// vkd3d-proton's test_fence_wait_robustness: waits take no reference, and the last release lets everybody go.
+/// vkd3d-proton's test_fence_wait_robustness: waits hold no reference, and the last release ends all waits.
 #[test]
 #[cfg(any(windows, target_os = "linux"))]
 fn releasing_a_fence_releases_who_waits_for_it() {

@@ -8,7 +8,7 @@ use windows_core::HRESULT;
 use crate::gpu::*;
 use crate::textures::texture_desc;
 
-/// A texture in memory of the system that the CPU reads and writes.
+/// Creates a texture in system memory that the CPU reads and writes.
 fn cpu_texture(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
     let properties = D3D12_HEAP_PROPERTIES {
         Type: D3D12_HEAP_TYPE_CUSTOM,
@@ -62,7 +62,8 @@ fn a_volume_of_several_mips_is_not_mapped_without_a_pointer() {
     assert_eq!(map(flat), S_OK);
 }
 
-/// vkd3d-proton's test_read_write_subresource: neither call wants a mapping, and an empty box is nothing to do.
+/// vkd3d-proton's test_read_write_subresource: neither call needs a mapping, and an empty box copies
+/// nothing.
 #[test]
 fn texels_are_written_and_read_without_a_mapping() {
     let device = open();

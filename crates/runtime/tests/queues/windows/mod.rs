@@ -1,4 +1,4 @@
-//! What Windows' D3D12 does where its documentation says nothing or something else, as applications rely on it.
+//! Behaviour of Windows' D3D12 that its documentation omits or contradicts, and on which applications rely.
 
 mod copies;
 mod descriptions;

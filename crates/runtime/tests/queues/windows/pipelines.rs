@@ -1,4 +1,4 @@
-//! What pipelines need, which is created and recorded and not executed.
+//! Root signatures, pipeline states and draws, which are created and recorded but not executed.
 
 use heapwright_d3d12::*;
 use heapwright_runtime::exports;
@@ -17,7 +17,7 @@ fn root_signature(device: &ID3D12Device14) -> ID3D12RootSignature {
             exports::D3D12SerializeRootSignature(&desc, 77, &mut errors, std::ptr::null_mut()),
             E_INVALIDARG
         );
-        // The blob's first methods beside IUnknown's are GetBufferPointer and GetBufferSize.
+        // The blob's first methods after those of IUnknown are GetBufferPointer and GetBufferSize.
         let object = ID3D10Blob::from_raw(blob);
         type Get = unsafe extern "system" fn(*mut std::ffi::c_void) -> usize;
         let vtable = *blob.cast::<*const [Get; 5]>();
@@ -48,7 +48,7 @@ fn pipeline(device: &ID3D12Device14) -> ID3D12PipelineState {
     unsafe { device.CreateComputePipelineState(&desc) }.expect("a pipeline state")
 }
 
-/// The list says once that it is not executed; everything else of it is.
+/// The draws of a list are reported once as not executed; all its other commands are executed.
 #[test]
 fn a_list_that_draws_and_dispatches_says_once_that_nothing_comes_of_it() {
     let device = open();
