@@ -50,8 +50,8 @@ fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
 
 /// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).
 ///
-/// The alignment of the whole is the largest alignment of a member. The size depends on the members' order and is rounded
-/// up to that alignment.
+/// The alignment of the whole is the largest alignment of a member. The size depends on the members' order and is
+/// rounded up to that alignment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StructureLayout {
     end: u64,

@@ -24,7 +24,8 @@ pub(crate) struct CopyableFootprint {
 }
 
 impl CopyableFootprint {
-    /// The footprint that `GetCopyableFootprints` returns for invalid input: all bits set. The total is `u64::MAX` then.
+    /// The footprint that `GetCopyableFootprints` returns for invalid input: all bits set. The total is `u64::MAX`
+    /// then.
     pub(crate) const INVALID: Self = Self {
         placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT {
             Offset: u64::MAX,

@@ -175,8 +175,8 @@ fn as_implicit(refusal: Refusal) -> Refusal {
 
 /// Returns the custom properties equivalent to a heap type, as `GetCustomHeapProperties` does.
 ///
-/// The values are those of the tables of the GPU upload heaps specification. GPU_UPLOAD has a result even where it is not
-/// supported. Returns `None` for CUSTOM and for unknown heap types.
+/// The values are those of the tables of the GPU upload heaps specification. GPU_UPLOAD has a result even where it is
+/// not supported. Returns `None` for CUSTOM and for unknown heap types.
 pub(crate) fn custom_properties(
     heap_type: D3D12_HEAP_TYPE,
     architecture: Architecture,

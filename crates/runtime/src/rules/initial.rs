@@ -186,8 +186,8 @@ pub(crate) fn check_generation(
 
 /// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.
 ///
-/// Buffers must have `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures may have every layout that their flags
-/// allow, because the documents at hand state no further restriction.
+/// Buffers must have `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures may have every layout that their
+/// flags allow, because the documents at hand state no further restriction.
 pub(crate) fn check_layout(resource: &Resource, layout: D3D12_BARRIER_LAYOUT) -> Result<(), Refusal> {
     let Some(texture) = resource.texture() else {
         if layout != D3D12_BARRIER_LAYOUT_UNDEFINED {

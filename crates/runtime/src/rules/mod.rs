@@ -1,8 +1,8 @@
 //! D3D12's rules for heaps and resources as pure functions over plain structs.
 //!
 //! Rules neither create nor hold anything. A rule takes descriptions and the driver's caps and returns either what the
-//! runtime should do or a [`Refusal`] that names the field and the rule. Remarks that do not refuse the call are part of
-//! the result, as [`Notices`].
+//! runtime should do or a [`Refusal`] that names the field and the rule. Remarks that do not refuse the call are part
+//! of the result, as [`Notices`].
 //!
 //! * [`heap`]: heap descriptions and heap properties per architecture (GPU upload heaps specification).
 //! * [`resource`]: resource descriptions of buffers and textures.

@@ -40,8 +40,8 @@ impl Notice {
 
 /// The remarks of one rule, in the order in which they were made.
 ///
-/// A rule returns its remarks in the field `notices` of its result, and the caller passes them on to the log of the device.
-/// An empty value, by far the most common, owns no memory.
+/// A rule returns its remarks in the field `notices` of its result, and the caller passes them on to the log of the
+/// device. An empty value, by far the most common, owns no memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Notices(Vec<Notice>);
 

@@ -16,8 +16,8 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     check_heap(resource, heap)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
-    // A buffer occupies only its width of the heap, whatever is allocated for it: vkd3d-proton's tests record that Windows
-    // places 1,024 bytes in a heap of 1,024. The heap's last 64 KiB always exist as a whole.
+    // A buffer occupies only its width of the heap, whatever is allocated for it: vkd3d-proton's tests record that
+    // Windows places 1,024 bytes in a heap of 1,024. The heap's last 64 KiB always exist as a whole.
     let taken = match resource {
         Resource::Buffer(buffer) => ResourceAllocation { size: buffer.width, ..allocation },
         Resource::Texture(_) => allocation,
@@ -35,8 +35,8 @@ fn check_heap(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal
 
 /// Checks that tiles of a reserved resource may be mapped to a heap.
 ///
-/// The reference of `UpdateTileMappings` applies the rules of placed resources to reserved ones. Tiles are 64 KiB, to which
-/// every heap is aligned, so multisampled textures do not require a heap aligned to 4 MiB.
+/// The reference of `UpdateTileMappings` applies the rules of placed resources to reserved ones. Tiles are 64 KiB, to
+/// which every heap is aligned, so multisampled textures do not require a heap aligned to 4 MiB.
 pub(crate) fn check_tiles(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal> {
     check_category(resource, heap.Flags)?;
     check_heap_type(resource, &heap.Properties)?;
@@ -93,11 +93,11 @@ fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(
     Ok(())
 }
 
-/// Checks the resource against the heap type. UPLOAD and READBACK heaps hold only buffers. CUSTOM heaps, CPU-visible or not,
-/// and GPU_UPLOAD heaps hold textures as well.
+/// Checks the resource against the heap type. UPLOAD and READBACK heaps hold only buffers. CUSTOM heaps, CPU-visible or
+/// not, and GPU_UPLOAD heaps hold textures as well.
 ///
-/// Resources in an UPLOAD heap stay in read states, those in a READBACK heap in COPY_DEST (reference of `D3D12_HEAP_TYPE`).
-/// Render target and unordered access buffers would be useless there, and vkd3d-proton's tests
+/// Resources in an UPLOAD heap stay in read states, those in a READBACK heap in COPY_DEST (reference of
+/// `D3D12_HEAP_TYPE`). Render target and unordered access buffers would be useless there, and vkd3d-proton's tests
 /// (`test_create_committed_resource`) record that Windows refuses them.
 fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> Result<(), Refusal> {
     if ![D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&properties.Type) {
@@ -132,8 +132,8 @@ fn check_cross_adapter(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Res
     }
 }
 
-/// Checks that a heap for multisampled textures is aligned to 4 MiB (tight alignment specification, *How does this affect
-/// Heap alignment and offsets?*).
+/// Checks that a heap for multisampled textures is aligned to 4 MiB (tight alignment specification, *How does this
+/// affect Heap alignment and offsets?*).
 fn check_heap_alignment(resource: &Resource, heap_alignment: u64) -> Result<(), Refusal> {
     let multisampled = resource.texture().is_some_and(|texture| texture.args.is_multisampled());
     if multisampled && heap_alignment < D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into()

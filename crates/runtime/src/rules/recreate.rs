@@ -14,7 +14,8 @@ use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED. The specification requires the refusal; the HRESULT is our choice.
+/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED. The specification requires the refusal; the HRESULT is our
+/// choice.
 pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
     match address {
         Some(address) => {
@@ -44,8 +45,8 @@ pub(crate) fn check_resource(
     }
 }
 
-/// Checks that a resource may be placed at `address`, if one was set. `heap_has_address` tells whether its heap was created
-/// at an address.
+/// Checks that a resource may be placed at `address`, if one was set. `heap_has_address` tells whether its heap was
+/// created at an address.
 ///
 /// # Errors
 ///

@@ -28,10 +28,11 @@ pub(crate) enum Tiling {
 }
 
 impl Tiling {
-    /// Computes the tiles of a resource. Returns `None` for a texture that has none (several planes) and for more than 2^32
-    /// tiles.
+    /// Computes the tiles of a resource. Returns `None` for a texture that has none (several planes) and for more than
+    /// 2^32 tiles.
     ///
-    /// For a resource that [`check`](super::resource::reserved::check) would reject, returns the tiles that it would have.
+    /// For a resource that [`check`](super::resource::reserved::check) would reject, returns the tiles that it would
+    /// have.
     pub(crate) fn new(resource: &Resource) -> Option<Self> {
         match resource.kind() {
             ResourceKind::Buffer { width } => {
@@ -71,7 +72,8 @@ impl Tiling {
         }
     }
 
-    /// Returns the first tile, counted over the whole resource, and the number of tiles that the packed mips of a slice share.
+    /// Returns the first tile, counted over the whole resource, and the number of tiles that the packed mips of a slice
+    /// share.
     ///
     /// `index` is any packed subresource of the slice. Returns `None` if the subresource is not packed.
     pub(crate) fn packed_tiles(&self, index: u32) -> Option<(u32, u32)> {

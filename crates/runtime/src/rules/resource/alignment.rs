@@ -1,4 +1,5 @@
-//! The `Alignment` field and its combination with the tight alignment flag (tight alignment specification, *Validation*).
+//! The `Alignment` field and its combination with the tight alignment flag (tight alignment specification,
+//! *Validation*).
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;

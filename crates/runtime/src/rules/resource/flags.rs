@@ -8,8 +8,8 @@ use crate::rules::Refusal;
 
 /// Flags that a buffer may have.
 ///
-/// The reference of `D3D12_RESOURCE_FLAGS` forbids only ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS for buffers: render
-/// target views of buffers exist (`D3D12_BUFFER_RTV`). According to the reference, DENY_SHADER_RESOURCE requires
+/// The reference of `D3D12_RESOURCE_FLAGS` forbids only ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS for buffers:
+/// render target views of buffers exist (`D3D12_BUFFER_RTV`). According to the reference, DENY_SHADER_RESOURCE requires
 /// ALLOW_DEPTH_STENCIL. Windows enforces that for textures only, and readback buffers of many programs have the flag.
 const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
     | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS

@@ -143,8 +143,9 @@ fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal
 
 /// Returns the number of mip levels; 0 in the description stands for the full chain.
 ///
-/// Windows accepts more levels than the full chain has, as vkd3d-proton's tests record (`test_create_committed_resource`, 10
-/// levels of 32 by 32). The additional levels have one texel, like the last of the chain. `D3D12_REQ_MIP_LEVELS` limits them.
+/// Windows accepts more levels than the full chain has, as vkd3d-proton's tests record
+/// (`test_create_committed_resource`, 10 levels of 32 by 32). The additional levels have one texel, like the last of
+/// the chain. `D3D12_REQ_MIP_LEVELS` limits them.
 fn check_mips(
     desc: &D3D12_RESOURCE_DESC1,
     extent: Extent,

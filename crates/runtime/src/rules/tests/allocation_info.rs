@@ -53,8 +53,8 @@ fn the_size_of_several_resources_depends_on_their_order() {
     }
 }
 
-/// A GPU that aligns buffers to more than textures: the part of a buffer that is smaller than its alignment ends where the
-/// texture behind it begins.
+/// A GPU that aligns buffers to more than textures: the part of a buffer that is smaller than its alignment ends where
+/// the texture behind it begins.
 #[test]
 fn parts_do_not_overlap_whichever_is_aligned_more() {
     let alignments = [8, 16, 64, 256].map(Alignment::new);
@@ -97,8 +97,8 @@ fn a_layout_that_overflows_has_no_answer() {
 }
 
 proptest! {
-    /// The layout is what a C++ compiler does: beside a plain re-computation, in which a member's size is a multiple of its
-    /// alignment and members do not overlap.
+    /// The layout is what a C++ compiler does: beside a plain re-computation, in which a member's size is a multiple of
+    /// its alignment and members do not overlap.
     #[test]
     fn structure_layout_is_c_layout(members in prop::collection::vec((1_u64..1 << 24, 0_u32..23), 1..20)) {
         let members: Vec<_> = members.iter().map(|&(size, log2)| member(size, 1 << log2)).collect();
@@ -222,7 +222,8 @@ fn the_compressing_profile_pads_render_targets() {
     assert_eq!(size(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET), (4 << 20) + 2 * 65_536);
 }
 
-/// What rule I-11 of data inheritance is about: memory of a render target beyond its tiles, whatever its layout defines.
+/// What rule I-11 of data inheritance is about: memory of a render target beyond its tiles, whatever its layout
+/// defines.
 #[test]
 fn defined_layouts_hide_memory_behind_their_tiles() {
     let beyond_tiles = |profile, layout, flags| {

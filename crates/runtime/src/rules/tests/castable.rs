@@ -55,7 +55,8 @@ fn a_castable_format_allows_its_views() {
     assert_eq!(check(&desc, &[DXGI_FORMAT_R32G32_UINT]), Ok(()));
 }
 
-/// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: what a typed format is cast to within its family counts.
+/// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: what a typed format is cast to within its family
+/// counts.
 #[test]
 fn flags_ask_the_family_of_a_typed_format() {
     let of = |format, flags| {
