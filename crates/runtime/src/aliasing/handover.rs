@@ -165,8 +165,8 @@ impl Judge {
         ranked
     }
 
-    /// Returns the rank of a conflict: first users that lost the place to a neighbour; in each group, users whose
-    /// contents are inherited come after the others for older users, and before them otherwise.
+    /// Returns the rank of a conflict: first users that already lost their place to a neighbour, then users whose
+    /// contents are inherited, then all others.
     fn rank(&self, resource: &TrackedResource, taken: &Taken, conflict: &Conflict) -> u8 {
         let Some(other) = self.resource(conflict.user) else { return 0 };
         let size = conflict.bytes.end - conflict.bytes.start;

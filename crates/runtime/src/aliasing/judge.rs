@@ -317,7 +317,7 @@ impl Judge {
     }
 }
 
-/// A violation that is about to be noted.
+/// A violation that is about to be recorded.
 #[derive(Clone)]
 pub(super) struct Finding<'a> {
     pub(super) rule: Rule,
@@ -330,7 +330,7 @@ pub(super) struct Finding<'a> {
 }
 
 impl<'a> Finding<'a> {
-    /// An error that is about a resource as a whole.
+    /// Creates an error that concerns a resource as a whole.
     pub(super) fn error(rule: Rule, resource: &'a TrackedResource, what: &'a str) -> Self {
         Self {
             rule,
