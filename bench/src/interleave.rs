@@ -19,7 +19,8 @@ pub struct Result<O> {
     pub outcome: std::result::Result<O, Unfit>,
 }
 
-/// Runs the job with each rival in turn, `rounds` times, and returns the best outcome of each.
+/// Runs the job with each rival in turn, `rounds` times, and returns the best outcome of each. Slow rivals run only
+/// once.
 ///
 /// Because rivals alternate, other load of the machine affects all of them equally.
 pub fn run<J, O: Best>(entrants: &[Entrant<J, O>], job: &J, rounds: u32) -> Vec<Result<O>> {

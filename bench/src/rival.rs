@@ -43,7 +43,7 @@ pub trait Rival: Sized {
     /// `alignment` is never above that of the terms, `size` never zero.
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)>;
 
-    /// Frees an allocation of the same rival.
+    /// Frees an allocation that [`allocate`](Self::allocate) of the same rival returned.
     fn free(&mut self, handle: Self::Handle);
 }
 

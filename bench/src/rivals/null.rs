@@ -1,4 +1,4 @@
-//! A rival without an allocator: it measures the harness itself, a lower bound for all suballocators.
+//! A rival without an allocator: it measures the harness itself, which no suballocator can beat.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 

@@ -40,7 +40,7 @@ pub struct Script {
     pub warm_up: Vec<Operation>,
     /// Passes, each of which is timed separately, in this order.
     pub passes: Vec<Vec<Operation>>,
-    /// Number of repetitions of the passes with the same rival. Each pass must leave the same number of slots occupied.
+    /// Number of times to run the passes with the same rival. Each pass must leave the same number of slots occupied.
     pub repeats: u32,
 }
 

@@ -76,7 +76,8 @@ pub(super) enum Coverage {
     Parts(Vec<Region>),
 }
 
-/// Maximum number of boxes per unit. With more, the unit counts as covered, in favour of the application.
+/// Maximum number of boxes per unit. If adding exceeds it, the whole unit counts as covered, in favour of the
+/// application; if removing exceeds it, nothing does.
 const MAX_PARTS: usize = 64;
 
 impl Coverage {

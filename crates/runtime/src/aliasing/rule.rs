@@ -90,7 +90,7 @@ rules! {
     H1 "H-1": "textures inherit when identical, at the same place, in a heap with D3D12_HEAP_FLAG_SHARED";
     /// Without the SHARED flag, only defined layouts inherit data.
     H2 "H-2": "without D3D12_HEAP_FLAG_SHARED only defined layouts inherit";
-    /// To inherit data per tile, both resources must be in state COMMON.
+    /// Data is inherited per tile only if both resources are in state COMMON.
     H5 "H-5": "per tile, both must be in state COMMON";
     /// Subresources inherit data if both states are COMMON, or the same state in which the GPU writes.
     H6 "H-6": "states must both be COMMON, or the same one that the GPU writes in";

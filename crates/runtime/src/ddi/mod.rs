@@ -272,7 +272,7 @@ impl Architecture {
     }
 }
 
-/// The capabilities of a driver, from which `CheckFeatureSupport` is answered.
+/// The capabilities of a driver, which determine the results of `CheckFeatureSupport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DriverCaps {
     /// The DDI version of the driver, on which some rules depend.

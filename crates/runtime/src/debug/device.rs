@@ -25,7 +25,7 @@ pub(crate) struct DeviceDebug {
 }
 
 impl DeviceDebug {
-    /// Returns whether `SetEnableGPUBasedValidation` was called before the device was created.
+    /// Returns whether the debug layer and GPU-based validation were enabled when the device was created.
     pub(crate) fn validates_on_gpu(&self) -> bool {
         self.settings.is_layer_enabled && self.settings.is_gpu_based_validation_enabled
     }

@@ -164,6 +164,7 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
 }
 
 /// Checks the stricter rules of the first D3D12, which allowed only one state each in UPLOAD and READBACK heaps.
+/// [`check_state`] implements the current rules.
 pub(crate) fn check_generation(
     state: D3D12_RESOURCE_STATES,
     heap_type: D3D12_HEAP_TYPE,

@@ -68,7 +68,7 @@ pub(crate) fn check_placed(
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED and any range is not empty; the HRESULT is our choice.
+/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED and `ranges` has a non-empty range; the HRESULT is our choice.
 pub(crate) fn check_ranges(ranges: &[GpuVirtualAddressRange], caps: &DriverCaps) -> Result<(), Refusal> {
     let count = ranges.iter().filter(|range| range.size != ByteSize::ZERO).count();
     if count == 0 {

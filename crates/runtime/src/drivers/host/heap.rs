@@ -52,7 +52,8 @@ impl Residency {
 }
 
 impl HostHeap {
-    /// Creates a heap of `size` bytes in a segment group with room for it. On error, nothing stays allocated.
+    /// Creates a heap of `size` bytes, charged to a segment group unless it is created not resident. On error, nothing
+    /// stays allocated.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,

@@ -83,8 +83,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Overwrites `size` bytes with pseudorandom data from a seed. Pages with bytes that the GPU cannot access are
-    /// skipped.
+    /// Overwrites `size` bytes with pseudorandom data from a seed. Bytes that the GPU cannot access stay unchanged.
     pub(super) fn scramble(&self, target: u64, size: u64, seed: u64) {
         const PAGE: usize = 4096;
         let mut state = seed;
