@@ -42,7 +42,8 @@ pub(crate) trait DriverResource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, or the operating system's out-of-memory error.
+    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::HostOutOfMemory`] if the
+    /// operating system cannot commit memory.
     fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError>;
 
     /// Copies texels from CPU memory to a region of a subresource.

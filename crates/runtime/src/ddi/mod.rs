@@ -72,8 +72,8 @@ pub(crate) trait Driver: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfMemory`] or [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] if an
-    /// address was given. Nothing is allocated then.
+    /// [`DriverError::OutOfMemory`], [`DriverError::HostOutOfMemory`] or [`DriverError::OutOfAddressSpace`];
+    /// [`DriverError::CannotCreateAt`] if an address was given. Nothing is allocated then.
     fn create_heap(
         &self,
         device: &dyn DriverDevice,
@@ -152,7 +152,7 @@ pub(crate) trait DriverHeap: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::OutOfMemory`] if the
+    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::HostOutOfMemory`] if the
     /// operating system cannot commit memory for the range.
     fn map(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError>;
 

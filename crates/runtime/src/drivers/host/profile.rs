@@ -70,7 +70,7 @@ pub struct HostProfile {
     /// processes.
     ///
     /// So a program that recreates objects at the addresses of an earlier run (Recreate-at-GPUVA specification) gets
-    /// them by design and not by chance. by luck.
+    /// them by design and not by chance.
     pub address_seed: Option<u64>,
 }
 
