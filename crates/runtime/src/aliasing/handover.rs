@@ -152,8 +152,8 @@ impl Judge {
             .collect()
     }
 
-    /// Returns conflicts in the order of settlement. What a resource has already lost to a neighbour is older than the
-    /// neighbour's use, and a unit that loses any part is lost entirely.
+    /// Returns conflicts in the order of settlement. What a user has already lost to a neighbour is older than the
+    /// neighbour's contents, and a unit that loses any part is lost entirely.
     fn ranked<'a>(
         &self,
         resource: &TrackedResource,
@@ -285,8 +285,9 @@ impl Judge {
         outcome
     }
 
-    /// Returns the bytes of a heap that a resource was not the last to use. If a neighbour has used the granule of the
-    /// others since, they are already lost; a neighbour whose use is older has no effect on them.
+    /// Returns the bytes of a heap of which a resource was not the last user. Its own bytes are excluded: if a
+    /// neighbour used their granule since, their contents are already lost, and a neighbour whose use is older has no
+    /// effect.
     fn not_its_own(&self, id: ResourceId, heap: HeapId, bytes: Range<u64>) -> Vec<Range<u64>> {
         let Some(heap) = self.heap_of(heap) else { return vec![bytes] };
         let mut rest = Vec::new();
@@ -436,7 +437,7 @@ impl Judge {
             Err(rule) => return Outcome::Lost(rule),
         };
         if shared.is_empty() {
-            // The rest of it is outside of bytes that went to other resources, which are settled separately.
+            // No common bytes remain: they went to other resources, with which they are settled.
             return Outcome::Inherited;
         }
         let theirs = conflict.offset + (shared.start - conflict.bytes.start);
