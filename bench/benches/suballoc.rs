@@ -1,4 +1,4 @@
-//! The workloads of `bench-table` through criterion, which compares with the run before.
+//! Runs the workloads of `bench-table` through criterion, which compares with the previous run.
 #![allow(missing_docs, reason = "a bench")]
 
 use std::path::Path;
@@ -13,7 +13,8 @@ use heapwright_rivals::workload::threads::{COUNTS, Threads};
 use heapwright_rivals::workload::traces::Traces;
 use heapwright_rivals::workload::{Effort, in_order};
 
-/// One benchmark for each rival that fits. An iteration takes what `nanoseconds` says of the outcome, times the operations.
+/// Runs a benchmark for each rival that fits. The time of an iteration is `nanoseconds` of its outcome times
+/// `operations`.
 fn group<J, O>(
     criterion: &mut Criterion,
     name: &str,
@@ -40,14 +41,14 @@ fn group<J, O>(
     group.finish();
 }
 
-/// The last pass of a script, which is the long one.
+/// Measures the last pass of a script, which is the longest.
 fn script<'a>(criterion: &mut Criterion, script: &'a Script, entrants: &[Entrant<Time<'a>, Timing>]) {
     let operations = script.passes.last().map_or(0, Vec::len);
     group(criterion, &script.name, operations, &Time(script), entrants, Timing::last_nanoseconds);
 }
 
 fn suballoc(criterion: &mut Criterion) {
-    // The quick amount is an iteration of a few milliseconds; criterion repeats it.
+    // With the quick effort, an iteration takes a few milliseconds; criterion repeats it.
     let effort = Effort::Quick;
     for shape in &SHAPES {
         script(criterion, &shape.churn(effort), &rivals::any_order());

@@ -1,4 +1,4 @@
-//! One rival after another, in rounds.
+//! Runs rivals alternately, in rounds.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,23 @@ use crate::rival::Unfit;
 use crate::rivals::Entrant;
 use crate::workload::Best;
 
-/// A rival that takes longer than this for its first round is not run again: its figures are far from the others' then, and a worst
-/// case of a single round may be the machine's.
+/// Rivals whose first round takes longer are not repeated. Their figures are far from the others', and the worst case
+/// of a single round may be due to the machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// One rival's best.
+/// The best outcome of one rival.
 #[derive(Debug)]
 pub struct Result<O> {
-    /// The rival's name.
+    /// Name of the rival.
     pub name: &'static str,
-    /// Its best outcome, or why it has none.
+    /// Its best outcome, or the reason why it has none.
     pub outcome: std::result::Result<O, Unfit>,
 }
 
-/// Runs the job with each rival once, then with each again, `rounds` times, and keeps the best of each.
+/// Runs the job with each rival in turn, `rounds` times, and returns the best outcome of each. Slow rivals run only
+/// once.
 ///
-/// So a busy machine slows all of them down, and not one.
+/// Because rivals alternate, other load of the machine affects all of them equally.
 pub fn run<J, O: Best>(entrants: &[Entrant<J, O>], job: &J, rounds: u32) -> Vec<Result<O>> {
     let first = entrants.iter().map(|entrant| {
         let start = Instant::now();

@@ -1,16 +1,17 @@
-//! Heapwright's suballocators beside those of other projects: one process, the same operations.
+//! Compares heapwright's suballocators with those of other projects: in one process, with the same operations.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`rival`] | what a suballocator has to do to take part |
-//! | [`rivals`] | those that do, ours among them, and the lists of who takes part in what |
-//! | [`workload`] | what they are put through; operations are made before the clock starts, from a fixed seed |
-//! | [`interleave`] | runs a workload with one rival after another, in rounds |
-//! | [`suite`] | all workloads, timed for the report, or with each answer checked |
-//! | [`refusals`] | whether all did the same work: a run in which one refuses what others serve fails |
-//! | [`report`] | the report, as a table for people, as markdown and as JSON |
+//! | [`rival`] | the traits that suballocators implement to take part |
+//! | [`rivals`] | the suballocators, including ours, and the lists of who takes part in which workloads |
+//! | [`workload`] | the workloads; operations are generated before the clock starts, from a fixed seed |
+//! | [`interleave`] | runs a workload with all rivals alternately, in rounds |
+//! | [`suite`] | all workloads, timed for the report, or with each result checked |
+//! | [`refusals`] | checks that all rivals did the same work: a run fails if one refuses what others serve |
+//! | [`report`] | the report, as tables for the terminal, as markdown and as JSON |
 //!
-//! `cargo xtask bench-table` prints the report. `cargo bench -p heapwright-core` runs the same workloads through criterion.
+//! `cargo xtask bench-table` prints the report. `cargo bench -p heapwright-core` runs the same workloads through
+//! criterion.
 
 pub mod interleave;
 pub mod random;

@@ -1,4 +1,4 @@
-//! `bench-table`: the suballocators of everybody, side by side. `cargo xtask bench-table` starts it.
+//! `bench-table`: compares suballocators. `cargo xtask bench-table` runs it.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -21,14 +21,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 #[derive(Parser)]
 #[command(name = "bench-table")]
 struct Args {
-    /// Where the traces are that are not in the repository [default: ../shared/traces beside the repository].
+    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Fewer operations, less than a minute; the table is printed, but written only where --output says.
+    /// Run fewer operations, in less than a minute; the table is printed, but written only with --output.
     #[arg(long)]
     quick: bool,
-    /// Time nothing; check that no answer overlaps another, is misaligned, or is beyond the capacity, and that nobody refuses what
-    /// others serve.
+    /// Measure no time; check that no allocation overlaps another, is misaligned or exceeds the capacity, and that no
+    /// rival refuses what others serve.
     #[arg(long, conflicts_with_all = ["quick", "json", "output", "date"])]
     verify: bool,
     /// Print JSON instead of tables.
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // When standard error is closed there is nowhere left to say so.
+            // If standard error is closed, the error cannot be reported anywhere.
             let _ = writeln!(anstream::stderr(), "error: {error}");
             ExitCode::FAILURE
         }
@@ -79,7 +79,8 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
 
     let file = args.output.or_else(|| (!args.quick).then(|| package.join("TABLE.md")));
     if let Some(file) = &file {
-        // Before the minutes that it takes; a file that is there stays as it is, and one that is not does not appear.
+        // Checked before the measurements, which take minutes. An existing file is unchanged; a new one is removed
+        // again.
         let opened = OpenOptions::new().append(true).create(true).open(file);
         let is_new = opened.and_then(|opened| Ok(opened.metadata()?.len() == 0));
         if is_new.map_err(|error| format!("{}: {error}", file.display()))? {
@@ -102,7 +103,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         traces_left_out: suite.traces.left_out.clone(),
         sections,
     };
-    // Rather no table than one with the times of refusing.
+    // Times that include refusals are not comparable, so no table is written.
     refuse(&differences)?;
     if let Some(file) = file {
         fs::write(&file, render(&report, Medium::Markdown))
@@ -117,7 +118,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fails when rivals refused what others served, and says who and where.
+/// Returns an error that lists the differences, if there are any.
 fn refuse(differences: &[Difference]) -> Result<(), String> {
     if differences.is_empty() {
         return Ok(());
@@ -126,7 +127,8 @@ fn refuse(differences: &[Difference]) -> Result<(), String> {
     Err(format!("not all rivals did the same work, so their times are no comparison:{}", lines.concat()))
 }
 
-/// A bar on standard error where that is a terminal. It draws when told to and has no thread of its own, which would be measured.
+/// Creates a progress bar if standard error is a terminal. It is drawn on demand, without a thread that would disturb
+/// measurements.
 fn progress(sections: usize) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());

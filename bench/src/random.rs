@@ -1,8 +1,8 @@
-//! Random numbers that are the same in every run.
+//! Pseudorandom numbers that are the same in every run.
 
 use heapwright_core::ByteSize;
 
-/// The seed of every workload; a workload adds its own number to it.
+/// The seed of all workloads, each of which uses its own stream.
 pub const SEED: u64 = 20_261_121;
 
 /// SplitMix64, by Steele, Lea and Flood (OOPSLA 2014).
@@ -10,13 +10,13 @@ pub const SEED: u64 = 20_261_121;
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence number `stream` of [`SEED`].
+    /// Creates stream number `stream` of [`SEED`].
     #[must_use]
     pub fn new(stream: u64) -> Self {
         Self(SEED.wrapping_add(stream.wrapping_mul(0x9E37_79B9_0000_0001)))
     }
 
-    /// Any 64 bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -24,17 +24,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is not zero.
+    /// Returns a number below `limit`, which must not be zero.
     pub fn below(&mut self, limit: u32) -> u32 {
         scale(self.bits(), limit)
     }
 
-    /// A size of `low` to `high` bytes, each as likely.
+    /// Returns a size of `low` to `high` bytes, uniformly distributed.
     pub fn size(&mut self, low: u32, high: u32) -> ByteSize {
         ByteSize::new(u64::from(low) + u64::from(self.below(high - low + 1)))
     }
 
-    /// A multiple of `unit` from one unit up to `units` of them, each power of two as likely as any other.
+    /// Returns a multiple of `unit`, from one unit to `units` units, log-uniformly distributed.
     pub fn log_size(&mut self, units: u32, unit: ByteSize) -> ByteSize {
         let fraction = f64::from(self.below(1 << 30)) / f64::from(1 << 30);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to units + 1")]
@@ -43,11 +43,11 @@ impl Random {
     }
 }
 
-/// Maps any 64 bits to a number below `limit`, without a division.
+/// Maps 64 random bits to a number below `limit`, without a division.
 #[must_use]
 #[inline]
 pub fn scale(bits: u64, limit: u32) -> u32 {
-    // Both factors are below 2^32, so that what is left after the shift is below `limit`.
+    // Both factors are below 2^32, so the result after the shift is below `limit`.
     (((bits >> 32) * u64::from(limit)) >> 32) as u32
 }
 

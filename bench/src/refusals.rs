@@ -1,4 +1,4 @@
-//! Whether what was timed is the same work: a rival that refuses what others serve is quick for the wrong reason.
+//! Checks that rivals did the same work. A rival that refuses what others serve is fast for the wrong reason.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use crate::interleave::Result as Best;
 use crate::rival::Unfit;
 use crate::rivals::HARNESS;
 
-/// Allocations that a rival may refuse beyond the median of all, as a share of those asked for. Buddies round sizes up to powers of
-/// two, and where two thirds of the capacity are live they refuse 1.5 % of what others find room for.
+/// Maximum share of allocations that a rival may refuse beyond the median. Buddies round sizes up to powers of two and,
+/// with two thirds of the capacity live, refuse 1.5 % of what others serve.
 const MOST_REFUSED: f64 = 0.02;
 
-/// How full a heap is when a rival refuses, at least, as a share of the median of all. Buddies fill three quarters of what others do.
+/// Minimum use of a heap at refusals, relative to the median. Buddies reach three quarters of what others do.
 const LEAST_FULL: f64 = 0.7;
 
-/// The refusals of each rival in one workload.
+/// The refusals of a rival in a workload.
 pub trait Refusals {
-    /// The refused allocations as a share of those that were asked for; `None` in a workload that goes on until something is refused.
+    /// Returns the share of allocations that were refused; `None` for workloads that continue until a refusal.
     fn refused(&self) -> Option<f64>;
 
-    /// In such a workload, the used part of the capacity at refusals.
+    /// Returns the used share of the capacity at refusals, for such workloads.
     fn used_at_refusals(&self) -> Option<f64> {
         None
     }
 }
 
-/// A rival that did not do what the others did.
+/// A rival that did not do the same work as the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     workload: String,
@@ -42,7 +42,7 @@ enum What {
         used: f64,
         median: f64,
     },
-    /// Ours take part everywhere.
+    /// Heapwright's suballocators must take part in all workloads.
     Unfit(Unfit),
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares what rivals refused in a workload.
+/// Compares the rivals' refusals in a workload.
 pub fn differences<'a, O: Refusals + 'a>(
     workload: &str,
     outcomes: impl IntoIterator<Item = (&'static str, Result<&'a O, &'a Unfit>)>,
@@ -86,7 +86,7 @@ pub fn differences<'a, O: Refusals + 'a>(
         }
     }
     let of_all = median(&refused);
-    // A share that is no number is of nothing that was asked for, and as wrong as any.
+    // NaN means that nothing was requested, which is a difference as well.
     for &(rival, share) in refused.iter().filter(|(_, share)| !(share - of_all <= MOST_REFUSED)) {
         add(rival, What::Refuses { share, median: of_all });
     }
@@ -97,12 +97,12 @@ pub fn differences<'a, O: Refusals + 'a>(
     found
 }
 
-/// As [`differences`], of the best of several rounds.
+/// Like [`differences`], for the best of several rounds.
 pub fn differences_of<O: Refusals>(workload: &str, results: &[Best<O>]) -> Vec<Difference> {
     differences(workload, results.iter().map(|result| (result.name, result.outcome.as_ref())))
 }
 
-/// The lower one of an even number.
+/// Returns the median; of an even number of values, the lower middle one.
 fn median(shares: &[(&str, f64)]) -> f64 {
     let mut shares: Vec<f64> = shares.iter().map(|(_, share)| *share).collect();
     shares.sort_unstable_by(f64::total_cmp);
@@ -139,7 +139,7 @@ mod tests {
         let expected =
             "w: heapwright a refuses 100.0 % of the allocations, and the median of all rivals is 0.1 %";
         assert_eq!(found(&one), [expected]);
-        // What the harness alone refuses is nobody's.
+        // Refusals of the harness alone do not count.
         assert_eq!(found(&[("a", refuses(0.0)), (HARNESS, refuses(1.0))]), [""; 0]);
         assert_eq!(found(&[("a", refuses(0.0)), ("b", refuses(0.0)), ("c", refuses(f64::NAN))]).len(), 1);
     }

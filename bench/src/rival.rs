@@ -1,22 +1,22 @@
-//! What a suballocator has to do to take part.
+//! The traits of suballocators that take part.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-/// What a workload asks of a suballocator before it begins.
+/// The requirements of a workload, known in advance.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// The size of the range to hand out.
+    /// Size of the range to suballocate.
     pub capacity: ByteSize,
-    /// The alignment that every request will have. A rival without alignments may count in units of it.
+    /// Alignment of all requests. A rival without alignments may count in units of it.
     pub alignment: Alignment,
-    /// At most so many are live at once. A rival that wants to know takes its tables from it.
+    /// Maximum number of live allocations. Rivals may size their tables by it.
     pub most_live: u32,
 }
 
-/// Why a rival cannot run a workload.
+/// The reason why a rival cannot run a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit(pub &'static str);
 
@@ -26,47 +26,47 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Hands out ranges of the offsets from zero to a capacity. One thread at a time.
+/// A suballocator of the offsets from zero to a capacity, for one thread at a time.
 pub trait Rival: Sized {
-    /// What a range is freed by.
+    /// The handle to free an allocation.
     type Handle;
 
-    /// A fresh one, with all of its capacity free.
+    /// Creates a suballocator whose capacity is entirely free.
     ///
     /// # Errors
     ///
-    /// It cannot serve under these terms; it is left out of the workload then.
+    /// The rival cannot meet the terms and is left out of the workload.
     fn new(terms: &Terms) -> Result<Self, Unfit>;
 
-    /// Hands out a range and answers where it starts; `None` when there is no room.
+    /// Allocates a range and returns its handle and offset, or `None` if there is no room.
     ///
     /// `alignment` is never above that of the terms, `size` never zero.
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)>;
 
-    /// Takes back what [`allocate`](Self::allocate) of the same rival answered.
+    /// Frees an allocation that [`allocate`](Self::allocate) of the same rival returned.
     fn free(&mut self, handle: Self::Handle);
 }
 
-/// As [`Rival`], for several threads at once.
+/// Like [`Rival`], for several threads at once.
 pub trait SharedRival: Sync + Sized {
-    /// What a range is freed by.
+    /// The handle to free an allocation.
     type Handle: Send;
 
-    /// As [`Rival::new`].
+    /// Like [`Rival::new`].
     ///
     /// # Errors
     ///
-    /// As those of [`Rival::new`].
+    /// The errors of [`Rival::new`].
     fn new(terms: &Terms) -> Result<Self, Unfit>;
 
-    /// As [`Rival::allocate`].
+    /// Like [`Rival::allocate`].
     fn allocate(&self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)>;
 
-    /// As [`Rival::free`]; any thread may free what any other was given.
+    /// Like [`Rival::free`]; any thread may free the allocations of others.
     fn free(&self, handle: Self::Handle);
 }
 
-/// A rival behind one mutex, which is what a user has to do with those that are not made for threads.
+/// A rival behind one mutex, which users of suballocators that are not thread-safe need as well.
 #[derive(Debug)]
 pub struct Locked<R>(Mutex<R>);
 

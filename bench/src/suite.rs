@@ -1,4 +1,4 @@
-//! All workloads, one section each.
+//! All workloads, with one section of the report each.
 
 use std::path::PathBuf;
 
@@ -16,41 +16,41 @@ use crate::workload::threads::Threads;
 use crate::workload::traces::Traces;
 use crate::workload::{Effort, flatness, in_order, threads};
 
-/// Nobody waits for a size of flatness whose preparation is likely to take longer than this.
+/// Sizes of the flatness workload whose preparation is expected to take longer are skipped.
 const PATIENCE_NANOSECONDS: f64 = 40e9;
 
-/// Makes the sections, one after the other.
+/// Runs the workloads and creates the sections of the report.
 #[derive(Debug)]
 pub struct Suite {
     effort: Effort,
-    /// The traces that were found and those that were not.
+    /// The traces that were found, and the names of the others.
     pub traces: Traces,
 }
 
 impl Suite {
-    /// A suite with the traces in these folders.
+    /// Creates a suite with the traces in the given folders.
     ///
     /// # Errors
     ///
-    /// A trace that is there and cannot be read.
+    /// A trace exists, but cannot be read.
     pub fn new(effort: Effort, trace_folders: &[PathBuf]) -> Result<Self, TraceError> {
         Ok(Self { effort, traces: Traces::read(trace_folders)? })
     }
 
-    /// How many times `begin` of [`run`](Self::run) will be told something.
+    /// Returns the number of calls that [`run`](Self::run) will make to `begin`.
     #[must_use]
     pub fn len(&self) -> usize {
         SHAPES.len() + self.traces.scripts.len() + 3
     }
 
-    /// Never: some workloads need no traces.
+    /// Returns false: some workloads need no traces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Runs everything; `begin` is told of each section before it is run. Returns also who refused what others served: the figures
-    /// are no comparison then.
+    /// Runs all workloads and calls `begin` before each section. Also returns the rivals that refused what others
+    /// served, whose figures are not comparable.
     pub fn run(&self, mut begin: impl FnMut(&str)) -> (Vec<Section>, Vec<Difference>) {
         let mut sections = Vec::new();
         let mut differences = Vec::new();
@@ -199,13 +199,13 @@ impl Suite {
     fn flatness(&self, differences: &mut Vec<Difference>) -> [Section; 2] {
         let counts = flatness::live_counts(self.effort);
         let names = rivals::any_order::<Time<'_>>().into_iter().map(|entrant| entrant.name);
-        // By rival and live count: a pair anywhere, a pair nearby.
+        // By rival and live count: the time of a pair anywhere and of a pair nearby.
         let mut measured: Vec<(&str, Vec<Option<[f64; 2]>>)> = names.map(|name| (name, Vec::new())).collect();
         for &count in counts {
             let script = flatness::churn_of(count, self.effort);
             let mut timings = Vec::new();
             for ((name, pairs), entrant) in measured.iter_mut().zip(rivals::any_order()) {
-                // As many pairs as are live, and half of a pair to fill each slot.
+                // As many pairs as live allocations, and half a pair to fill each slot.
                 let is_worth_it = expected_pair(pairs) * 1.5 * f64::from(count) < PATIENCE_NANOSECONDS;
                 let timing = is_worth_it.then(|| (entrant.run)(&Time(&script)));
                 let pair = timing.as_ref().and_then(|timing| timing.as_ref().ok());
@@ -248,7 +248,7 @@ impl Suite {
         ]
     }
 
-    /// The time of all operations together and of each by itself.
+    /// Measures the time of all operations together and of each one separately.
     fn both<'a>(
         &self,
         time: Vec<Entrant<Time<'a>, Timing>>,
@@ -259,14 +259,14 @@ impl Suite {
         let timing = interleave::run(&time, &Time(script), self.rounds());
         let survey = interleave::run(&time_each, &TimeEach(script), self.rounds().min(5));
         differences.extend(refusals::differences_of(&script.name, &timing));
-        // The same operations, so that it is the same difference as a rule.
+        // The same operations, so usually the same differences.
         differences
             .extend(refusals::differences_of(&format!("{}, operation by operation", script.name), &survey));
         (timing, survey)
     }
 
-    /// Runs every workload with each answer checked, and panics at the first wrong one; `begin` is told of each before it is run.
-    /// Returns who refused what others served.
+    /// Runs every workload with each result checked, calls `begin` before each, and panics at the first wrong result.
+    /// Returns the rivals that refused what others served.
     pub fn check(&self, mut begin: impl FnMut(&str)) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut check = Check { begin: &mut begin, found: &mut found };
@@ -291,7 +291,7 @@ impl Suite {
     }
 }
 
-/// Runs workloads and checks each allocation that a rival returns.
+/// Runs workloads and checks each allocation.
 struct Check<'a> {
     begin: &'a mut dyn FnMut(&str),
     found: &'a mut Vec<Difference>,
@@ -315,7 +315,7 @@ fn all<A, B>(a: Result<A, Unfit>, b: Result<B, Unfit>) -> Result<(A, B), &'stati
     Ok((a.map_err(|unfit| unfit.0)?, b.map_err(|unfit| unfit.0)?))
 }
 
-/// What a pair will take with ten times as many live, if it grows as it did last; infinite when it was not run last.
+/// Extrapolates the time of a pair to ten times as many live allocations; infinite if the last count was skipped.
 fn expected_pair(pairs: &[Option<[f64; 2]>]) -> f64 {
     let pair = |pair: &Option<[f64; 2]>| pair.map_or(f64::INFINITY, |[anywhere, _]| anywhere);
     match pairs {

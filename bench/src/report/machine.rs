@@ -1,4 +1,4 @@
-//! Where and when a report was made.
+//! The machine, the versions and the date of a report.
 
 use std::fs;
 use std::path::Path;
@@ -7,27 +7,27 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-/// A machine and the code that ran on it. What cannot be found out is "unknown".
+/// A machine and the code that ran on it. Values that cannot be determined are "unknown".
 #[derive(Debug, Serialize)]
 pub struct Machine {
-    /// The processor's name.
+    /// Name of the processor.
     pub processor: String,
-    /// How many threads it runs at once.
+    /// Number of threads that the machine runs at once.
     pub cores: usize,
-    /// The operating system and architecture.
+    /// Operating system and architecture.
     pub system: String,
-    /// The Rust compiler, which is that of everybody but VMA.
+    /// Version of the Rust compiler, which compiles all but VMA.
     pub rustc: String,
-    /// The C++ compiler of the PATH, which is VMA's unless CXX says otherwise.
+    /// Version of the C++ compiler in the PATH, which compiles VMA unless CXX is set.
     pub cxx: String,
-    /// The commit, with "and changes" when files differ from it.
+    /// The commit, with "and changes" if files differ from it.
     pub commit: String,
-    /// As given, or that of the commit.
+    /// The given date, or that of the commit.
     pub date: String,
 }
 
 impl Machine {
-    /// This one. `root` is the repository's.
+    /// Describes the current machine. `root` is the repository's folder.
     #[must_use]
     pub fn here(root: &Path, date: Option<String>) -> Self {
         let changes = answer(root, "git", &["status", "--porcelain", "--untracked-files=no"]);
@@ -62,14 +62,14 @@ fn processor() -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
-/// The first line that a program prints; `None` when it prints nothing or fails.
+/// Returns the first line of a program's output; `None` if it prints nothing or fails.
 fn answer(folder: &Path, program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).current_dir(folder).output().ok()?;
     let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
     text.lines().next().map(str::to_owned)
 }
 
-/// Nanoseconds of reading the clock once, the best of several series.
+/// Returns the duration of one clock reading in nanoseconds: the minimum of several series.
 #[must_use]
 pub fn clock_nanoseconds() -> f64 {
     const READINGS: u32 = 10_000;

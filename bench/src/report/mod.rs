@@ -1,4 +1,4 @@
-//! The report: what was measured, where, and each figure beside the baseline's.
+//! The report: measurements, the machine, and each figure relative to the baseline.
 
 pub mod machine;
 pub mod text;
@@ -7,85 +7,85 @@ use serde::Serialize;
 
 use self::machine::Machine;
 
-/// Everything that one run measured.
+/// The results of one run.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Where and when.
+    /// The machine, the versions and the date.
     pub machine: Machine,
-    /// The seed of all workloads.
+    /// Seed of all workloads.
     pub seed: u64,
-    /// Whether it was the quick run.
+    /// Whether this is a quick run.
     pub is_quick: bool,
-    /// Nanoseconds of reading the clock once; each time of a single operation has one reading in it.
+    /// Duration of one clock reading in nanoseconds. The time of each single operation includes one reading.
     pub clock_nanoseconds: f64,
-    /// Traces that were not found.
+    /// Names of the traces that were not found.
     pub traces_left_out: Vec<&'static str>,
-    /// One for each workload.
+    /// The sections, one for each workload.
     pub sections: Vec<Section>,
 }
 
-/// One workload.
+/// The results of one workload.
 #[derive(Debug, Serialize)]
 pub struct Section {
-    /// Its name.
+    /// Title of the section.
     pub title: String,
-    /// What is done, in sentences.
+    /// Description of the workload, in sentences.
     pub about: String,
-    /// What is measured.
+    /// The columns of measurements.
     pub columns: Vec<Column>,
-    /// One for each rival.
+    /// The rows, one for each rival.
     pub rows: Vec<Row>,
 }
 
-/// One figure.
+/// A column of measurements.
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
-    /// Its name, with its unit.
+    /// Heading of the column, with the unit.
     pub heading: String,
-    /// How it is written.
+    /// Format of its figures.
     #[serde(skip)]
     pub format: Format,
 }
 
-/// How a figure is written.
+/// The format of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Nanoseconds, with the ratio to the baseline.
     Nanoseconds,
     /// A number near one, with the ratio to the baseline.
     Share,
-    /// A number near one, by itself.
+    /// A number near one, without a ratio.
     Factor,
-    /// Percent, nothing when zero, by itself.
+    /// A percentage, without a ratio; empty if zero.
     Percent,
 }
 
-/// One rival.
+/// The results of one rival.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the rival.
     pub rival: &'static str,
-    /// Why it has no figures, if it has none.
+    /// The reason why it has no figures, if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfit: Option<&'static str>,
-    /// One for each column.
+    /// The figures, one for each column.
     pub figures: Vec<Figure>,
 }
 
-/// One rival's figure in one column.
+/// The figure of one rival in one column.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Figure {
-    /// As measured; nothing where it was not.
+    /// The measured value, if any.
     pub value: Option<f64>,
-    /// Over the baseline's.
+    /// The ratio to the baseline's value.
     pub ratio: Option<f64>,
 }
 
-/// What one rival measured, for each column, or why it did not.
+/// The measured values of one rival for all columns, or the reason why there are none.
 pub type Values = Result<Vec<Option<f64>>, &'static str>;
 
 impl Section {
-    /// Puts the values of all rivals together and divides them by those of `baseline`.
+    /// Combines the values of all rivals and divides them by those of `baseline`.
     #[must_use]
     pub fn new(
         title: impl Into<String>,

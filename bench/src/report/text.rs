@@ -1,10 +1,10 @@
-//! The report as text: aligned columns for a terminal, or markdown.
+//! Rendering of the report: aligned columns for a terminal, or markdown.
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::{Figure, Format, Report, Section};
 
-/// What the text is for.
+/// The target of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// A terminal.
@@ -13,7 +13,7 @@ pub enum Medium {
     Markdown,
 }
 
-/// The whole report.
+/// Renders the entire report.
 #[must_use]
 pub fn render(report: &Report, medium: Medium) -> String {
     let mut parts = vec![heading(report, medium)];

@@ -1,4 +1,4 @@
-//! rCore's `buddy_system_allocator`, through its frame allocator, which hands out numbers.
+//! rCore's `buddy_system_allocator`, through its frame allocator, which allocates numbers.
 
 use buddy_system_allocator::FrameAllocator;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
@@ -6,7 +6,7 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use super::units::Units;
 use crate::rival::{Rival, Terms, Unfit};
 
-/// A frame is one unit of the alignment.
+/// The frame allocator. A frame is one unit of the alignment.
 pub struct BuddySystem {
     // 2^39 frames at most.
     frames: FrameAllocator<40>,
@@ -14,7 +14,7 @@ pub struct BuddySystem {
 }
 
 impl Rival for BuddySystem {
-    /// The first frame and how many.
+    /// The first frame and the number of frames.
     type Handle = (usize, usize);
 
     fn new(terms: &Terms) -> Result<Self, Unfit> {

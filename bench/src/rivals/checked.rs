@@ -1,4 +1,4 @@
-//! A rival whose every answer is checked.
+//! A rival whose results are checked.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,21 +7,21 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, SharedRival, Terms, Unfit};
 
-/// Panics when an answer is beyond the capacity, not aligned, or overlaps what is live.
+/// Panics if an allocation exceeds the capacity, is misaligned, or overlaps a live one.
 #[derive(Debug)]
 pub struct Checked<R> {
     rival: R,
     live: Live,
 }
 
-/// As [`Checked`], for several threads.
+/// Like [`Checked`], for several threads.
 #[derive(Debug)]
 pub struct CheckedShared<S> {
     rival: S,
     live: Mutex<Live>,
 }
 
-/// What is live: the end of each range by its start.
+/// The live ranges: the end of each by its start.
 #[derive(Debug)]
 struct Live {
     capacity: ByteSize,
@@ -80,7 +80,7 @@ impl<S: SharedRival> SharedRival for CheckedShared<S> {
     }
 
     fn free(&self, (handle, offset): Self::Handle) {
-        // Before the rival has it back, since another thread may be given it at once.
+        // Before the rival frees it, as it may be allocated to another thread immediately.
         self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(offset);
         self.rival.free(handle);
     }

@@ -5,7 +5,7 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, SharedRival, Terms, Unfit};
 
-/// [`SharedHeapSet`] on one thread, as the library has it: with its locks.
+/// [`SharedHeapSet`] on one thread, with its locks, as the library uses it.
 #[derive(Debug)]
 pub struct OurCombined(SharedHeapSet<()>);
 
@@ -13,26 +13,26 @@ pub struct OurCombined(SharedHeapSet<()>);
 #[derive(Debug)]
 pub struct OurShared(SharedHeapSet<()>);
 
-/// Requests of all sizes are in the one heap, which is never too large for one.
+/// Returns the heap sizing by which requests of all sizes share one heap, which is never too large for a request.
 ///
-/// By default a set answers that a new heap is to be made for a request, rather than let a small one occupy an empty heap that is much
-/// larger ([`HeapReuse`]). Here there is no other heap to make, so that answer would be a refusal.
+/// By default, a set requests a new heap rather than let a small allocation occupy an empty heap that is much larger
+/// ([`HeapReuse`]). Here no other heap can be created, so that would be a refusal.
 fn one_heap() -> HeapSizing {
     HeapSizing {
         own_heap_from: ByteSize::new(u64::MAX),
         small_up_to: ByteSize::ZERO,
-        // All of the high-water mark may be wasted, and the heap is no larger than that.
+        // The entire high-water mark may be wasted, and the heap is no larger than that.
         reuse: HeapReuse { waste_log2: 0, ..HeapReuse::default() },
         ..HeapSizing::default()
     }
 }
 
-/// The high-water mark does not sink, so that the heap stays.
+/// Returns a retention whose high-water mark does not decay, so that the heap stays.
 fn for_ever() -> HeapRetention {
     HeapRetention { decay_log2: u64::BITS }
 }
 
-/// The set with the one heap.
+/// Creates the set with its single heap.
 fn set(capacity: ByteSize) -> Result<SharedHeapSet<()>, Unfit> {
     const REFUSES: Unfit = Unfit("refuses the capacity");
     let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
@@ -92,7 +92,7 @@ mod tests {
     fn the_one_heap_serves_until_it_is_full() {
         let mut combined = OurCombined::new(&TERMS).expect("it takes the capacity");
         let shared = OurShared::new(&TERMS).expect("it takes the capacity");
-        // Again and again from empty, so that the heap is empty and much too large each time.
+        // From empty each time, so that the heap is much too large for the request.
         for _ in 0..5000 {
             let sizes = [ByteSize::from_mib(9), ByteSize::new(100), ByteSize::from_mib(6)];
             let held: Vec<_> = sizes

@@ -1,7 +1,7 @@
-//! Those that take part, and in what.
+//! The rivals and the workloads in which they take part.
 //!
-//! To add one: write its adapter in a file here, and a line in the lists below. Each list is for the workloads that a
-//! rival of that kind can run: frees in any order, oldest first, or many threads.
+//! To add a rival, write its adapter in a file here and add a line to the lists below. Each list is for the workloads
+//! that rivals of a kind can run: frees in any order, oldest first, or several threads.
 
 pub mod buddy_system;
 pub mod checked;
@@ -27,49 +27,49 @@ use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
 use self::xalloc::{Xalloc, XallocRing};
 use crate::rival::{Locked, Rival, SharedRival, Unfit};
 
-/// Whose figures the others are divided by, in each list.
+/// The rival that the others' figures are divided by, in each list.
 pub const BASELINE: &str = "VMA default";
 
-/// What the harness costs by itself, in each list.
+/// The entry for the cost of the harness itself, in each list.
 pub const HARNESS: &str = "(harness alone)";
 
-/// Something that can be done with any rival.
+/// A measurement that can be made with any rival.
 pub trait Job {
-    /// What comes of it.
+    /// The result of the measurement.
     type Outcome;
 
-    /// Does it once, with a fresh rival.
+    /// Makes the measurement once, with a new rival.
     ///
     /// # Errors
     ///
-    /// Those of [`Rival::new`].
+    /// The errors of [`Rival::new`].
     fn run<R: Rival>(&self) -> Result<Self::Outcome, Unfit>;
 }
 
-/// Something that can be done with any rival for several threads.
+/// A measurement that can be made with any rival for several threads.
 pub trait SharedJob {
-    /// What comes of it.
+    /// The result of the measurement.
     type Outcome;
 
-    /// Does it once, with a fresh rival.
+    /// Makes the measurement once, with a new rival.
     ///
     /// # Errors
     ///
-    /// Those of [`SharedRival::new`].
+    /// The errors of [`SharedRival::new`].
     fn run<S: SharedRival>(&self) -> Result<Self::Outcome, Unfit>;
 }
 
-/// Does a job once, with a fresh rival.
+/// A function that makes a measurement once, with a new rival.
 pub type Run<J, O> = fn(&J) -> Result<O, Unfit>;
 
-/// One rival, ready for a job `J` with the outcome `O`.
+/// A rival, ready for a job `J` with the outcome `O`.
 #[derive(Debug)]
 pub struct Entrant<J, O> {
-    /// As the table calls it.
+    /// Name in the tables.
     pub name: &'static str,
-    /// Does the job.
+    /// Runs the job.
     pub run: Run<J, O>,
-    /// Does the job with each answer checked; `None` for the harness alone, whose answers are no ranges.
+    /// Runs the job with each result checked; `None` for the harness alone, whose results are not ranges.
     pub check: Option<Run<J, O>>,
 }
 
@@ -81,7 +81,7 @@ fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Out
     Entrant { name, run: J::run::<S>, check: Some(J::run::<CheckedShared<S>>) }
 }
 
-/// For workloads that free in any order.
+/// Returns the rivals for workloads that free in any order.
 #[must_use]
 pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
@@ -103,7 +103,7 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     ]
 }
 
-/// For workloads that free the oldest first, as an upload ring does.
+/// Returns the rivals for workloads that free the oldest first, like an upload ring.
 #[must_use]
 pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     let mut entrants = any_order();
@@ -113,7 +113,7 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     entrants
 }
 
-/// For several threads at once.
+/// Returns the rivals for several threads.
 #[must_use]
 pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
     vec![

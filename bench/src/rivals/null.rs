@@ -1,13 +1,14 @@
-//! Nobody: what the harness itself costs, and what no suballocator can beat.
+//! A rival without an allocator: it measures the harness itself, which no suballocator can beat.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
 
-/// Counts bytes, refuses what is beyond the capacity, and keeps no range apart from another.
+/// Counts bytes and refuses requests beyond the capacity, but does not keep ranges apart.
 ///
-/// Its time is that of the harness. Its utilisation is that of moving everything together before each request, with each size
-/// a multiple of the alignment: an upper bound, except for rivals that use the rest of the last unit for smaller alignments.
+/// Its time is that of the harness. Its utilisation is that of compacting before each request, with each size a
+/// multiple of the alignment: an upper bound, except for rivals that use the rest of the last unit for smaller
+/// alignments.
 #[derive(Debug)]
 pub struct Null {
     capacity: ByteSize,
@@ -15,14 +16,14 @@ pub struct Null {
 }
 
 impl Rival for Null {
-    /// As large as ours.
+    /// As large as the handles of heapwright's suballocators.
     type Handle = (ByteSize, u64);
 
     fn new(terms: &Terms) -> Result<Self, Unfit> {
         Ok(Self { capacity: terms.capacity, used: ByteSize::ZERO })
     }
 
-    // Not inlined, as a suballocator would not be.
+    // Not inlined, like a real suballocator.
     #[inline(never)]
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<(Self::Handle, HeapOffset)> {
         let size = size.align_up(alignment)?;

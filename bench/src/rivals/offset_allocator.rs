@@ -1,4 +1,4 @@
-//! Sebastian Aaltonen's OffsetAllocator, in its port to Rust.
+//! The Rust port of Sebastian Aaltonen's OffsetAllocator.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use offset_allocator::{Allocation, Allocator};
@@ -6,7 +6,7 @@ use offset_allocator::{Allocation, Allocator};
 use super::units::Units;
 use crate::rival::{Rival, Terms, Unfit};
 
-/// Counts in units of the alignment, as it has neither alignments nor 64-bit offsets.
+/// Counts in units of the alignment, as it supports neither alignments nor 64-bit offsets.
 pub struct OffsetAllocator {
     allocator: Allocator,
     units: Units,
@@ -18,7 +18,7 @@ impl Rival for OffsetAllocator {
     fn new(terms: &Terms) -> Result<Self, Unfit> {
         let units = Units::new(terms);
         let size = u32::try_from(units.within(terms.capacity)).map_err(|_| Unfit("offsets have 32 bits"))?;
-        // A free range before each used one and one behind the last, and it refuses the last node.
+        // A free range before each used one and one after the last; the allocator does not use its last node.
         let nodes = terms.most_live.saturating_mul(2).saturating_add(2);
         Ok(Self { allocator: Allocator::with_max_allocs(size, nodes), units })
     }

@@ -1,4 +1,4 @@
-//! Heapwright's own.
+//! Heapwright's own suballocators.
 
 use heapwright_core::suballoc::{
     Buddy, Ring, Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf,
@@ -7,7 +7,7 @@ use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
 
-/// Makes a suballocator of `heapwright_core` a rival, by its own methods and not through a trait object.
+/// Makes a suballocator of `heapwright_core` a rival, with its own methods instead of a trait object.
 macro_rules! ours {
     ($(#[$doc:meta])* $name:ident($type:ty) = $new:expr) => {
         ours! { $(#[$doc])* $name($type) = $new, <$type>::allocate }
@@ -39,17 +39,17 @@ macro_rules! ours {
     };
 }
 
-// Another algorithm of ours is one more of these, a line in the lists of `rivals/mod.rs`, and nothing else.
+// To add another algorithm of ours, add one of these and a line to the lists of `rivals/mod.rs`.
 ours! {
-    /// [`Tlsf`] as it comes, which is for little waste.
+    /// [`Tlsf`] with its default strategy, for minimum waste.
     OurTlsf(Tlsf) = |terms| Tlsf::new(terms.capacity)
 }
 ours! {
-    /// [`Tlsf`] with the strategy for little time.
+    /// [`Tlsf`] with the strategy for minimum time.
     OurTlsfMinTime(Tlsf) = |terms| Tlsf::new(terms.capacity), min_time
 }
 ours! {
-    /// [`Slabs`], with TLSF beneath.
+    /// [`Slabs`] on top of TLSF.
     OurSlabs(Slabs) = |terms| Slabs::new(terms.capacity)
 }
 

@@ -1,4 +1,4 @@
-//! gfx-rs' range allocator: exact best fit over a sorted list, searched from end to end.
+//! gfx-rs' range allocator: exact best fit by linear search of a sorted list.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use range_alloc::RangeAllocator;
 
 use crate::rival::{Rival, Terms, Unfit};
 
-/// As it comes, with alignments.
+/// The allocator in its default configuration, with alignments.
 #[derive(Debug)]
 pub struct RangeAlloc(RangeAllocator<u64>);
 

@@ -1,10 +1,10 @@
-//! Counting in units of the alignment, for rivals that know none.
+//! Conversion to units of the alignment, for rivals without alignments.
 
 use heapwright_core::{ByteSize, HeapOffset};
 
 use crate::rival::Terms;
 
-/// One unit is the alignment of the workload, so that whatever starts at a unit is aligned.
+/// Units of the workload's alignment, so that each unit is aligned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
     log2: u32,
@@ -15,12 +15,12 @@ impl Units {
         Self { log2: terms.alignment.log2() }
     }
 
-    /// How many whole units are in a capacity.
+    /// Returns the number of whole units in a capacity.
     pub(super) fn within(self, capacity: ByteSize) -> u64 {
         capacity.get() >> self.log2
     }
 
-    /// How many units hold a size; no size of a workload is near 2^64.
+    /// Returns the number of units that hold a size. Sizes of workloads are far below 2^64.
     #[inline]
     pub(super) fn holding(self, size: ByteSize) -> u64 {
         (size.get() + ((1 << self.log2) - 1)) >> self.log2

@@ -1,4 +1,4 @@
-//! AMD's Vulkan Memory Allocator 3: its virtual block, which is its suballocator without Vulkan.
+//! AMD's Vulkan Memory Allocator 3: its virtual block, a suballocator without Vulkan.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use vk_mem::{
@@ -8,20 +8,20 @@ use vk_mem::{
 
 use crate::rival::{Rival, Terms, Unfit};
 
-/// What VMA tries first.
+/// The flags of a VMA rival.
 pub trait Choice {
-    /// How the block is made.
+    /// Flags of the block.
     const BLOCK: VirtualBlockCreateFlags = VirtualBlockCreateFlags::empty();
-    /// How each allocation is made.
+    /// Flags of each allocation.
     const ALLOCATION: VirtualAllocationCreateFlags = VirtualAllocationCreateFlags::empty();
 }
 
-/// TLSF, with the strategy that VMA takes when nothing is said.
+/// TLSF with VMA's default strategy.
 #[derive(Debug)]
 pub struct Default;
 impl Choice for Default {}
 
-/// TLSF, the strategy for little waste.
+/// TLSF with the strategy for minimum waste.
 #[derive(Debug)]
 pub struct MinMemory;
 impl Choice for MinMemory {
@@ -29,7 +29,7 @@ impl Choice for MinMemory {
         VirtualAllocationCreateFlags::VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT;
 }
 
-/// TLSF, the strategy for little time.
+/// TLSF with the strategy for minimum time.
 #[derive(Debug)]
 pub struct MinTime;
 impl Choice for MinTime {
@@ -37,7 +37,7 @@ impl Choice for MinTime {
         VirtualAllocationCreateFlags::VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT;
 }
 
-/// The linear algorithm, which is a ring where the oldest are freed first.
+/// The linear algorithm, which is a ring if the oldest allocations are freed first.
 #[derive(Debug)]
 pub struct Linear;
 impl Choice for Linear {
@@ -45,14 +45,14 @@ impl Choice for Linear {
         VirtualBlockCreateFlags::VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT;
 }
 
-/// A virtual block. It says "virtual" because VMA does without memory there too.
+/// A virtual block, which is VMA's name for suballocation without memory.
 pub struct Vma<C> {
     block: VirtualBlock,
     choice: std::marker::PhantomData<C>,
 }
 
-// SAFETY: a virtual block has no tie to the thread that made it. VMA asks that no two threads use it at the same time, and each
-// call here takes `&mut self`.
+// SAFETY: a virtual block has no tie to the thread that created it. VMA requires that no two threads use it at the same
+// time, and each call here takes `&mut self`.
 unsafe impl<C> Send for Vma<C> {}
 
 impl<C: Choice> Rival for Vma<C> {
@@ -76,23 +76,23 @@ impl<C: Choice> Rival for Vma<C> {
             user_data: 0,
             flags: C::ALLOCATION,
         };
-        // SAFETY: VMA asks for a size that is not zero, which workloads promise, and an alignment that is a power of two, which
-        // the type promises. It reads nothing but the description, which outlives the call.
+        // SAFETY: VMA requires a size that is not zero, which workloads promise, and an alignment that is a power of
+        // two, which the type promises. It reads only the description, which outlives the call.
         let (allocation, offset) = unsafe { self.block.allocate(info) }.ok()?;
         Some((allocation, HeapOffset::new(offset)))
     }
 
     #[inline]
     fn free(&mut self, mut handle: VirtualAllocation) {
-        // SAFETY: the handle is of this block and live, as the trait asks; it cannot be freed twice, since it is consumed and
-        // cannot be copied.
+        // SAFETY: the handle is of this block and live, as the trait requires; it cannot be freed twice, since it is
+        // consumed and cannot be copied.
         unsafe { self.block.free(&mut handle) }
     }
 }
 
 impl<C> Drop for Vma<C> {
     fn drop(&mut self) {
-        // SAFETY: handles that are left cannot be used any more, since each use takes the block.
+        // SAFETY: remaining handles cannot be used any more, since each use requires the block.
         unsafe { self.block.clear() }
     }
 }

@@ -1,4 +1,4 @@
-//! vulkano's suballocators, which need no device.
+//! vulkano's suballocators, which require no device.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use vulkano::memory::DeviceAlignment;
@@ -13,7 +13,7 @@ use crate::rival::{Rival, Terms, Unfit};
 #[derive(Debug)]
 pub struct VulkanoFreeList(FreeListAllocator);
 
-/// A buddy allocator with nodes of 16 bytes and more.
+/// A buddy allocator with a minimum node size of 16 bytes.
 #[derive(Debug)]
 pub struct VulkanoBuddy(BuddyAllocator);
 
@@ -31,7 +31,7 @@ impl Rival for VulkanoFreeList {
 
     #[inline]
     fn free(&mut self, handle: Suballocation) {
-        // SAFETY: the suballocation is of this suballocator and live, as the trait asks.
+        // SAFETY: the suballocation is of this suballocator and live, as the trait requires.
         unsafe { self.0.deallocate(handle) };
     }
 }
@@ -73,7 +73,7 @@ fn allocate<S: Suballocator>(
     alignment: Alignment,
 ) -> Option<(Suballocation, HeapOffset)> {
     let layout = DeviceLayout::from_size_alignment(size.get(), alignment.get())?;
-    // Buffers only, so that no page has to be kept for images.
+    // Only buffers are allocated, so granularity between buffers and images does not matter.
     let suballocation = suballocator.allocate(layout, AllocationType::Linear, DeviceAlignment::MIN).ok()?;
     Some((suballocation, HeapOffset::new(suballocation.offset)))
 }

@@ -1,11 +1,11 @@
-//! xalloc: a TLSF and a ring for memory elsewhere, by the author of rlsf.
+//! xalloc: a TLSF and a ring without access to memory, by the author of rlsf.
 
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use xalloc::{Ring, RingRegion, SysTlsf, SysTlsfRegion};
 
 use crate::rival::{Rival, Terms, Unfit};
 
-/// Its TLSF, with the arena that it recommends for production.
+/// xalloc's TLSF, with the arena that it recommends for production.
 #[derive(Debug)]
 pub struct Xalloc(SysTlsf<u64>);
 
@@ -24,12 +24,13 @@ impl Rival for Xalloc {
 
     #[inline]
     fn free(&mut self, handle: SysTlsfRegion) {
-        // SAFETY: the region is of this TLSF and live, as the trait asks, and it is consumed. This arena has no checked way.
+        // SAFETY: the region is of this TLSF and live, as the trait requires, and it is consumed. This arena has no
+        // checked variant.
         unsafe { self.0.dealloc_unchecked(handle) };
     }
 }
 
-/// Its ring; the oldest must be freed first.
+/// xalloc's ring, in which the oldest allocation must be freed first.
 #[derive(Debug)]
 pub struct XallocRing(Ring<u64>);
 

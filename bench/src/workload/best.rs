@@ -2,31 +2,31 @@
 
 use std::time::Duration;
 
-/// A measure that may be repeated.
+/// A measurement that may be repeated.
 ///
-/// The least time is kept and not the mean: what the machine does besides only ever adds to it. All that is not time is the same in
-/// each repetition.
+/// The minimum of times is kept instead of the mean, as other load of the machine can only increase them. All other
+/// values are the same in each repetition.
 pub trait Best {
-    /// Keeps the better of both.
+    /// Keeps the better of both measurements.
     fn keep_best(&mut self, again: Self);
 }
 
-/// The time of a series of operations in slices, each the least of its repetitions.
+/// The times of a series of operations in slices, each the minimum of its repetitions.
 ///
-/// Slices are short, so that one which the machine took for something else comes out of another repetition undisturbed.
+/// Slices are short, so that a slice that was interrupted is measured without interruption in another repetition.
 #[derive(Clone, Debug, Default)]
 pub struct Slices(Vec<Duration>);
 
 impl Slices {
-    /// So many operations are timed together; reading the clock is nothing beside them.
+    /// Number of operations per slice. Reading the clock is negligible in comparison.
     pub const LENGTH: usize = 1000;
 
-    /// Adds the next slice.
+    /// Adds the time of the next slice.
     pub fn push(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// All slices together, in nanoseconds.
+    /// Returns the sum of all slices, in nanoseconds.
     #[must_use]
     pub fn nanoseconds(&self) -> f64 {
         self.0.iter().sum::<Duration>().as_secs_f64() * 1e9

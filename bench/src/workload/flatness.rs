@@ -1,4 +1,4 @@
-//! Whether an operation costs more when more is live.
+//! Measures the growth of an operation's cost with the number of live allocations.
 
 use heapwright_core::{Alignment, ByteSize};
 
@@ -7,27 +7,29 @@ use super::script::{Operation, Script};
 use crate::random::Random;
 use crate::rival::Terms;
 
-/// How many slots the second pass uses.
+/// Number of slots that the second pass uses.
 const NEAR: u32 = 1000;
 
-/// How many are live, for each column of the table.
+/// Returns the numbers of live allocations, one for each column of the table.
 #[must_use]
 pub fn live_counts(effort: Effort) -> &'static [u32] {
     const ALL: &[u32] = &[1000, 10_000, 100_000, 1_000_000, 10_000_000];
     effort.pick(ALL, &ALL[..3], &ALL[..2])
 }
 
-/// 1 to 2,056 B at alignment 16 (where the fastest of VMA's paths is open to it), half of the capacity live.
+/// Creates the script: 1 to 2,056 B at alignment 16 (which allows the fastest of VMA's paths), half of the capacity
+/// live.
 ///
-/// The first pass replaces any of the live ones, so that what it touches falls out of the processor's caches as more is live: some of
-/// the growth is the memory's. The second replaces only some of 1,000, which stay in the caches: growth there is the algorithm's.
+/// The first pass replaces any live allocation. The more are live, the more of what it touches is not in the
+/// processor's caches, so part of the growth is due to memory. The second pass replaces only some of 1,000, which stay
+/// in the caches: its growth is due to the algorithm.
 #[must_use]
 pub fn churn_of(live: u32, effort: Effort) -> Script {
     let pairs = effort.pick(50_000, 10_000, 10_000);
     let mut random = Random::new(5);
     let mut warm_up: Vec<_> =
         (0..live).map(|slot| Operation::Allocate { slot, size: random.size(1, 2056) }).collect();
-    // Holes everywhere, as after a long run, and not one free range at the end.
+    // Creates holes everywhere, as after a long run, instead of one free range at the end.
     for _ in 0..live {
         let slot = random.below(live);
         warm_up.extend([Operation::Free { slot }, Operation::Allocate { slot, size: random.size(1, 2056) }]);

@@ -1,4 +1,4 @@
-//! A heap that is kept full: how much fits, and what it takes to find room.
+//! A heap that is kept full: how much fits, and the cost of making room.
 
 use std::time::Instant;
 
@@ -10,37 +10,37 @@ use crate::refusals::Refusals;
 use crate::rival::{Rival, Terms, Unfit};
 use crate::rivals::Job;
 
-/// Fills a heap, with one free for every two allocations, until something is refused; so with several. In the last one it goes on:
-/// allocates, and when that is refused, frees one at random and tries again.
+/// Fills several heaps, with one free for every two allocations, each until a refusal. In the last one the workload
+/// continues: it allocates, and after each refusal frees a random allocation and tries again.
 ///
-/// Which ones are freed depends on the refusals, so the rivals do not do the same operations from the first refusal on. Each
-/// has to serve the same sizes in the same order.
+/// The allocations to free depend on refusals, so from the first refusal on the rivals' operations differ. All rivals
+/// serve the same sizes in the same order.
 #[derive(Clone, Debug)]
 pub struct Full {
-    /// What each rival is told.
+    /// The terms for each rival.
     pub terms: Terms,
-    /// Where to look for what to free, and the size to allocate. Each list is longer than it takes to fill a heap.
+    /// The steps to fill each heap. Each list is longer than necessary.
     pub fills: Vec<Vec<Step>>,
-    /// What is done in the full heap.
+    /// The steps in the full heap.
     pub steps: Vec<Step>,
 }
 
-/// Where to look for what to free, and the size to allocate.
+/// Random bits that select an allocation to free, and the size to allocate.
 pub type Step = (u64, ByteSize);
 
-/// What came of [`Full`].
+/// The result of [`Full`].
 #[derive(Clone, Debug)]
 pub struct Fullness {
-    /// Bytes asked for and live over the capacity, when an allocation was refused for the first time; the mean over the heaps.
+    /// Live bytes, as requested, relative to the capacity at the first refusal; the mean over the heaps.
     pub first: f64,
-    /// The same, the mean over all refusals after the first.
+    /// Live bytes, as requested, relative to the capacity at refusals after the first; the mean over the refusals.
     pub mean: f64,
     slices: Slices,
     steps: usize,
 }
 
 impl Fullness {
-    /// From one served request to the next, with all refusals and frees between, after the first refusal.
+    /// Returns the time per served request after the first refusal, including the refusals and frees in between.
     #[must_use]
     pub fn nanoseconds(&self) -> f64 {
         self.slices.nanoseconds() / self.steps as f64
@@ -94,7 +94,7 @@ impl Job for Full {
                     refusals += 1;
                     bits = bits.rotate_left(23);
                     let Ok(count @ 1..) = u32::try_from(live.len()) else {
-                        // It refuses though nothing is live; the comparison of refusals tells.
+                        // The rival refuses although nothing is live; the comparison of refusals reports it.
                         break;
                     };
                     let (handle, freed) = live.swap_remove(scale(bits, count) as usize);
@@ -125,13 +125,14 @@ impl<R: Rival> Heap<R> {
         Ok(Self { rival: R::new(terms)?, live: Vec::new(), used: 0 })
     }
 
-    /// Until the first refusal. Without the frees there would be no holes, and everybody would fill the heap to its end.
+    /// Fills the heap until the first refusal. Without the frees there would be no holes, and all rivals would fill it
+    /// entirely.
     fn fill(&mut self, steps: &[Step], alignment: Alignment) {
         for &(bits, size) in steps {
             let Some((handle, _)) = self.rival.allocate(size, alignment) else { return };
             self.live.push((handle, size));
             self.used += size.get();
-            // The low bit says whether, the high bits say which.
+            // The low bit decides whether to free, the high bits select the allocation.
             if bits & 1 == 1
                 && let Ok(count) = u32::try_from(self.live.len())
             {

@@ -1,4 +1,4 @@
-//! Frees in the order of the allocations, as an upload ring that waits for fences.
+//! Frees in the order of the allocations, like an upload ring that waits for fences.
 
 use heapwright_core::{Alignment, ByteSize};
 
@@ -7,10 +7,10 @@ use super::script::{Operation, Script};
 use crate::random::Random;
 use crate::rival::Terms;
 
-/// What is live at once: uploads of a few frames.
+/// Number of live allocations: the uploads of a few frames.
 const LIVE: u32 = 2000;
 
-/// 256 B to 64 KiB, 256-aligned, the oldest of 2,000 freed before the next is allocated.
+/// Creates the script: 256 B to 64 KiB at alignment 256; the oldest of 2,000 is freed before each allocation.
 #[must_use]
 pub fn upload_ring(effort: Effort) -> Script {
     let pairs: u32 = effort.pick(200_000, 50_000, 20_000);
@@ -23,7 +23,7 @@ pub fn upload_ring(effort: Effort) -> Script {
     });
     Script {
         name: "upload ring".to_owned(),
-        // Twice what is live on average.
+        // Twice the average size of the live allocations.
         terms: Terms {
             capacity: ByteSize::from_mib(64),
             alignment: Alignment::new(256).expect("a power of two"),

@@ -1,7 +1,7 @@
-//! What the rivals are put through.
+//! The workloads.
 //!
-//! Operations are made before the clock starts and are the same for everybody; only [`full`] reacts to refusals, since a full
-//! heap is what it is about.
+//! Operations are generated before the clock starts and are the same for all rivals. Only [`full`] reacts to refusals,
+//! since full heaps are its subject.
 
 pub mod best;
 pub mod flatness;
@@ -15,28 +15,29 @@ pub mod traces;
 pub use best::{Best, Slices};
 use heapwright_core::{Alignment, ByteSize};
 
-/// A size as whoever creates resources asks for it: in units of the alignment.
+/// Rounds a size up to units of the alignment, as applications request it.
 ///
-/// `GetResourceAllocationInfo` and `vkGetBufferMemoryRequirements` answer so, and allocators pass it on. With sizes that are not rounded,
-/// free ranges that nothing fits into lie between the used ones: some rivals' lists of them get long.
+/// `GetResourceAllocationInfo` and `vkGetBufferMemoryRequirements` return such sizes, and allocators pass them on. With
+/// other sizes, free ranges too small for any request remain between used ones, and some rivals' lists of them grow
+/// long.
 #[must_use]
 pub fn rounded_up(size: ByteSize, alignment: Alignment) -> ByteSize {
     size.align_up(alignment).unwrap_or(size)
 }
 
-/// How much of each workload is run.
+/// The amount of each workload to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// For figures that are to be kept.
+    /// For figures to publish.
     Full,
-    /// For a look, in less than a minute.
+    /// For a first impression, in less than a minute.
     Quick,
-    /// For checking answers, which takes a map's time for each operation.
+    /// For checking results, where each operation also costs an operation of a map.
     Check,
 }
 
 impl Effort {
-    /// The first number when full, the second when quick, the third when answers are checked.
+    /// Returns the argument for this effort.
     #[must_use]
     pub fn pick<T>(self, full: T, quick: T, check: T) -> T {
         match self {

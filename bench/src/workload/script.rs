@@ -1,4 +1,4 @@
-//! A list of operations, known before the clock starts.
+//! Scripts: lists of operations, known before the clock starts.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,17 +10,17 @@ use crate::refusals::Refusals;
 use crate::rival::{Rival, Terms, Unfit};
 use crate::rivals::Job;
 
-/// One call. A slot is where the workload keeps the handle.
+/// One call. A slot is the index of a handle in the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Allocate into a slot, which is empty.
+    /// Allocates into an empty slot.
     Allocate {
         /// The slot's number.
         slot: u32,
-        /// The size to ask for.
+        /// The size to request.
         size: ByteSize,
     },
-    /// Free what is in a slot; nothing when its allocation was refused.
+    /// Frees the allocation in a slot; no operation if it was refused.
     Free {
         /// The slot's number.
         slot: u32,
@@ -30,38 +30,38 @@ pub enum Operation {
 /// Operations on a fresh rival.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// As the table calls it.
+    /// Name in the tables.
     pub name: String,
-    /// What the rival is told. All operations have the alignment of the terms.
+    /// Terms for the rival. All operations have the alignment of the terms.
     pub terms: Terms,
-    /// Slots are counted from zero to this.
+    /// Number of slots.
     pub slots: usize,
-    /// Done first, not timed.
+    /// Operations to run first, without timing.
     pub warm_up: Vec<Operation>,
-    /// Each is timed by itself, one after the other.
+    /// Passes, each of which is timed separately, in this order.
     pub passes: Vec<Vec<Operation>>,
-    /// The passes are done so many times with the same rival, for which each has to leave as many slots full as before.
+    /// Number of times to run the passes with the same rival. Each pass must leave the same number of slots occupied.
     pub repeats: u32,
 }
 
-/// What the passes of a [`Script`] took.
+/// The times of the passes of a [`Script`].
 #[derive(Clone, Debug)]
 pub struct Timing {
-    /// Of each pass.
+    /// Times and number of operations of each pass.
     passes: Vec<(Slices, usize)>,
-    /// Refused allocations in warm-up and passes, by all allocations asked for.
+    /// Share of refused allocations, in warm-up and passes.
     pub refused: f64,
 }
 
 impl Timing {
-    /// Nanoseconds of one operation, the mean over a pass.
+    /// Returns the mean time of an operation in a pass, in nanoseconds.
     #[must_use]
     pub fn nanoseconds(&self, pass: usize) -> f64 {
         let (slices, operations) = &self.passes[pass];
         slices.nanoseconds() / *operations as f64
     }
 
-    /// The same of the last pass.
+    /// Returns the mean time of an operation in the last pass, in nanoseconds.
     #[must_use]
     pub fn last_nanoseconds(&self) -> f64 {
         self.passes.len().checked_sub(1).map_or(f64::NAN, |last| self.nanoseconds(last))
@@ -115,22 +115,23 @@ impl Job for Time<'_> {
     }
 }
 
-/// What single operations of a [`Script`] took, and how far up its allocations reached.
+/// The times of single operations of a [`Script`], and the highest end of its allocations.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Nanoseconds of each operation, warm-up included, in order, the least of all rounds; the cost of one clock reading is in each.
+    /// Nanoseconds of each operation, including the warm-up, in order: the minimum of all rounds. Each includes a clock
+    /// reading.
     nanoseconds: Vec<u32>,
     /// The 99.9th percentile of each round.
     p999: Vec<f64>,
-    /// Refused allocations, by all that were asked for.
+    /// Share of refused allocations.
     refused: f64,
-    /// The highest end of any allocation over the most bytes that were live at once.
+    /// The highest end of any allocation, relative to the peak of live bytes.
     pub high_water: f64,
 }
 
 impl Survey {
-    /// The time that 99.9 % of a round's operations do not exceed: the median of the rounds. What the machine does besides is in it,
-    /// as it is for whoever uses the rival.
+    /// Returns the 99.9th percentile of the operations' times in nanoseconds: the median of the rounds. It includes the
+    /// effect of other load of the machine, which users of the rival experience as well.
     #[must_use]
     pub fn p999(&self) -> f64 {
         let mut rounds = self.p999.clone();
@@ -138,15 +139,16 @@ impl Survey {
         rounds.len().checked_sub(1).map_or(f64::NAN, |last| rounds[last / 2])
     }
 
-    /// The operation that takes longest, and of it the least time of all rounds: the rivals are deterministic, so an operation does the
-    /// same in each, and what was above the least was the machine's.
+    /// Returns the time of the slowest operation in nanoseconds, where the time of an operation is the minimum of all
+    /// rounds. Rivals are deterministic: an operation does the same work in each round, and any additional time is due
+    /// to the machine.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.nanoseconds.iter().max().map_or(f64::NAN, |&time| f64::from(time))
     }
 }
 
-/// The time that 99.9 % of the operations do not exceed, by nearest rank.
+/// Returns the 99.9th percentile by nearest rank.
 fn p999(nanoseconds: &[u32]) -> f64 {
     let mut sorted = nanoseconds.to_vec();
     sorted.sort_unstable();
@@ -163,7 +165,7 @@ impl Best for Survey {
     }
 }
 
-/// Times each operation of a script, warm-up and the passes once.
+/// Times each operation of a script: the warm-up and each pass once.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeEach<'a>(pub &'a Script);
 
@@ -199,7 +201,7 @@ impl Job for TimeEach<'_> {
     }
 }
 
-/// A rival and the handles that it gave.
+/// A rival and its handles.
 struct Stage<'a, R: Rival> {
     script: &'a Script,
     rival: R,
@@ -221,7 +223,7 @@ impl<'a, R: Rival> Stage<'a, R> {
         }
     }
 
-    /// Answers the offset of an allocation that was not refused.
+    /// Returns the offset of an allocation that was not refused.
     #[inline]
     fn perform(&mut self, operation: Operation) -> Option<HeapOffset> {
         match operation {

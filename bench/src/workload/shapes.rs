@@ -1,9 +1,9 @@
 //! The three shapes of sizes that heapwright's research measured first, and their scripts.
 //!
-//! | shape | sizes | alignment | after |
+//! | shape | sizes | alignment | based on |
 //! |---|---|---|---|
-//! | S1 | 1 to 2,056 B, each as likely; 7,200 live | 1, and 256 with sizes in units of it | VMA's own test of virtual blocks |
-//! | S1, not rounded | the same | 256, and sizes of any number of bytes | nobody: what that costs |
+//! | S1 | 1 to 2,056 B, uniform; 7,200 live | 1, and 256 with sizes in units of it | VMA's own test of virtual blocks |
+//! | S1, not rounded | the same | 256, with sizes of any number of bytes | none: shows the cost of such sizes |
 //! | S2 | 64 KiB to 8 MiB in 64 KiB units, log-uniform; 256 MiB | 64 KiB | textures |
 //! | S3 | 256 B to 64 KiB in 256 B units, log-uniform; 64 MiB | 256 | buffers |
 
@@ -15,19 +15,19 @@ use super::{Effort, rounded_up};
 use crate::random::Random;
 use crate::rival::Terms;
 
-/// How large the allocations of a workload are.
+/// The sizes, alignment and capacity of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// As the table calls it.
+    /// Name in the tables.
     pub name: &'static str,
-    /// In a sentence.
+    /// Description for the report.
     pub about: &'static str,
     alignment: Alignment,
     sizes: Sizes,
-    /// The capacity where not the utilisation but the time is asked for. A power of two, as one rival takes nothing else.
+    /// The capacity for measuring time instead of utilisation. A power of two, as one rival requires it.
     capacity: ByteSize,
     live: u32,
-    /// The capacity that is filled up.
+    /// The capacity of the heaps to fill.
     full_capacity: ByteSize,
     stream: u64,
 }
@@ -38,7 +38,7 @@ enum Sizes {
         low: u32,
         high: u32,
     },
-    /// As `Uniform`, rounded up.
+    /// Like `Uniform`, rounded up to units.
     UniformUnits {
         low: u32,
         high: u32,
@@ -59,7 +59,7 @@ impl Sizes {
         }
     }
 
-    /// In bytes, rounded down.
+    /// Returns the mean size in bytes, rounded down.
     fn mean(self) -> u64 {
         match self {
             Self::Uniform { low, high } => u64::from(low.midpoint(high)),
@@ -72,7 +72,7 @@ impl Sizes {
     }
 }
 
-/// The pairs of the first pass of a churn: as many operations as VMA's own test has after filling.
+/// Number of pairs in the first pass of a churn: as many operations as in VMA's own test after filling.
 const EARLY_PAIRS: u32 = 7200;
 
 const ALIGN_256: Alignment = Alignment::new(256).unwrap();
@@ -89,7 +89,7 @@ const SMALL: Shape = Shape {
     stream: 1,
 };
 
-/// All of them. Those of S1 draw the same sizes.
+/// All shapes. Those of S1 draw the same sizes.
 pub const SHAPES: [Shape; 5] = [
     SMALL,
     Shape {
@@ -132,8 +132,8 @@ pub const SHAPES: [Shape; 5] = [
 ];
 
 impl Shape {
-    /// Fills all slots; then frees and allocates again, a slot at random each time. The first pass is the first 7,200 pairs, while
-    /// there is one large free range still, as in VMA's own test; the second is what comes after.
+    /// Creates a script that fills all slots and then frees and reallocates random ones. The first pass has 7,200
+    /// pairs, while one large free range still exists, as in VMA's own test. The second pass follows it.
     #[must_use]
     pub fn churn(&self, effort: Effort) -> Script {
         let pairs = effort.pick(200_000, 20_000, 20_000);
@@ -158,13 +158,14 @@ impl Shape {
         }
     }
 
-    /// Fills the capacity until something is refused, and goes on there.
+    /// Creates a workload that fills the capacity until a refusal and continues there.
     #[must_use]
     pub fn full(&self, effort: Effort) -> Full {
         let mut random = Random::new(self.stream + 100);
         let mut steps =
             |count: u64| (0..count).map(|_| (random.bits(), self.sizes.draw(&mut random))).collect();
-        // Two and a half times what fills the heap if nothing is wasted: one in two is freed again, and sizes vary.
+        // Two and a half times the number that fills the heap without waste: every second allocation is freed, and
+        // sizes vary.
         let fill = self.full_capacity.get() * 5 / 2 / self.sizes.mean();
         let fills = (0..effort.pick(16, 4, 2)).map(|_| steps(fill)).collect();
         Full {

@@ -1,4 +1,4 @@
-//! Several threads with one suballocator.
+//! Several threads that share one suballocator.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -14,13 +14,13 @@ use crate::refusals::Refusals;
 use crate::rival::{SharedRival, Terms, Unfit};
 use crate::rivals::SharedJob;
 
-/// What is live at once in each thread.
+/// Number of live allocations of each thread.
 const LIVE: u32 = 1000;
 
-/// How many threads, for each column of the table.
+/// Numbers of threads, one for each column of the table.
 pub const COUNTS: [u32; 3] = [1, 2, 4];
 
-/// Threads that each free and allocate small sizes, as a program does that records on several threads.
+/// Threads that each free and allocate small sizes, like a program that records on several threads.
 #[derive(Clone, Debug)]
 pub struct Threads {
     terms: Terms,
@@ -28,12 +28,12 @@ pub struct Threads {
     threads: Vec<[Vec<Operation>; 2]>,
 }
 
-/// The cost of a pair.
+/// The cost of a pair of free and allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Throughput {
-    /// Nanoseconds from the first thread's start to the last one's end, over all pairs of all threads.
+    /// Nanoseconds from the first thread's start to the last one's end, divided by the number of pairs of all threads.
     pub nanoseconds: f64,
-    /// Refused allocations of all threads, by all that were asked for; the most of all rounds.
+    /// Share of refused allocations of all threads; the maximum of all rounds.
     pub refused: f64,
 }
 
@@ -51,7 +51,7 @@ impl Refusals for Throughput {
 }
 
 impl Threads {
-    /// 1 to 2,056 B, rounded up to units of 256 B as the alignment is, 1,000 live in each thread.
+    /// Creates the workload: 1 to 2,056 B, rounded up to the alignment of 256 B, 1,000 live in each thread.
     #[must_use]
     pub fn new(count: u32, effort: Effort) -> Self {
         let pairs = effort.pick(200_000, 50_000, 10_000);
@@ -73,7 +73,7 @@ impl Threads {
         }
     }
 
-    /// How many pairs all threads do together.
+    /// Returns the number of pairs of all threads together.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.threads.iter().map(|[_, pairs]| pairs.len() / 2).sum()

@@ -1,4 +1,4 @@
-//! What real programs did: traces recorded from PyTorch on one GPU.
+//! Traces of real programs, recorded from PyTorch on one GPU.
 
 use std::path::{Path, PathBuf};
 
@@ -9,31 +9,31 @@ use super::rounded_up;
 use super::script::{Operation, Script};
 use crate::rival::Terms;
 
-/// The five traces by name; two of them are in the repository.
+/// Names of the five traces, two of which are in the repository.
 pub const NAMES: [&str; 5] =
     ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
 
-/// What buffers are aligned to on the GPUs that the traces are compared on.
+/// Alignment of buffers on the GPUs for which the traces are compared.
 const ALIGNMENT: Alignment = Alignment::new(256).unwrap();
 
-/// Four times the highest peak, and a power of two: no rival may run out, as heaps that grow would not.
+/// Four times the highest peak, and a power of two: no rival may run out of memory, since heaps that grow would not.
 const CAPACITY: ByteSize = ByteSize::from_gib(32);
 
-/// The traces that were found and the names of those that were not.
+/// The traces that were found, and the names of the others.
 #[derive(Debug)]
 pub struct Traces {
-    /// One script for each trace found.
+    /// The scripts, one for each trace found.
     pub scripts: Vec<Script>,
-    /// Those in none of the folders.
+    /// Names of the traces found in none of the folders.
     pub left_out: Vec<&'static str>,
 }
 
 impl Traces {
-    /// Looks for each trace in each of the folders.
+    /// Searches the folders for each trace.
     ///
     /// # Errors
     ///
-    /// A file that is there and cannot be read.
+    /// A file exists, but cannot be read.
     pub fn read(folders: &[PathBuf]) -> Result<Self, TraceError> {
         let mut traces = Self { scripts: Vec::new(), left_out: Vec::new() };
         for name in NAMES {

@@ -1,4 +1,4 @@
-//! Which resources a command accesses, where, and how.
+//! The accesses of commands: which resources, which parts, and how.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use super::shape::{Piece, Shape};
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 
-/// How a command accesses a resource.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,
-    /// A write that counts as an initialisation where it is of a whole unit: a clear or a copy.
+    /// A write that initialises the units that it covers: a clear or a copy.
     Initialise,
     /// Any other write.
     Write,
-    /// A write that is not executed: whoever judges it says what becomes of the contents.
+    /// A write that is not executed. The judge decides its effect on the contents.
     Skipped,
 }
 
@@ -27,19 +27,19 @@ impl Kind {
     }
 }
 
-/// An access of a resource.
+/// An access to a resource.
 #[derive(Clone)]
 pub(super) struct Access<'a> {
     pub(super) resource: &'a Arc<dyn DriverResource>,
     pub(super) part: AccessedPart<'a>,
     pub(super) kind: Kind,
-    /// What a barrier must wait for.
+    /// The synchronization scope that a barrier must wait for.
     pub(super) sync: D3D12_BARRIER_SYNC,
-    /// The state that COMMON is promoted to.
+    /// The state to which COMMON is promoted.
     pub(super) state: D3D12_RESOURCE_STATES,
 }
 
-/// Which part of a resource is accessed, in the command's terms.
+/// The accessed part of a resource, as the command describes it.
 #[derive(Debug, Clone)]
 pub(super) enum AccessedPart<'a> {
     Whole,
@@ -66,17 +66,17 @@ impl AccessedPart<'_> {
     }
 }
 
-/// Which part of a resource the CPU or a view accesses.
+/// The part of a resource that the CPU or a view accesses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ResourcePart {
-    /// The first byte of a buffer and the number of bytes.
+    /// Offset and size of a range of a buffer, in bytes.
     Bytes(u64, u64),
     Subresource(u32),
     Texels(u32, TexelRegion),
 }
 
 impl ResourcePart {
-    /// The pieces of the part, and its subresources.
+    /// Returns the pieces of the part and its subresources.
     pub(super) fn pieces(self, shape: &Shape) -> (Vec<Piece>, Range<u32>) {
         match self {
             Self::Bytes(start, size) => (shape.bytes(start, size), 0..1),
@@ -88,7 +88,7 @@ impl ResourcePart {
     }
 }
 
-/// How the call that recorded a command accesses its target and its source.
+/// The kind of accesses to the target and source of a command, which depends on the recording call.
 struct Manner {
     target: Kind,
     sync: D3D12_BARRIER_SYNC,
@@ -96,7 +96,7 @@ struct Manner {
     source_state: D3D12_RESOURCE_STATES,
 }
 
-/// The names of the calls whose commands are no copies; the end of the name decides.
+/// Returns the accesses of a call by the end of its name. All calls that are not listed are copies.
 fn manner(call: &str, unordered_clears_initialise: bool) -> Manner {
     let method = call.rsplit("::").next().unwrap_or(call);
     let manner = |target, sync, target_state| Manner { target, sync, target_state, source_state: 0 };
@@ -130,7 +130,7 @@ fn manner(call: &str, unordered_clears_initialise: bool) -> Manner {
     }
 }
 
-/// The accesses of a command that `call` recorded: what it reads first.
+/// Returns the accesses of a command that `call` recorded, reads first.
 pub(super) fn of_command<'a>(
     command: &'a Command,
     call: &str,
@@ -175,12 +175,12 @@ pub(super) fn of_command<'a>(
                 write(&target.0, AccessedPart::Texels(target.1, target_region)),
             ]
         }
-        // The first names an address and no resource: the judge knows who used it last.
+        // WriteImmediate names an address instead of a resource; the judge looks up the address's last user.
         Command::WriteImmediate { .. } | Command::Scramble { .. } => Vec::new(),
     }
 }
 
-/// The resource of a location, and the part of it that texels of a region take.
+/// Returns the resource of a location and the part of it that a region covers.
 fn location(location: &TexelLocation, region: TexelRegion) -> (&Arc<dyn DriverResource>, AccessedPart<'_>) {
     match location {
         TexelLocation::Subresource { resource, index } => (resource, AccessedPart::Texels(*index, region)),

@@ -1,4 +1,4 @@
-//! Whether what the judge knows fits together. Costs as much as all that it knows: for tests alone.
+//! Consistency checks of the judge's state. They visit all of the state, so only tests run them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use super::judge::Judge;
 use super::resource::{HeapId, Home, ResourceId, TrackedResource};
 
 impl Judge {
-    /// Looks for what cannot be. O(all that is known).
+    /// Checks the consistency of the state. O(size of the state).
     ///
     /// # Errors
     ///
-    /// What does not fit, in words.
+    /// A description of the inconsistency.
     pub(super) fn audit(&self) -> Result<(), String> {
         self.audit_uses()?;
         self.known().try_for_each(|resource| {
@@ -23,7 +23,7 @@ impl Judge {
         })
     }
 
-    /// Each range belongs to a resource that knows how many it has, and none overlaps another.
+    /// Checks that each range belongs to a known resource with the correct count, and that ranges do not overlap.
     fn audit_uses(&self) -> Result<(), String> {
         let mut counts = HashMap::<ResourceId, i64>::new();
         for (HeapId(number), heap) in self.known_heaps() {
@@ -52,7 +52,7 @@ impl Judge {
         Ok(())
     }
 
-    /// What a resource owns it was the last to use.
+    /// Checks that a resource is the last user of the memory that it owns.
     fn audit_owned(&self, resource: &TrackedResource) -> Result<(), String> {
         let all = 0..resource.shape.place_count();
         let owned = resource.owned.iter(all).filter(|(_, owned)| **owned).map(|(run, _)| run);
@@ -71,11 +71,11 @@ impl Judge {
         bytes: &Range<u64>,
         offset: u64,
     ) -> Result<(), String> {
-        // Tiles outlive the heap that they are mapped to.
+        // Tile mappings outlive the heap.
         let Some(known) = self.heap_of(heap) else { return Ok(()) };
         let mut next = bytes.start;
         for (range, user, at) in known.memory.uses(bytes) {
-            // Tiles that are mapped to the same memory are not told apart.
+            // Several tiles that are mapped to the same memory are not distinguished.
             let is_there =
                 at == offset + (range.start - bytes.start) || matches!(resource.home, Home::Reserved(_));
             if range.start != next || user != resource.id || !is_there {
@@ -90,7 +90,7 @@ impl Judge {
     }
 }
 
-/// What is valid is initialised.
+/// Checks that valid contents are initialised.
 fn audit_content(resource: &TrackedResource) -> Result<(), String> {
     for (units, content) in resource.content.iter(0..u32::MAX) {
         let is_covered = match &content.valid {
@@ -107,7 +107,7 @@ fn audit_content(resource: &TrackedResource) -> Result<(), String> {
     Ok(())
 }
 
-/// Neighbours that are equal are one run.
+/// Checks that adjacent runs differ.
 fn audit_runs(resource: &TrackedResource) -> Result<(), String> {
     let is_minimal = [
         ("content", resource.content.is_minimal()),

@@ -1,4 +1,4 @@
-//! What barriers do: activate, order, and change states.
+//! The effects of barriers: activation, ordering, and changes of state.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::usage::discard_piece;
 use super::violation::Severity;
 use crate::ddi::driver_resource::DriverResource;
 
-/// Accesses that write: what a barrier after them flushes.
+/// Accesses that write, which a following barrier flushes.
 const WRITES: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RENDER_TARGET
     | D3D12_BARRIER_ACCESS_UNORDERED_ACCESS
     | D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE
@@ -28,7 +28,7 @@ const WRITES: D3D12_BARRIER_ACCESS = D3D12_BARRIER_ACCESS_RENDER_TARGET
     | D3D12_BARRIER_ACCESS_RESOLVE_DEST
     | D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE;
 
-/// Layouts whose contents may be compressed, and so must be initialised.
+/// Returns whether contents in a layout may be compressed, and so require initialisation.
 fn may_be_compressed(layout: D3D12_BARRIER_LAYOUT) -> bool {
     matches!(
         layout,
@@ -40,7 +40,7 @@ fn may_be_compressed(layout: D3D12_BARRIER_LAYOUT) -> bool {
     )
 }
 
-/// Subresources as ranges.
+/// Converts subresources to ranges.
 fn ranges(subresources: &Subresources, resource: &TrackedResource) -> Vec<Range<u32>> {
     match subresources {
         Subresources::All => std::iter::once(0..resource.shape.subresource_count()).collect(),
@@ -49,7 +49,7 @@ fn ranges(subresources: &Subresources, resource: &TrackedResource) -> Vec<Range<
 }
 
 impl Judge {
-    /// What a call does that is no command, in its order.
+    /// Applies the notes of a call in order.
     pub(super) fn note_all(&mut self, step: &mut Step<'_>, notes: &[Note]) {
         if self.has(AliasingLaws::ARRAY_IN_ORDER) {
             for note in notes {
@@ -105,7 +105,7 @@ impl Judge {
         self.put(resource);
     }
 
-    /// A change of state is a use of the memory where the state means something to it.
+    /// Treats a transition as a use of the memory, unless the resource has no state.
     fn use_by_transition(&mut self, step: &mut Step<'_>, resource: &mut TrackedResource) {
         if resource.shape.is_stateless() {
             return;
@@ -123,7 +123,7 @@ impl Judge {
     ) {
         let before_id = before.and_then(|before| self.id_of(before));
         let after_id = after.and_then(|after| self.id_of(after));
-        // A resource that is not tracked is none of null's.
+        // A resource that is not tracked is not treated as null.
         if (before.is_some() && before_id.is_none()) || (after.is_some() && after_id.is_none()) {
             return;
         }
@@ -149,7 +149,8 @@ impl Judge {
             let undefined = self.take_over(step.submission, &mut resource, all, Reason::Activation);
             self.scramble(step.commands, &resource, &undefined);
         } else if resource.owned.all(all, |owned| *owned) && resource.has_duty() {
-            // Nobody else used it since; what was initialised before the activation does not count all the same.
+            // No other resource has used the memory since. Nevertheless, initialisation before the activation does not
+            // count.
             if self.has(AliasingLaws::INITIALISE_AFTER_ACTIVATION) {
                 let units = 0..resource.shape.unit_count();
                 resource.content.update(units, |content| {
@@ -165,7 +166,7 @@ impl Judge {
         self.put(resource);
     }
 
-    /// Rule B-8: what could be cheaper.
+    /// Rule B-8: remarks on barriers that could be cheaper.
     fn remark(&mut self, submission: &mut Submission, before: Option<ResourceId>, after: Option<ResourceId>) {
         if !self.has(AliasingLaws::REMARKS) {
             return;
@@ -193,10 +194,10 @@ impl Judge {
         self.say(submission, finding);
     }
 
-    /// The barriers of one call.
+    /// Applies the barriers of one call.
     fn enhanced(&mut self, step: &mut Step<'_>, barriers: &[EnhancedBarrier]) {
         self.check_call(step.submission, barriers);
-        // Those that wait come before those that hold back: a call has no order.
+        // Apply all waits before the effects on resources, because the barriers of a call have no order.
         for barrier in barriers {
             let id = self.target(barrier);
             if matches!(barrier.target, BarrierTarget::Global) || id.is_some() {
@@ -251,7 +252,7 @@ impl Judge {
         };
         let undefined = D3D12_BARRIER_LAYOUT_UNDEFINED;
         match (*layout_before == undefined, *layout_after == undefined) {
-            // Memory alone.
+            // The barrier affects only the memory.
             (_, true) => return,
             (true, false) => self.activate(step, resource, &subresources, *layout_after, *discards),
             (false, false) if layout_before != layout_after => self.use_by_transition(step, resource),
@@ -262,7 +263,7 @@ impl Judge {
         }
     }
 
-    /// A barrier from UNDEFINED: nothing is inherited.
+    /// Applies a barrier from UNDEFINED, after which nothing is inherited.
     fn activate(
         &mut self,
         step: &mut Step<'_>,
@@ -299,7 +300,7 @@ impl Judge {
         self.scramble(step.commands, resource, &undefined);
     }
 
-    /// Rules E-5 and E-6: barriers of one call that have to do with the same memory.
+    /// Rules E-5 and E-6: checks barriers of one call for overlapping resources.
     fn check_call(&mut self, submission: &mut Submission, barriers: &[EnhancedBarrier]) {
         let changes = |barrier: &EnhancedBarrier| match &barrier.target {
             BarrierTarget::Texture { layout_before, layout_after, .. } => {
@@ -344,7 +345,7 @@ impl Judge {
         }
     }
 
-    /// Whether two resources share bytes of a heap.
+    /// Returns whether two resources share bytes of a heap.
     fn overlap(&self, one: ResourceId, two: ResourceId) -> bool {
         let memory = |id| {
             self.resource(id).map(|resource| resource.memory_of_places(&(0..resource.shape.place_count())))

@@ -1,28 +1,28 @@
-//! What happened before what: submissions of queues, ordered by fences.
+//! Vector clocks: the order of submissions to queues, as established by fences.
 
-/// The agent that the CPU is; queues are numbered from 1 on.
+/// The agent number of the CPU. Queues are numbered from 1 on.
 pub(super) const CPU: u32 = 0;
 
-/// A submission of a queue, or an access by the CPU.
+/// A submission to a queue, or an access by the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Epoch {
-    /// The queue, or [`CPU`].
+    /// The agent: a queue, or [`CPU`].
     pub(super) agent: u32,
-    /// Numbered from 1 on.
+    /// The number of the epoch, from 1 on for each agent.
     pub(super) number: u64,
 }
 
-/// Of each agent, how many of its epochs have happened before.
+/// A vector clock: the number of epochs of each agent that happened before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Clock(Vec<u64>);
 
 impl Clock {
-    /// Whether `epoch` happened before, or is itself what the clock has come to.
+    /// Returns whether `epoch` happened before, or is the agent's latest epoch.
     pub(super) fn has_seen(&self, epoch: Epoch) -> bool {
         self.at(epoch.agent) >= epoch.number
     }
 
-    /// What happened before `other` happened before this, too.
+    /// Adds everything that happened before `other`.
     pub(super) fn join(&mut self, other: &Self) {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
@@ -32,7 +32,7 @@ impl Clock {
         }
     }
 
-    /// The agent's next epoch.
+    /// Starts the agent's next epoch.
     pub(super) fn advance(&mut self, agent: u32) -> Epoch {
         let index = usize::try_from(agent).unwrap_or(usize::MAX - 1);
         if self.0.len() <= index {
@@ -47,23 +47,23 @@ impl Clock {
     }
 }
 
-/// Which clock came with which value of a fence.
+/// The clocks of a fence's signals.
 #[derive(Debug, Default)]
 pub(crate) struct FenceHistory {
-    /// The oldest first.
+    /// Values and clocks of signals, oldest first.
     signals: std::collections::VecDeque<(u64, Clock)>,
 }
 
-/// As many signals of a fence are remembered; who waits for an older one is given the oldest of these, which knows more.
+/// Maximum number of signals kept per fence. A wait for an older one gets the oldest clock kept, which includes more.
 const MAX_SIGNALS: usize = 256;
 
 impl FenceHistory {
-    /// Of a fence that begins at `value`: who waits for that learns nothing.
+    /// Creates the history of a fence with the initial value `value`, which carries no order.
     pub(crate) fn new(value: u64) -> Self {
         Self { signals: [(value, Clock::default())].into() }
     }
 
-    /// The fence is about to be set to `value` by who has come to `clock`.
+    /// Records that an agent with `clock` is about to set the fence to `value`.
     pub(super) fn signalled(&mut self, value: u64, clock: &Clock) {
         if self.signals.len() == MAX_SIGNALS {
             self.signals.pop_front();
@@ -71,9 +71,9 @@ impl FenceHistory {
         self.signals.push_back((value, clock.clone()));
     }
 
-    /// What happened before the fence reached `value`.
+    /// Returns the clock of what happened before the fence reached `value`.
     pub(crate) fn reached(&self, value: u64) -> Option<&Clock> {
-        // A fence may be set back: what it reached after that counts, and what it reached before only where nothing else does.
+        // A fence may be set back. Signals after that take precedence over those before it.
         let newest_first = self.signals.iter().rev();
         newest_first
             .skip_while(|(signalled, _)| *signalled < value)

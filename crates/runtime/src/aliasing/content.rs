@@ -1,4 +1,4 @@
-//! What is known of the contents of a unit.
+//! The tracked state of the contents of a unit.
 
 use heapwright_d3d12::aliasing::*;
 
@@ -8,48 +8,49 @@ use super::rule::Rule;
 
 /// The contents of a unit: a subresource, or a tile.
 ///
-/// Initialised is what may be used at all, which matters to render targets and depth stencils; valid is what has a defined
-/// value, which is never more.
+/// Initialised contents may be used, which matters for render targets and depth-stencils. Valid contents have a defined
+/// value; they are a subset of the initialised ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) initialised: Coverage,
     pub(super) valid: Coverage,
-    /// Why the rest is not.
+    /// The reason why the remaining contents are undefined.
     pub(super) cause: Cause,
 }
 
-/// Why contents are not defined.
+/// The reason why contents are undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Nobody wrote them since the resource was created, in memory that was zeros, or was not.
+    /// Not written since the resource was created; `zeroed` tells whether the memory was zeroed.
     Created { zeroed: bool },
-    /// The tile was mapped, to memory that was zeros, or was not.
+    /// Not written since the tile was mapped; `zeroed` tells whether the memory was zeroed.
     Mapped { zeroed: bool },
     /// A barrier activated the resource.
     Activated,
-    /// A draw or dispatch that is not executed may have written it, the one of that number: the contents are valid, and unknown.
+    /// The draw or dispatch with this number, which is not executed, may have written them: they are valid, but
+    /// unknown.
     Skipped { number: u64 },
     /// Another resource used the memory.
     Invalidated { by: ResourceId, because: Rule },
 }
 
 impl Content {
-    /// Nothing is initialised.
+    /// Creates contents of which nothing is initialised.
     pub(super) fn undefined(cause: Cause) -> Self {
         Self { initialised: Coverage::None, valid: Coverage::None, cause }
     }
 
-    /// All is defined.
+    /// Creates contents that are entirely defined.
     pub(super) fn valid() -> Self {
         Self { initialised: Coverage::Full, valid: Coverage::Full, cause: Cause::Created { zeroed: true } }
     }
 
-    /// All has a value, which nobody knows.
+    /// Creates contents that are entirely defined, with unknown values.
     pub(super) fn unknown(number: u64) -> Self {
         Self { cause: Cause::Skipped { number }, ..Self::valid() }
     }
 
-    /// All may be used, nothing has a value.
+    /// Creates contents that are initialised, but have no defined value.
     pub(super) fn discarded() -> Self {
         Self { initialised: Coverage::Full, ..Self::undefined(Cause::Activated) }
     }
@@ -62,7 +63,7 @@ impl Content {
         self.valid == Coverage::Full
     }
 
-    /// What tools are told.
+    /// Returns the state as reported to tools.
     pub(super) fn summary(&self) -> HEAPWRIGHT_ALIASING_CONTENTS {
         match (&self.valid, &self.initialised, self.cause) {
             (Coverage::Full, ..) => HEAPWRIGHT_ALIASING_CONTENTS_VALID,

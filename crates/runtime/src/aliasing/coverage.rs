@@ -1,6 +1,6 @@
-//! Which parts of a unit something holds for.
+//! Coverage of parts of a unit.
 
-/// A box of texels of a subresource, or bytes of a buffer along x; half-open.
+/// A half-open box of texels of a subresource, or of bytes of a buffer along x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Region {
     /// The subresource; 0 in a buffer.
@@ -10,7 +10,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Bytes of a buffer.
+    /// Creates a region of bytes of a buffer.
     pub(super) fn bytes(start: u64, end: u64) -> Self {
         Self { subresource: 0, start: [start, 0, 0], end: [end, 1, 1] }
     }
@@ -19,7 +19,7 @@ impl Region {
         (0..3).any(|axis| self.start[axis] >= self.end[axis])
     }
 
-    /// What both have in common, if anything.
+    /// Returns the common part, or `None` if it is empty.
     pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
         let start = [0, 1, 2].map(|axis: usize| self.start[axis].max(other.start[axis]));
         let end = [0, 1, 2].map(|axis: usize| self.end[axis].min(other.end[axis]));
@@ -27,7 +27,7 @@ impl Region {
         (self.subresource == other.subresource && !common.is_empty()).then_some(common)
     }
 
-    /// What is left without `other`, in at most six boxes.
+    /// Returns the part outside of `other`, in at most six boxes.
     pub(super) fn without(&self, other: &Self) -> Vec<Self> {
         let Some(common) = self.intersection(other) else { return vec![*self] };
         let mut rest = *self;
@@ -43,7 +43,7 @@ impl Region {
         parts
     }
 
-    /// Both as one, where they make a box together.
+    /// Returns the union if it is a box.
     fn joined(&self, other: &Self) -> Option<Self> {
         let same = |axis: usize| self.start[axis] == other.start[axis] && self.end[axis] == other.end[axis];
         let touch = |axis: usize| self.start[axis] <= other.end[axis] && other.start[axis] <= self.end[axis];
@@ -61,26 +61,27 @@ impl Region {
 /// A part of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All of it.
+    /// The whole unit.
     Full,
-    /// What of it lies in a region.
+    /// The part of the unit in a region.
     Region(Region),
 }
 
-/// Parts of a unit.
+/// The covered parts of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Coverage {
     None,
     Full,
-    /// Boxes, in no order; they may overlap.
+    /// Boxes, in no particular order; they may overlap.
     Parts(Vec<Region>),
 }
 
-/// As many boxes are remembered of a unit; one more, and it counts as covered: in doubt for the application.
+/// Maximum number of boxes per unit. If adding exceeds it, the whole unit counts as covered, in favour of the
+/// application; if removing exceeds it, nothing does.
 const MAX_PARTS: usize = 64;
 
 impl Coverage {
-    /// Whether all of a part is covered.
+    /// Returns whether a part is entirely covered.
     pub(super) fn covers(&self, part: Part) -> bool {
         match (self, part) {
             (Self::Full, _) => true,
@@ -98,7 +99,7 @@ impl Coverage {
         }
     }
 
-    /// Covers a part, too. `whole` is all of the unit, where that is one box.
+    /// Adds a part. `whole` is the region of the entire unit, if that is a single box.
     pub(super) fn add(&mut self, part: Part, whole: Option<Region>) {
         let region = match part {
             _ if *self == Self::Full => return,
@@ -116,7 +117,7 @@ impl Coverage {
             Self::None | Self::Full => Vec::new(),
         };
         let mut joined = region;
-        // Each join may make another one possible.
+        // Each join may enable another one.
         while let Some((index, both)) =
             parts.iter().enumerate().find_map(|(index, part)| Some((index, part.joined(&joined)?)))
         {
@@ -133,7 +134,7 @@ impl Coverage {
         }
     }
 
-    /// The boxes that are covered of a unit that is `whole`.
+    /// Returns the covered boxes of a unit with the region `whole`.
     pub(super) fn regions(&self, whole: Region) -> Vec<Region> {
         match self {
             Self::None => Vec::new(),
@@ -142,7 +143,8 @@ impl Coverage {
         }
     }
 
-    /// Covers a region no longer. `whole` is all of the unit, where that is one box; where it is none, nothing is covered then.
+    /// Removes a region. `whole` is the region of the entire unit, if that is a single box; without it, removing from a
+    /// fully covered unit removes everything.
     pub(super) fn remove(&mut self, region: Region, whole: Option<Region>) {
         let parts = match (std::mem::replace(self, Self::None), whole) {
             (Self::Full, Some(whole)) => vec![whole],

@@ -1,18 +1,19 @@
-//! How much memory a resource owns where another is near.
+//! The granularity of aliasing: the memory around its bytes that a resource owns.
 
 use super::laws::AliasingLaws;
 
 use std::ops::Range;
 
-/// What a buffer owns (document ALIAS), and what most textures do.
+/// The granularity of buffers and of most textures (Microsoft's *Memory Aliasing and Data Inheritance*), in bytes.
 pub(super) const KIB_64: u64 = 64 * 1024;
 
-/// What a resource owns around each of its bytes.
+/// The granularity with which a resource owns memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Granularity {
     /// A buffer at a multiple of 64 KiB.
     Buffer,
-    /// A tightly aligned buffer, by its alignment. Our choice: document TIGHT says nothing of aliasing.
+    /// A tightly aligned buffer, by its alignment. Our choice: the tight alignment specification does not mention
+    /// aliasing.
     TightBuffer(u64),
     /// A texture, by its alignment: 4 KiB if it is small, less if it is tightly aligned.
     Texture(u64),
@@ -30,11 +31,11 @@ impl Granularity {
         }
     }
 
-    /// The granularity that decides between two resources.
+    /// Returns the granularity that applies between two resources.
     ///
-    /// Document ALIAS lets the larger one decide. It is older than tight alignment, of which no document says whether it
-    /// narrows what aliases: two tightly aligned buffers are told apart by their bytes, or tight alignment could not be used
-    /// at all; beside a texture the 64 KiB stay.
+    /// According to *Memory Aliasing and Data Inheritance*, the larger one applies. That document is older than tight
+    /// alignment, and no document says whether tight alignment narrows aliasing. Two tightly aligned buffers are
+    /// distinguished by their bytes, or tight alignment could not be used at all; next to a texture, 64 KiB apply.
     pub(super) fn of_pair(self, other: Self, laws: AliasingLaws) -> u64 {
         if let (Self::TightBuffer(one), Self::TightBuffer(two)) = (self, other) {
             return one.max(two);
@@ -43,7 +44,7 @@ impl Granularity {
         if laws.contains(AliasingLaws::LARGER_GRANULARITY) { one.max(two) } else { one.min(two) }
     }
 
-    /// The largest granularity that it can decide by.
+    /// Returns the largest granularity that can apply to the resource.
     pub(super) fn largest(self) -> u64 {
         match self {
             Self::Buffer | Self::TightBuffer(_) => KIB_64,
@@ -52,14 +53,14 @@ impl Granularity {
     }
 }
 
-/// A range up to whole granules.
+/// Expands a range to whole granules.
 pub(super) fn expand(range: &Range<u64>, granule: u64) -> Range<u64> {
     let granule = granule.max(1);
     let end = range.end.checked_next_multiple_of(granule).unwrap_or(u64::MAX);
     range.start - range.start % granule..end
 }
 
-/// What two ranges have in common; empty where they have nothing.
+/// Returns the intersection of two ranges, which may be empty.
 pub(super) fn common(one: &Range<u64>, two: &Range<u64>) -> Range<u64> {
     let start = one.start.max(two.start);
     start..one.end.min(two.end).max(start)

@@ -1,4 +1,4 @@
-//! Memory goes from one resource to another: who loses what, and who inherits it.
+//! Transfer of memory between resources: loss and inheritance of contents.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,29 +16,29 @@ use super::rule::Rule;
 use super::submission::Submission;
 use super::violation::Severity;
 
-/// Why a resource takes memory over.
+/// The reason why a resource takes over memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     Access(Kind),
     /// A transition, or an enhanced barrier that changes a layout.
     Transition,
-    /// A barrier that activates it.
+    /// A barrier that activates the resource.
     Activation,
 }
 
-/// Bytes that a resource is about to use and another has used.
+/// Bytes that a resource is about to use and another one has used.
 #[derive(Debug, Clone)]
 struct Conflict {
     user: ResourceId,
-    /// In the heap: those of the other resource within the granules that count.
+    /// Bytes in the heap: those of the other resource within the granules in question.
     bytes: Range<u64>,
-    /// Where they begin in the other resource.
+    /// Offset of the bytes in the other resource.
     offset: u64,
-    /// They are still behind that part of the other: its tiles may be elsewhere by now.
+    /// Whether the bytes still belong to that part of the other resource, whose tiles may have been mapped elsewhere.
     is_there: bool,
 }
 
-/// Bytes of a heap that a resource takes over, and where they begin in it.
+/// Bytes of a heap that a resource takes over, and their offset in the resource.
 #[derive(Debug, Clone)]
 struct Taken {
     heap: HeapId,
@@ -46,17 +46,17 @@ struct Taken {
     offset: u64,
 }
 
-/// What became of contents.
+/// The effect of a transfer on contents.
 #[derive(Debug, Clone)]
 enum Outcome {
     Inherited,
     Lost(Rule),
-    /// Some units were not inherited: those of the one resource, and of the other.
+    /// Some units were not inherited: the unit of the old and of the new resource, and the rule.
     Partly(Vec<(u32, u32, Rule)>),
 }
 
 impl Judge {
-    /// Makes a resource the last user of its places. Answers the units whose contents have become undefined with that.
+    /// Makes a resource the last user of places. Returns the units whose contents become undefined.
     pub(super) fn take_over(
         &mut self,
         submission: &mut Submission,
@@ -68,7 +68,7 @@ impl Judge {
         if resource.owned.all(places.clone(), |owned| *owned) {
             return Vec::new();
         }
-        // Memory that belongs to the whole goes over by itself: it has no contents to give or to take.
+        // Memory of the resource as a whole is transferred separately: it has no contents to give or to inherit.
         let [places, hidden] = resource.shape.split_hidden(&places);
         let lost: Vec<Range<u32>> = [places, hidden]
             .into_iter()
@@ -105,7 +105,7 @@ impl Judge {
         undefined
     }
 
-    /// Whether an access leaves others as they are, which is against law I-1.
+    /// Returns whether an access leaves other resources unaffected, contrary to law I-1.
     fn is_harmless(&self, reason: Reason) -> bool {
         reason == Reason::Access(Kind::Read) && !self.has(AliasingLaws::READS_INVALIDATE)
     }
@@ -127,7 +127,7 @@ impl Judge {
         }
     }
 
-    /// Who used memory that a resource is about to use.
+    /// Returns the previous uses of memory that a resource is about to use.
     fn conflicts(&self, resource: &TrackedResource, taken: &Taken) -> Vec<Conflict> {
         let Some(heap) = self.heap_of(taken.heap) else { return Vec::new() };
         let reach = expand(&taken.bytes, heap.memory.largest_granule);
@@ -152,8 +152,8 @@ impl Judge {
             .collect()
     }
 
-    /// Conflicts in the order in which they are settled: what was lost to a neighbour is older than what the neighbour has, and
-    /// a unit of which anything is lost is lost.
+    /// Returns conflicts in the order of settlement. What a user has already lost to a neighbour is older than the
+    /// neighbour's contents, and a unit that loses any part is lost entirely.
     fn ranked<'a>(
         &self,
         resource: &TrackedResource,
@@ -165,7 +165,8 @@ impl Judge {
         ranked
     }
 
-    /// Which conflicts are settled first: what lost its place to a neighbour, then who gives contents, then who does not.
+    /// Returns the rank of a conflict: first users that already lost their place to a neighbour, then users whose
+    /// contents are inherited, then all others.
     fn rank(&self, resource: &TrackedResource, taken: &Taken, conflict: &Conflict) -> u8 {
         let Some(other) = self.resource(conflict.user) else { return 0 };
         let size = conflict.bytes.end - conflict.bytes.start;
@@ -182,7 +183,7 @@ impl Judge {
         }
     }
 
-    /// Settles who loses what. Answers the units whose contents have become undefined.
+    /// Settles conflicts. Returns the units whose contents become undefined.
     fn settle(
         &mut self,
         submission: &mut Submission,
@@ -222,7 +223,7 @@ impl Judge {
         undefined
     }
 
-    /// Gives a resource what it is to find in memory that another used: contents, or none.
+    /// Determines the contents that a resource finds in memory that another one used.
     fn receive(
         &self,
         other: &TrackedResource,
@@ -268,7 +269,7 @@ impl Judge {
                 undefined.push(self.units_at(resource, &resource.shape.places_of_bytes(&in_resource(&all))));
             }
             Outcome::Partly(units) => {
-                // Bytes were dealt with one by one.
+                // Bytes are handled one by one.
                 let is_buffer = resource.shape.is_buffer();
                 for &(_, unit, rule) in units.iter().filter(|_| !is_buffer) {
                     let cause = Cause::Invalidated { by: other.id, because: rule };
@@ -277,15 +278,16 @@ impl Judge {
                 }
             }
         }
-        // What may have been written since the other was used is not the other's.
+        // Contents that may have been written since the last use of the other resource are not the other resource's.
         for (units, content) in unknown {
             resource.content.set(units, &content);
         }
         outcome
     }
 
-    /// Bytes of a heap without those that a resource was the last to use. These it has lost already where a neighbour used
-    /// their granule since, and a neighbour whose use is older takes nothing from them.
+    /// Returns the bytes of a heap of which a resource was not the last user. Its own bytes are excluded: if a
+    /// neighbour used their granule since, their contents are already lost, and a neighbour whose use is older has no
+    /// effect.
     fn not_its_own(&self, id: ResourceId, heap: HeapId, bytes: Range<u64>) -> Vec<Range<u64>> {
         let Some(heap) = self.heap_of(heap) else { return vec![bytes] };
         let mut rest = Vec::new();
@@ -299,11 +301,11 @@ impl Judge {
         rest
     }
 
-    /// The units that lose their contents with places of a resource.
+    /// Returns the units that lose their contents together with places.
     fn units_at(&self, resource: &TrackedResource, places: &Range<u32>) -> Range<u32> {
         let units = resource.shape.units_of_places(places);
         let is_packed = resource.shape.packed_tiles(places.start).is_some();
-        // The first tile stands for all that the packed mips share.
+        // The first tile stands for all tiles of the packed mips.
         let is_other_tile = is_packed && units.start != places.start;
         if is_other_tile && !self.has(AliasingLaws::PACKED_MIPS_ARE_ONE) {
             return places.start..places.start;
@@ -311,7 +313,7 @@ impl Judge {
         units
     }
 
-    /// The contents that an access of a unit would find.
+    /// Returns the contents that an access to a unit would find.
     pub(super) fn foresee(&self, id: ResourceId, unit: u32) -> Option<Content> {
         let known = self.resource(id)?;
         let content = known.content.get(unit)?;
@@ -336,7 +338,7 @@ impl Judge {
         resource.content.get(unit).cloned()
     }
 
-    /// Whether barriers and fences stand between the last access of the other resource and this one.
+    /// Checks that barriers and fences order the last accesses of the other resource before this one.
     fn check_order(
         &mut self,
         submission: &mut Submission,
@@ -404,7 +406,7 @@ impl Judge {
     }
 
     fn circumstances(&self, taken: &Taken, conflict: &Conflict) -> Circumstances {
-        // Where both call the heap's byte 0, in their own bytes: the same where they lie in one place.
+        // Offsets of the heap's byte 0 in both resources; equal if the bytes have the same place in both.
         let in_from = i128::from(conflict.offset) - i128::from(conflict.bytes.start);
         let in_to = i128::from(taken.offset) - i128::from(taken.bytes.start);
         Circumstances {
@@ -416,7 +418,7 @@ impl Judge {
         }
     }
 
-    /// Gives contents to a resource from one that used the memory before it.
+    /// Transfers contents from the previous user of memory to a resource.
     fn hand_over(
         &self,
         from: &TrackedResource,
@@ -435,7 +437,7 @@ impl Judge {
             Err(rule) => return Outcome::Lost(rule),
         };
         if shared.is_empty() {
-            // What is left of it beside bytes that went to others before, who have given them or will.
+            // No common bytes remain: they went to other resources, with which they are settled.
             return Outcome::Inherited;
         }
         let theirs = conflict.offset + (shared.start - conflict.bytes.start);
@@ -485,7 +487,7 @@ impl Judge {
                     to.content.set(unit..unit + 1, &content);
                     continue;
                 }
-                // Where texels of a part are differs between the two.
+                // The positions of the texels of a part differ between the two.
                 (Ok(()), Some(content)) if is_all_or_nothing(&content) => {
                     let is_part = matches!(content.initialised, Coverage::Parts(_));
                     let content = if is_part { Content::undefined(content.cause) } else { content };
@@ -503,13 +505,13 @@ impl Judge {
         }
     }
 
-    /// Whether places have memory that belongs to the whole resource.
+    /// Returns whether places include memory of the resource as a whole.
     fn hits_hidden(&self, resource: &TrackedResource, places: &Range<u32>) -> bool {
         self.has(AliasingLaws::HIDDEN_MEMORY)
             && resource.shape.hidden_place().is_some_and(|hidden| places.contains(&hidden))
     }
 
-    /// A resource loses bytes to another; contents stay where they were inherited, as they may come back.
+    /// Takes bytes from a resource. Inherited contents remain, as they may be inherited back.
     fn lose(
         &self,
         other: &mut TrackedResource,
@@ -551,7 +553,7 @@ impl Judge {
                 let because = if is_part && rule != Rule::G8 { Rule::I9 } else { rule };
                 other.invalidate(all, invalidated(because));
             } else {
-                // As if subresources lay in a row, which nobody has promised.
+                // Assumes subresources in consecutive order, which is not guaranteed.
                 let count = u64::from(all.end).max(1);
                 let each = (other.shape.size / count).max(1);
                 let unit = |byte: u64| u32::try_from(byte / each).unwrap_or(u32::MAX).min(all.end);
@@ -562,13 +564,13 @@ impl Judge {
         let is_in_state = other.shape.is_stateless()
             || other.state.all(0..u32::MAX, |state| state.is_common())
             || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE)
-            // It lost the places to a neighbour before, and all of its contents with them.
+            // The resource has already lost the places to a neighbour, with all of its contents.
             || !was_last;
         if !is_in_state || self.terms.is_simple {
             let because = if self.terms.is_simple { rule } else { Rule::I9 };
             other.invalidate(all, invalidated(because));
         }
-        // Of a unit that is overlapped in part, nothing is left either.
+        // A unit that is overlapped partially is lost entirely.
         let hit = common(taken, &conflict.bytes);
         let is_partial = !(hit.end - hit.start).is_multiple_of(KIB_64) && lost.end != other.shape.size;
         let because = if is_partial { Rule::G9 } else { rule };
@@ -581,7 +583,7 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Whether two resources have bytes in common, whoever used these last.
+    /// Returns whether two resources share bytes, whatever their last users.
     fn overlaps(&self, other: &Self) -> bool {
         let memory = |resource: &Self| resource.memory_of_places(&(0..resource.shape.place_count()));
         let others = memory(other);
@@ -591,12 +593,12 @@ impl TrackedResource {
     }
 }
 
-/// Whether contents are valid in full, or not at all.
+/// Returns whether contents are either entirely valid or not valid at all.
 fn is_all_or_nothing(content: &Content) -> bool {
     !matches!(content.valid, Coverage::Parts(_))
 }
 
-/// What bytes of a buffer hold, as one tile: all valid, or none; nothing where it is neither. O(units).
+/// Combines bytes of a buffer to the contents of a tile: all valid, or none. Returns `None` if mixed. O(units).
 fn bytes_as_one(from: &TrackedResource, bytes: &Range<u64>) -> Option<Content> {
     let mut contents = Vec::new();
     for unit in from.shape.places_of_bytes(bytes) {
@@ -613,7 +615,7 @@ fn bytes_as_one(from: &TrackedResource, bytes: &Range<u64>) -> Option<Content> {
     contents.iter().all(|(_, is_none, _, _)| *is_none).then(|| Content::undefined(first.cause))
 }
 
-/// Gives tiles of a texture to a buffer, where each is as many bytes. O(tiles).
+/// Transfers tiles of a texture to the same number of bytes of a buffer. O(tiles).
 fn tiles_to_bytes(
     (from, theirs): (&TrackedResource, u64),
     (to, ours): (&mut TrackedResource, u64),
@@ -640,14 +642,15 @@ fn tiles_to_bytes(
                 }
             }
             (Ok(()), Some(content)) if is_all_or_nothing(content) => {
-                // What was discarded may be used as the texture that it is, and is of no use to a buffer.
+                // Discarded contents may be used by the texture, but are undefined for a buffer.
                 let cause = match content.cause {
                     Cause::Activated => Cause::Invalidated { by: from.id, because: Rule::I8 },
                     cause => cause,
                 };
                 to.undefine_bytes(&bytes, cause);
             }
-            // Which bytes are which texels is not known here: the texture keeps what it has, and the buffer has none of it.
+            // The mapping of texels to bytes is unknown here: the texture keeps its contents, and the buffer inherits
+            // none.
             (Ok(()), _) => {
                 to.undefine_bytes(&bytes, Cause::Invalidated { by: from.id, because: Rule::G9 });
             }
@@ -664,7 +667,7 @@ fn tiles_to_bytes(
     }
 }
 
-/// Gives `size` bytes of a buffer, from `theirs` on, to another, where they are at `ours`. O(units).
+/// Transfers `size` bytes at `theirs` in one buffer to `ours` in another. O(units).
 fn inherit_bytes(from: &TrackedResource, to: &mut TrackedResource, theirs: u64, ours: u64, size: u64) {
     let from_units = from.shape.places_of_bytes(&(theirs..theirs + size));
     let to_units = to.shape.places_of_bytes(&(ours..ours + size));

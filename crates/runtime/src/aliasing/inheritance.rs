@@ -1,4 +1,4 @@
-//! Whether a resource inherits the data of another that used its memory (document ALIAS, *Data Inheritance*).
+//! Data inheritance between resources (Microsoft's *Memory Aliasing and Data Inheritance*, *Data Inheritance*).
 
 use heapwright_d3d12::*;
 
@@ -8,36 +8,36 @@ use super::rule::Rule;
 use super::state::BarrierState;
 use crate::ddi::TextureMemoryLayout;
 
-/// How contents go over.
+/// The granularity in which contents are transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transfer {
-    /// Byte by byte, from buffer to buffer.
+    /// Byte by byte, between buffers.
     Bytes,
-    /// Unit by unit, of which both have the same.
+    /// Unit by unit; both resources have the same units.
     Units,
-    /// A whole tile is valid, or nothing of it is.
+    /// By tiles that are either entirely valid or not valid at all.
     WholeTiles,
 }
 
-/// What decides beside the two resources.
+/// The conditions of a transfer besides the two resources.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances {
     pub(super) laws: AliasingLaws,
-    /// The simple usage model.
+    /// Whether the simple usage model applies.
     pub(super) is_simple: bool,
-    /// The heap has D3D12_HEAP_FLAG_SHARED.
+    /// Whether the heap has D3D12_HEAP_FLAG_SHARED.
     pub(super) is_shared: bool,
-    /// Both call the bytes in question by the same offset.
+    /// Whether the bytes have the same offset in both resources.
     pub(super) same_place: bool,
     /// `StandardSwizzle64KBSupported`.
     pub(super) has_standard_swizzle: bool,
 }
 
-/// Whether `to` can inherit from `from`, states aside.
+/// Returns how `to` can inherit from `from`, not considering states.
 ///
 /// # Errors
 ///
-/// The rule that stands against it.
+/// The rule that forbids inheritance.
 pub(super) fn between(
     from: &TrackedResource,
     to: &TrackedResource,
@@ -55,16 +55,17 @@ pub(super) fn between(
     }
 }
 
-/// A buffer and a texture whose bytes the layout tells.
+/// Checks inheritance between a buffer and a texture, whose layout must define its bytes.
 fn buffer_and_texture(texture: &TrackedResource, of: Circumstances) -> Result<Transfer, Rule> {
     check_bytes_are_told(texture, of).map(|()| Transfer::WholeTiles)
 }
 
-/// Whether a texture's layout tells which byte is which, for whoever reads its memory as something else.
+/// Checks that a texture's layout defines the position of each texel, so that its memory can be read as another
+/// resource.
 ///
 /// # Errors
 ///
-/// The rule that stands against it.
+/// The rule that forbids inheritance.
 fn check_bytes_are_told(texture: &TrackedResource, of: Circumstances) -> Result<(), Rule> {
     if !texture.shape.is_defined() {
         return Err(Rule::H2);
@@ -103,8 +104,8 @@ fn between_textures(
             from.shape.is_defined() && (is_reserved(from) || needs(AliasingLaws::DEFINED_LAYOUTS_INHERIT));
         return if by_flag || by_layout { Ok(Transfer::Units) } else { Err(Rule::H1) };
     }
-    // Tiles of the same kind, wherever they are in the two (H-3): what is in a tile goes by format and shape alone. Placed
-    // textures inherit no less than reserved ones (document ALIAS, the first paragraph).
+    // Tiles of the same kind, at any position of the two resources (H-3): format and shape alone determine the layout
+    // of a tile. This applies to placed textures as well as to reserved ones (the document's first paragraph).
     let alike = |one: &D3D12_RESOURCE_DESC1, two: &D3D12_RESOURCE_DESC1| {
         one.Dimension == two.Dimension
             && one.Format == two.Format
@@ -116,18 +117,18 @@ fn between_textures(
     if from.shape.has_tiles() && to.shape.has_tiles() && by_tile && same_way && alike(&one.desc, &two.desc) {
         return Ok(Transfer::WholeTiles);
     }
-    // What a buffer between the two would hand on goes over without it.
+    // Contents that a buffer in between could inherit and pass on are also inherited directly.
     if check_bytes_are_told(from, of).is_ok() && check_bytes_are_told(to, of).is_ok() {
         return Ok(Transfer::WholeTiles);
     }
     Err(if of.same_place { Rule::H1 } else { Rule::I1 })
 }
 
-/// Whether a unit of each may be in its state for data to go over.
+/// Checks that the states of both units allow inheritance.
 ///
 /// # Errors
 ///
-/// The rule that stands against it.
+/// The rule that forbids inheritance.
 pub(super) fn check_states(
     (from, from_unit): (&TrackedResource, u32),
     (to, to_unit): (&TrackedResource, u32),
@@ -159,7 +160,7 @@ fn is_placed(resource: &TrackedResource) -> bool {
     matches!(resource.home, Home::Placed { .. })
 }
 
-/// The state that counts for a unit. What every state is compatible with is as good as in COMMON.
+/// Returns the state of a unit. Resources without a state count as in COMMON.
 fn state(resource: &TrackedResource, unit: u32, laws: AliasingLaws) -> BarrierState {
     if resource.shape.is_stateless() && laws.contains(AliasingLaws::STATELESS_INHERIT) {
         return BarrierState::COMMON;

@@ -13,7 +13,7 @@ use crate::api::device::Device_Impl;
 use crate::api::resource_driver;
 use crate::rules::Refusal;
 
-/// The result of a call as the method table has it.
+/// Converts the result of a call for the method table.
 fn answer(result: windows_core::Result<HRESULT>) -> HRESULT {
     result.unwrap_or_else(|error| error.code())
 }
@@ -69,7 +69,7 @@ impl IHeapwrightAliasing_Impl for Device_Impl {
                     message.len()
                 )));
             }
-            // SAFETY: by the COM contract text has room for *pSize bytes, which are enough.
+            // SAFETY: by the COM contract text points to *pSize bytes, which are enough.
             unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), text, message.len()) };
             Ok(S_OK)
         }))

@@ -1,7 +1,7 @@
-//! What is known of all resources of a device, and how accesses change it.
+//! The judge: the tracked state of all resources of a device, and the effects of accesses.
 //!
-//! Everything here happens in the order in which queues execute, under the tracker's lock. The judge calls nobody: it answers
-//! with what it found and with which bytes have become undefined.
+//! The judge runs in the order of the queues' execution, under the tracker's lock. It makes no calls to the outside,
+//! but returns violations and the ranges that have become undefined.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
@@ -21,19 +21,19 @@ use crate::ddi::DriverHeap;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;
 
-/// What is tracked, and how.
+/// The options of tracking.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// The simple usage model, or the advanced one.
+    /// Whether the simple usage model applies instead of the advanced one.
     pub(super) is_simple: bool,
     pub(super) laws: AliasingLaws,
-    /// Undefined bytes are overwritten, by this seed.
+    /// The seed for overwriting undefined bytes, if they are overwritten.
     pub(super) scramble: Option<u64>,
 }
 
-/// A heap that resources are placed in, or tiles mapped to.
+/// A heap in which resources are placed or to which tiles are mapped.
 pub(super) struct TrackedHeap {
-    /// Keeps the address by which resources find it from being used again.
+    /// Keeps the address, by which resources find the heap, from being reused.
     driver: Weak<dyn DriverHeap>,
     label: Arc<Label>,
     gpu_address: u64,
@@ -42,7 +42,7 @@ pub(super) struct TrackedHeap {
     pub(super) memory: HeapMemory,
 }
 
-/// All that is known.
+/// The tracked state.
 pub(super) struct Judge {
     pub(super) terms: Terms,
     pub(super) has_standard_swizzle: bool,
@@ -50,34 +50,34 @@ pub(super) struct Judge {
     by_address: HashMap<usize, ResourceId>,
     pub(super) heaps: HashMap<HeapId, TrackedHeap>,
     heap_by_address: HashMap<usize, HeapId>,
-    /// By the first GPU virtual address.
+    /// Heaps by their first GPU virtual address.
     heap_by_gpu_address: BTreeMap<u64, HeapId>,
-    /// By agent.
+    /// Clocks by agent.
     pub(super) clocks: Vec<Clock>,
-    /// What was found and is not told yet.
+    /// Violations that are not reported yet.
     pub(super) found: Vec<Violation>,
-    /// Changes what undefined bytes are overwritten with from one time to the next.
+    /// Number of overwrites, which varies the data that is written.
     pub(super) scrambles: u64,
-    /// How many draws and dispatches were skipped.
+    /// Number of skipped draws and dispatches.
     pub(super) skipped: u64,
     last_resource: u64,
     last_heap: u64,
-    /// All that are known, in the order in which it is looked whether they are gone.
+    /// All known resources, in the order in which they are checked for release.
     sweep: VecDeque<ResourceId>,
     heap_sweep: VecDeque<HeapId>,
 }
 
-/// A resource that is known.
+/// A known resource.
 struct Known {
-    /// What messages name while the resource is taken out.
+    /// The name for messages while the resource is taken out.
     label: Arc<Label>,
     resource: Option<Box<TrackedResource>>,
 }
 
-/// An access, with what it is part of.
+/// An access and its surroundings.
 pub(super) struct Step<'a> {
     pub(super) submission: &'a mut Submission,
-    /// Commands that must be executed before the one that is judged.
+    /// Commands that must be executed before the one under judgement.
     pub(super) commands: &'a mut Vec<Command>,
 }
 
@@ -118,7 +118,7 @@ impl Judge {
         &mut self.clocks[index]
     }
 
-    /// The heap behind the driver's, made known if it is not yet.
+    /// Returns the id of a driver's heap, which is added if it is not known yet.
     pub(super) fn heap(
         &mut self,
         driver: &Arc<dyn DriverHeap>,
@@ -151,7 +151,7 @@ impl Judge {
         self.heaps.get(&id)
     }
 
-    /// The buffer that used a GPU virtual address last, and which of its bytes that is.
+    /// Returns the buffer that was the last user of a GPU virtual address, and the address's offset in it.
     pub(super) fn buffer_at(&self, address: GpuVirtualAddress) -> Option<(ResourceId, u64)> {
         let (&start, &heap) = self.heap_by_gpu_address.range(..=address.get()).next_back()?;
         let byte = address.get() - start;
@@ -159,7 +159,7 @@ impl Judge {
         self.resource(user)?.shape.is_buffer().then_some((user, offset))
     }
 
-    /// Makes a resource known; `make` is given its number.
+    /// Adds a resource, which `make` creates from its id.
     pub(super) fn add(
         &mut self,
         driver: &Arc<dyn DriverResource>,
@@ -186,12 +186,12 @@ impl Judge {
         }
     }
 
-    /// The number of a resource, if it is tracked.
+    /// Returns the id of a resource, if it is tracked.
     pub(super) fn id_of(&self, driver: &Arc<dyn DriverResource>) -> Option<ResourceId> {
         self.by_address.get(&address_of(driver)).copied()
     }
 
-    /// As [`id_of`](Self::id_of), of a resource that may be gone.
+    /// Like [`id_of`](Self::id_of), for a resource that may have been released.
     pub(super) fn id_of_live(&self, driver: &Weak<dyn DriverResource>) -> Option<ResourceId> {
         let id = *self.by_address.get(&driver.as_ptr().cast::<()>().addr())?;
         self.resource(id).filter(|resource| !resource.is_gone()).map(|_| id)
@@ -205,7 +205,7 @@ impl Judge {
         self.resources.get_mut(&id)?.resource.as_deref_mut()
     }
 
-    /// All resources that are known.
+    /// Returns all known resources.
     pub(super) fn known(&self) -> impl Iterator<Item = &TrackedResource> {
         self.sweep.iter().filter_map(|id| self.resource(*id))
     }
@@ -215,7 +215,7 @@ impl Judge {
         self.heap_sweep.iter().filter_map(|id| Some((*id, self.heap_of(*id)?)))
     }
 
-    /// Takes a resource out, so that others can be changed beside it; [`put`](Self::put) brings it back.
+    /// Takes a resource out, so that others can be changed at the same time; [`put`](Self::put) returns it.
     pub(super) fn take(&mut self, id: ResourceId) -> Option<Box<TrackedResource>> {
         self.resources.get_mut(&id)?.resource.take()
     }
@@ -226,7 +226,7 @@ impl Judge {
         }
     }
 
-    /// Forgets a heap that is gone, and who used it: O(log heaps), and what it remembers.
+    /// Checks one heap and removes it with its users if it was released. O(log heaps) plus its ranges.
     fn forget_a_heap(&mut self) {
         let Some(id) = self.heap_sweep.pop_front() else { return };
         if self.heaps.get(&id).is_some_and(|heap| heap.driver.strong_count() != 0) {
@@ -235,7 +235,7 @@ impl Judge {
         }
         let Some(heap) = self.heaps.remove(&id) else { return };
         self.heap_by_address.remove(&heap.driver.as_ptr().cast::<()>().addr());
-        // Another heap may have been given the address since.
+        // The address may belong to another heap by now.
         if self.heap_by_gpu_address.get(&heap.gpu_address) == Some(&id) {
             self.heap_by_gpu_address.remove(&heap.gpu_address);
         }
@@ -246,9 +246,9 @@ impl Judge {
         }
     }
 
-    /// Forgets a few resources that are gone and that no heap remembers: O(1) for each that is made known.
+    /// Removes released resources that no heap refers to. O(1) for each added resource.
     ///
-    /// Four are looked at for each that is made known, so that those that are gone stay few.
+    /// Checks four resources for each that is added, so that few released ones remain.
     fn forget_some(&mut self) {
         for _ in 0..4 {
             let Some(id) = self.sweep.pop_front() else { return };
@@ -278,7 +278,7 @@ impl Judge {
         }
     }
 
-    /// Notes a violation, once for each submission.
+    /// Records a violation, once per submission.
     pub(super) fn say(&mut self, submission: &mut Submission, finding: Finding<'_>) {
         let Finding { rule, because, severity, resource, other, units, what } = finding;
         let number = resource.map(|resource| resource.id);
@@ -317,7 +317,7 @@ impl Judge {
     }
 }
 
-/// A violation that is about to be noted.
+/// A violation that is about to be recorded.
 #[derive(Clone)]
 pub(super) struct Finding<'a> {
     pub(super) rule: Rule,
@@ -330,7 +330,7 @@ pub(super) struct Finding<'a> {
 }
 
 impl<'a> Finding<'a> {
-    /// An error that is about a resource as a whole.
+    /// Creates an error that concerns a resource as a whole.
     pub(super) fn error(rule: Rule, resource: &'a TrackedResource, what: &'a str) -> Self {
         Self {
             rule,

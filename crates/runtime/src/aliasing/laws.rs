@@ -5,9 +5,11 @@ use bitflags::bitflags;
 use super::options::Strictness;
 
 bitflags! {
-    /// Laws that are enforced. Each bit is a part of the rule with the given id; [`D3D12`](Self::D3D12) is the usual set.
+    /// Laws that are enforced. Each bit is a part of the rule with the given id; [`D3D12`](Self::D3D12) is the usual
+    /// set.
     ///
-    /// Tests disable laws one by one: a tracker with a law missing is a wrong device, which conformance's checks must notice.
+    /// Tests disable laws one by one: a tracker without a law is a wrong device, which the conformance checks must
+    /// detect.
     #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct AliasingLaws: u64 {
         /// I-1: reading a resource invalidates overlapping resources, as writing does.
@@ -30,7 +32,8 @@ bitflags! {
         const DISCARD_NEEDS_STATE = 1 << 8;
         /// I-9: resources with undefined layout are invalidated as a whole, whichever part is overlapped.
         const UNDEFINED_LAYOUT_IS_ONE = 1 << 9;
-        /// I-9: invalidation of a part requires a state that allows it. The documentation names none; COMMON is assumed.
+        /// I-9: invalidation of a part requires a state that allows it. The documentation names none; COMMON is
+        /// assumed.
         const SMALL_INVALIDATION_NEEDS_STATE = 1 << 10;
         /// I-11, H-8: memory after the last tile or row belongs to the whole resource.
         const HIDDEN_MEMORY = 1 << 11;
@@ -48,8 +51,8 @@ bitflags! {
         const LARGER_GRANULARITY = 1 << 17;
         /// G-8: small textures only occupy whole ranges of 4 KiB.
         const SMALL_TEXTURES_OWN_4_KIB = 1 << 18;
-        /// G-10: tightly aligned buffers occupy whole ranges of 64 KiB with respect to textures. An assumption, as it is
-        /// not documented.
+        /// G-10: tightly aligned buffers occupy whole ranges of 64 KiB with respect to textures. An assumption, as it
+        /// is not documented.
         const TIGHT_BUFFERS_OWN_64_KIB = 1 << 19;
         /// B-1: an aliasing barrier is required between uses of overlapping resources in one `ExecuteCommandLists`.
         const BARRIER_WITHIN_SUBMISSION = 1 << 20;
@@ -109,8 +112,8 @@ bitflags! {
         const DISCARD_FLAG_INITIALISES = 1 << 47;
         /// E-4: after NO_ACCESS, no access is allowed until a barrier from NO_ACCESS.
         const NO_ACCESS_FORBIDS = 1 << 48;
-        /// E-5: a barrier with DISCARD cannot be combined with a barrier of an overlapping resource that flushes or changes
-        /// a layout.
+        /// E-5: a barrier with DISCARD cannot be combined with a barrier of an overlapping resource that flushes or
+        /// changes a layout.
         const DISCARD_STANDS_APART = 1 << 49;
         /// E-6: two barriers of one call cannot affect the same memory.
         const CALL_HAS_NO_ORDER = 1 << 50;
@@ -120,19 +123,19 @@ bitflags! {
         const REMARKS = 1 << 52;
         /// I-12: in the advanced model, the first use without activation is a warning. Not included in `D3D12`.
         const ADVANCED_BEGINS_INACTIVE = 1 << 53;
-        /// I-4: clears of unordered access views initialise like other clears. A less strict interpretation, not included in
-        /// `D3D12`.
+        /// I-4: clears of unordered access views initialise like other clears. A less strict interpretation, not
+        /// included in `D3D12`.
         const UNORDERED_CLEARS_INITIALISE = 1 << 54;
-        /// I-3: invalidated contents of any resource become valid only by a copy or clear of a whole subresource or tile. A
-        /// stricter interpretation, not included in `D3D12`: the reference of `CreatePlacedResource` requires it only of
-        /// render targets and depth stencils.
+        /// I-3: invalidated contents of any resource become valid only by a copy or clear of a whole subresource or
+        /// tile. A stricter interpretation, not included in `D3D12`: the reference of `CreatePlacedResource` requires
+        /// it only of render targets and depth stencils.
         const INVALID_NEEDS_WHOLE_UNITS = 1 << 55;
     }
 }
 
 impl AliasingLaws {
-    /// The laws of the documentation, interpreted strictly where it is ambiguous: all but remarks, milder interpretations, and
-    /// the stricter one that the reference of `CreatePlacedResource` contradicts.
+    /// The laws of the documentation, interpreted strictly where it is ambiguous: all except remarks, less strict
+    /// interpretations, and the stricter one that the reference of `CreatePlacedResource` contradicts.
     pub(crate) const D3D12: Self = Self::all()
         .difference(Self::REMARKS)
         .difference(Self::ADVANCED_BEGINS_INACTIVE)

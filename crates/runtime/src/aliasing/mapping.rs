@@ -1,4 +1,4 @@
-//! Tiles of reserved resources that are mapped anew (rule I-14).
+//! Changes of the tile mappings of reserved resources (rule I-14).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::ddi::DriverHeap;
 use crate::ddi::command::{TileMapping, TileMemory};
 
 impl Judge {
-    /// What `UpdateTileMappings` does. Heaps are made known by it, if they are not yet.
+    /// Applies `UpdateTileMappings`. Heaps that are not known yet are added.
     pub(super) fn update_mappings(&mut self, id: ResourceId, mappings: &[TileMapping]) {
         for mapping in mappings {
             let tiles = mapping.first..mapping.first.saturating_add(mapping.count);
@@ -31,7 +31,7 @@ impl Judge {
         }
     }
 
-    /// What `CopyTileMappings` does: each tile of the one stands where the tile of the other does.
+    /// Applies `CopyTileMappings`: each target tile gets the mapping of a source tile.
     pub(super) fn copy_mappings(
         &mut self,
         (target, target_tiles): (ResourceId, &[u32]),
@@ -64,7 +64,7 @@ impl Judge {
         let Some(mut resource) = self.take(id) else { return };
         if let Home::Reserved(homes) = &mut resource.home {
             homes.set(tiles.clone(), &home);
-            // What is mapped nowhere reads as zero and overlaps nothing.
+            // Unmapped tiles read as zero and overlap no resource.
             let content = match home {
                 Some(_) if uninitialises => Content::undefined(Cause::Mapped { zeroed }),
                 _ => Content::valid(),
@@ -81,8 +81,7 @@ impl Judge {
 }
 
 impl TrackedResource {
-    /// Bytes of a heap, which the resource used at `offset`, cut where they are behind it no longer: its tiles may be elsewhere
-    /// by now. O(tiles).
+    /// Splits bytes of a heap, which the resource used at `offset`, by whether they are still mapped there. O(tiles).
     pub(super) fn still_at(&self, heap: HeapId, bytes: Range<u64>, offset: u64) -> Vec<(Range<u64>, bool)> {
         let Home::Reserved(homes) = &self.home else { return vec![(bytes, true)] };
         let first = offset / KIB_64;

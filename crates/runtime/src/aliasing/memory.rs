@@ -1,4 +1,4 @@
-//! Who used which bytes of a heap last.
+//! The last users of the bytes of a heap.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,27 +6,27 @@ use std::ops::Range;
 use super::granularity::KIB_64;
 use super::resource::ResourceId;
 
-/// The last users of the bytes of a heap, in ranges that do not overlap. Bytes that nobody used are in none.
+/// The last users of a heap's bytes, in ranges that do not overlap. Bytes without a user are in no range.
 #[derive(Debug, Default)]
 pub(super) struct HeapMemory {
-    /// By the first byte.
+    /// Uses by their first byte.
     used: BTreeMap<u64, Use>,
-    /// The largest granularity of the resources that used it: how far a conflict reaches.
+    /// The largest granularity of the heap's resources, which limits the reach of a conflict.
     pub(super) largest_granule: u64,
 }
 
-/// A range that a resource used last.
+/// A range and the resource that used it last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use {
     end: u64,
     pub(super) user: ResourceId,
-    /// What the resource calls the range's first byte, counted from its beginning. Its tiles need not lie in the heap as they
-    /// do in the resource.
+    /// The offset of the range's first byte in the resource. Tiles of a resource may be anywhere in the heap.
     pub(super) offset: u64,
 }
 
 impl HeapMemory {
-    /// The uses that intersect a range, cut to it, and where each begins in its resource. O(log uses + found).
+    /// Returns the uses that intersect a range, clipped to it, with their offsets in the resources. O(log uses +
+    /// found).
     pub(super) fn uses(&self, range: &Range<u64>) -> impl Iterator<Item = (Range<u64>, ResourceId, u64)> {
         let first = self.used.range(..=range.start).next_back().map_or(range.start, |(&start, _)| start);
         let range = range.clone();
@@ -39,8 +39,8 @@ impl HeapMemory {
         })
     }
 
-    /// Notes that `user` used `range`, which begins `offset` bytes into it. Answers how many ranges are known more than before,
-    /// by their users. O(log uses + replaced), amortised O(log uses).
+    /// Records that `user` used `range` at `offset` of the resource. Calls `count` with the change of each user's
+    /// number of ranges. O(log uses + replaced), amortised O(log uses).
     pub(super) fn set(
         &mut self,
         range: Range<u64>,
@@ -53,7 +53,7 @@ impl HeapMemory {
         }
         self.clear(&range, &mut count);
         let (mut range, mut offset) = (range, offset);
-        // One with its neighbours where they go on in the resource, too.
+        // Merge with neighbours that are adjacent in the resource as well.
         if let Some((&start, before)) = self.used.range(..range.start).next_back() {
             if before.end == range.start
                 && before.user == user
@@ -74,7 +74,7 @@ impl HeapMemory {
         count(user, 1);
     }
 
-    /// Forgets who used a range.
+    /// Removes the users of a range.
     fn clear(&mut self, range: &Range<u64>, count: &mut impl FnMut(ResourceId, i64)) {
         if let Some((&start, used)) = self.used.range(..range.start).next_back() {
             if used.end > range.start {
@@ -96,7 +96,7 @@ impl HeapMemory {
         }
     }
 
-    /// A resource of that granularity is about to use the heap.
+    /// Prepares for a resource with the given granularity.
     pub(super) fn admit(&mut self, granule: u64) {
         self.largest_granule = self.largest_granule.max(granule).max(KIB_64);
     }

@@ -1,10 +1,11 @@
 //! Aliasing and data inheritance: which bytes of which resource are valid, and which rule a command broke.
 //!
-//! Placed and reserved resources may share memory. Document ALIAS and the references around it say when such a resource may be
-//! used and what it contains then; no debug layer checks it. While a device [tracks](AliasingTracking) it does: each access by
-//! the GPU or the CPU, each barrier and each change of tile mappings is judged in the order in which queues execute, and what
-//! breaks a [`Rule`] is a [`Violation`], and a message in the info queue that names both resources, the heap, the bytes, the
-//! rule and the command. Contents that become undefined are overwritten, so that what relies on them fails here.
+//! Placed and reserved resources may share memory. Microsoft's *Memory Aliasing and Data Inheritance* and related
+//! references define when such a resource may be used and what it then contains, but no debug layer checks it. While a
+//! device [tracks](AliasingTracking) aliasing, this module does. It judges each access by the GPU or the CPU, each
+//! barrier and each change of tile mappings in the order of the queues' execution. What breaks a [`Rule`] is reported
+//! as a [`Violation`] and as a message in the info queue, which names both resources, the heap, the bytes, the rule and
+//! the command. Contents that become undefined are overwritten, so that programs that rely on them fail here.
 //!
 //! ```
 //! use heapwright_runtime::aliasing::AliasingTracking;
@@ -18,54 +19,56 @@
 //!
 //! # How it works
 //!
-//! A resource is cut into *units*, whose contents are tracked (subresources, or 64 KiB tiles), and *places*, which others can
-//! take (tiles where the layout is defined, else all of it). Each heap remembers who used which bytes last. A resource that
-//! uses a place it is not the last user of *takes it over*: barriers and fences since the other's last access are checked, and
-//! its contents are inherited, or undefined, by the rules. So an access costs what its places cost, and nothing grows with the
-//! number of resources that overlap.
+//! A resource is divided into *units*, whose contents are tracked (subresources, or 64 KiB tiles), and *places*, which
+//! other resources can take over (tiles if the layout is defined, otherwise the whole resource). Each heap records the
+//! last user of its bytes. A resource that uses a place without being its last user *takes it over*: the barriers and
+//! fences since the last access of the other resource are checked, and its contents are inherited or become undefined
+//! by the rules. So the cost of an access depends on its number of places, and not on the number of overlapping
+//! resources.
 //!
-//! * `tracker`: the one whom the rest of the runtime tells what happens; `note`: what lists record for it.
-//! * `judge`: what is known of all resources; `handover`: memory changes hands; `usage`: reads, writes and discards;
-//!   `skipped`: what draws and dispatches may have written; `barriers`; `mapping`: tiles that are mapped.
-//! * `shape`, `granularity`, `memory`: where things are. `content`, `coverage`, `state`: what is known of them.
-//! * `inheritance`: the rules of inheritance; `submission`: which barriers order what; `clock`: what happened before what.
-//! * `laws`: what the judge goes by, one by one, so that tests can leave each out.
-//! * `rule`, `violation`, `options`: what users see; `interface`: the same over COM.
+//! * `tracker`: the interface to the rest of the runtime; `note`: what lists record for it.
+//! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
+//!   `skipped`: possible writes of draws and dispatches; `barriers`; `mapping`: tile mappings.
+//! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
+//! * `inheritance`: the rules of inheritance; `submission`: ordering by barriers; `clock`: ordering by fences.
+//! * `laws`: the laws that the judge enforces, each of which tests can disable.
+//! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
 //!
 //! # Where the documents are not clear
 //!
-//! The stricter reading is an error; [`Strictness`] has others. Choices:
+//! Ambiguities are interpreted strictly, as errors; [`Strictness`] offers alternatives. The interpretations:
 //!
-//! * Document ALIAS names one of two conditions for writes to invalid memory; with the reference of `CreatePlacedResource` it
-//!   reads: resources without ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL become valid where they are written; others by a clear,
-//!   discard or copy of a whole subresource or tile.
-//! * Read strictly, document ALIAS asks for clears and copies of whole subresources or tiles whatever the resource is:
+//! * *Memory Aliasing and Data Inheritance* names one of two conditions for writes to invalid memory. Combined with the
+//!   reference of `CreatePlacedResource`, it means: resources without ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL
+//!   become valid where they are written; others by a clear, discard or copy of a whole subresource or tile.
+//! * In the strict sense, the document requires clears and copies of whole subresources or tiles for every resource:
 //!   [`Strictness::Strict`].
-//! * Invalidations are scoped to smaller granularities in "certain" states, of which document ALIAS names none: in COMMON, and in
-//!   every state where all are compatible.
-//! * No document says what tight alignment means for aliasing: two tightly aligned buffers conflict by their bytes, and by 64 KiB
-//!   with textures.
-//! * A transition counts as the moment at which memory changes hands: states before it decide about inheritance.
+//! * Invalidations are limited to smaller granularities in "certain" states, none of which the document names: in
+//!   COMMON, and in every state if all are compatible.
+//! * No document defines the effect of tight alignment on aliasing: two tightly aligned buffers conflict by their
+//!   bytes, and by 64 KiB with textures.
+//! * Memory is transferred at the time of a transition: the states before it decide about inheritance.
 //! * Clears of unordered access views do not initialise render targets; those of render passes do.
 //!
 //! # Draws and dispatches
 //!
-//! Pipelines are not executed, so what they would have written is unknown: reads of it are no violation, and its bytes are
-//! overwritten as undefined ones are.
+//! Pipelines are not executed, so what they would have written is unknown. Reads of it are no violation, and its bytes
+//! are overwritten like undefined ones.
 //!
-//! * A draw uses the render targets and the depth stencil that are bound, or that the render pass writes, as a write does: it takes
-//!   their memory over, wants them initialised and is ordered by barriers. Which of them its pipeline writes is not known: all that are
-//!   bound count, except aspects that a depth stencil view leaves as they are.
-//! * Draws and dispatches may write whatever shaders reach as an unordered access view: each descriptor of the heap that is set, buffers
-//!   at the addresses of root descriptors, for draws also the targets of stream output. Whether they do is not known, so that memory
-//!   does not change hands, and nothing is checked. If memory belongs to another resource, what may have been written since the other
-//!   was used last counts as valid.
+//! * A draw uses the bound render targets and depth-stencil, or those that the render pass writes, like a write: it
+//!   takes over their memory, requires initialisation and is ordered by barriers. It is unknown which of them its
+//!   pipeline writes. All that are bound count, except aspects that are read-only in the depth-stencil view.
+//! * Draws and dispatches may write everything that shaders can access through unordered access views: each descriptor
+//!   of the current heap, buffers at the addresses of root descriptors, and for draws the stream output targets. As it
+//!   is unknown whether they do, no memory is transferred, and nothing is checked. If memory belongs to another
+//!   resource, contents that may have been written since that resource's last use count as valid.
 //!
-//! # What it does not see
+//! # Limitations
 //!
-//! `WriteBufferImmediate` names an address and no resource: it counts for the buffer that used the address last. The CPU writes to mapped memory whenever it likes: what is mapped
-//! counts as written. Resources created and lists recorded while the tracker was off, and devices beside this one that share a heap,
-//! are not judged. Tiles of one resource that are mapped to the same memory are not told apart.
+//! `WriteBufferImmediate` names an address and no resource; it counts as a write to the buffer that used the address
+//! last. The CPU may write to mapped memory at any time, so mapped resources count as written. Resources created and
+//! lists recorded while the tracker was off are not judged, nor are other devices that share a heap. Tiles of one
+//! resource that are mapped to the same memory are not distinguished.
 
 mod access;
 #[cfg(debug_assertions)]

@@ -1,4 +1,4 @@
-//! What a list records for the tracker beside its commands.
+//! Records of a command list for the tracker, in addition to its commands.
 
 use std::sync::{Arc, Weak};
 
@@ -7,62 +7,62 @@ use heapwright_d3d12::*;
 use super::access::ResourcePart;
 use crate::ddi::driver_resource::DriverResource;
 
-/// A call that was recorded while the tracker was on.
+/// A call recorded while the tracker was on.
 #[derive(Clone)]
 pub(crate) struct RecordedCall {
-    /// Which one, as messages name it.
+    /// The name of the call, for messages.
     pub(crate) name: &'static str,
-    /// The first of its commands; the next call's is the end.
+    /// Index of its first command. Its commands end at the next call's.
     pub(crate) first_command: usize,
-    /// What it does that is no command, before these.
+    /// Its effects other than commands, which precede them.
     pub(crate) notes: Vec<Note>,
 }
 
-/// Which subresources a barrier or a discard is about.
+/// The subresources that a barrier or a discard applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subresources {
     All,
     Some(Vec<u32>),
 }
 
-/// What a call does that is no command.
+/// An effect of a call other than a command.
 #[derive(Clone)]
 pub(crate) enum Note {
     /// A transition barrier, or the end of a split one.
     Transition { resource: Arc<dyn DriverResource>, subresources: Subresources, after: D3D12_RESOURCE_STATES },
-    /// An aliasing barrier; nothing stands for any resource.
+    /// An aliasing barrier; `None` stands for any resource.
     Aliasing { before: Option<Arc<dyn DriverResource>>, after: Option<Arc<dyn DriverResource>> },
     /// The barriers of one call of `Barrier`.
     Barriers(Vec<EnhancedBarrier>),
-    /// A render pass goes on with what is there.
+    /// A render pass that preserves the contents.
     Load { resource: Arc<dyn DriverResource>, subresources: Subresources },
     /// `DiscardResource`, or a render pass that discards.
     Discard {
         resource: Arc<dyn DriverResource>,
         subresources: Subresources,
-        /// All of each subresource.
+        /// Whether each subresource is discarded entirely.
         is_whole: bool,
-        /// On a compute list.
+        /// Whether the list is a compute list.
         is_compute: bool,
     },
-    /// A draw, a dispatch or several, which are not executed.
+    /// One or several draws or dispatches, which are not executed.
     Skipped(Skipped),
 }
 
-/// What draws and dispatches may have written.
+/// The possible writes of draws and dispatches.
 #[derive(Clone)]
 pub(crate) struct Skipped {
-    /// Whether there is a draw among them.
+    /// Whether any is a draw.
     pub(crate) draws: bool,
-    /// What a draw renders to.
+    /// The views that draws render to.
     pub(crate) rendered: Vec<RenderedView>,
-    /// What shaders reach by addresses.
+    /// Bytes that shaders access by address.
     pub(crate) addressed: Vec<AddressedBytes>,
-    /// The descriptors that shaders see.
+    /// The descriptors visible to shaders.
     pub(crate) descriptors: Option<Weak<dyn UnorderedViews>>,
 }
 
-/// One plane of a view that is rendered to.
+/// One plane of a rendered view.
 #[derive(Clone)]
 pub(crate) struct RenderedView {
     pub(crate) resource: Arc<dyn DriverResource>,
@@ -70,23 +70,23 @@ pub(crate) struct RenderedView {
     pub(crate) is_depth_stencil: bool,
 }
 
-/// Bytes of buffers that GPU virtual addresses name.
+/// Bytes of buffers, given by GPU virtual addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressedBytes {
-    /// Of an unordered access view without a size: from the address to the end of the buffer.
+    /// An unordered access view without a size: from the address to the end of the buffer.
     Unordered(u64),
-    /// An address and a size.
+    /// A stream output target: address and size.
     StreamOutput(u64, u64),
-    /// The GPU reads the address from a buffer: any unordered access.
+    /// An address that the GPU reads from a buffer: any unordered access.
     Indirect,
 }
 
-/// The part of a resource that a descriptor shows. It does not keep the resource alive.
+/// The part of a resource that a descriptor refers to. It does not keep the resource alive.
 pub(crate) type ViewedPart = (Weak<dyn DriverResource>, ResourcePart);
 
-/// Descriptors that shaders see.
+/// Descriptors visible to shaders.
 pub(crate) trait UnorderedViews: Send + Sync {
-    /// What the unordered access views among them show. O(descriptors).
+    /// Returns the parts of resources that the unordered access views refer to. O(descriptors).
     fn unordered_views(&self) -> Vec<ViewedPart>;
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct EnhancedBarrier {
     pub(crate) access_after: D3D12_BARRIER_ACCESS,
 }
 
-/// What an enhanced barrier is about.
+/// The target of an enhanced barrier.
 #[derive(Clone)]
 pub(crate) enum BarrierTarget {
     Global,

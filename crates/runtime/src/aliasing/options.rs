@@ -1,43 +1,45 @@
-//! What is tracked.
+//! Options of aliasing tracking.
 
 use heapwright_d3d12::aliasing::*;
 
 use crate::rules::Refusal;
 
-/// How an application says which of several overlapping resources it uses (reference of `CreatePlacedResource`).
+/// The usage model by which an application selects one of several overlapping resources (reference of
+/// `CreatePlacedResource`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UsageModel {
-    /// Each resource is activated by an aliasing barrier that names it before it is used; nothing is inherited.
+    /// Before use, each resource is activated by an aliasing barrier that names it. No data is inherited.
     Simple,
-    /// Barriers where one `ExecuteCommandLists` uses several overlapping resources; data is inherited where the rules allow it.
+    /// Barriers are required between overlapping resources in one `ExecuteCommandLists`. Data is inherited if the rules
+    /// allow it.
     Advanced,
 }
 
-/// How the documents are read where they leave a choice.
+/// The interpretation of the documents where they are ambiguous.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strictness {
-    /// As they say, and strictly where they are not clear.
+    /// As documented, interpreted strictly where the documents are ambiguous.
     #[default]
     Documented,
-    /// Milder: clears of unordered access views initialise render targets and depth stencils as other clears do.
+    /// Less strict: clears of unordered access views initialise render targets and depth-stencils like other clears.
     Mild,
-    /// Stricter: whatever the resource is, contents that another has invalidated become valid by a copy or a clear of a whole
-    /// subresource or tile alone.
+    /// Stricter: for every resource, contents that another one has invalidated become valid only by a copy or a clear
+    /// of a whole subresource or tile.
     Strict,
-    /// As [`Strict`](Self::Strict), with a warning where the advanced model uses a resource for the first time without an activation,
-    /// and a remark on barriers that do nothing or wait for everything.
+    /// Like [`Strict`](Self::Strict), with a warning for the first use of a resource without activation in the advanced
+    /// model, and remarks on barriers without effect and barriers that wait for everything.
     Pedantic,
 }
 
-/// What a device tracks of aliasing; [`DeviceOptions::aliasing`](crate::DeviceOptions::aliasing) begins it.
+/// The configuration of aliasing tracking. [`DeviceOptions::aliasing`](crate::DeviceOptions::aliasing) enables it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AliasingTracking {
-    /// The usage model that the application follows.
+    /// The usage model of the application.
     pub model: UsageModel,
-    /// How the documents are read where they leave a choice.
+    /// The interpretation of the documents where they are ambiguous.
     pub strictness: Strictness,
-    /// Bytes whose contents become undefined are overwritten with what this seed makes; `None` leaves them as they are.
+    /// The seed of the data with which undefined bytes are overwritten; `None` leaves them unchanged.
     pub scramble_seed: Option<u64>,
 }
 
@@ -46,21 +48,21 @@ impl AliasingTracking {
     pub const ADVANCED: Self =
         Self { model: UsageModel::Advanced, strictness: Strictness::Documented, scramble_seed: Some(0) };
 
-    /// The same with the simple usage model.
+    /// The simple usage model, as documented, with undefined contents overwritten.
     pub const SIMPLE: Self = Self { model: UsageModel::Simple, ..Self::ADVANCED };
 
-    /// The names of all laws that the judge may go by, for tests of checks.
+    /// Returns the names of all laws that the judge may enforce, for tests of checks.
     #[cfg(feature = "mutation")]
     #[doc(hidden)]
     pub fn laws() -> impl Iterator<Item = &'static str> {
         super::laws::AliasingLaws::all().iter_names().map(|(name, _)| name)
     }
 
-    /// As the interface has it; nothing for `OFF`.
+    /// Converts from the interface's structure; `None` for `OFF`.
     ///
     /// # Errors
     ///
-    /// E_INVALIDARG for what is no usage model or no strictness.
+    /// E_INVALIDARG for an unknown usage model or strictness.
     pub(crate) fn from_d3d12(tracking: &HEAPWRIGHT_ALIASING_TRACKING) -> Result<Option<Self>, Refusal> {
         let model = match tracking.Model {
             HEAPWRIGHT_ALIASING_MODEL_OFF => return Ok(None),
@@ -79,7 +81,7 @@ impl AliasingTracking {
         Ok(Some(Self { model, strictness, scramble_seed }))
     }
 
-    /// For the interface.
+    /// Converts to the interface's structure.
     pub(crate) fn to_d3d12(tracking: Option<Self>) -> HEAPWRIGHT_ALIASING_TRACKING {
         let (model, strictness, scramble_seed) = match tracking {
             None => (HEAPWRIGHT_ALIASING_MODEL_OFF, Strictness::Documented, None),

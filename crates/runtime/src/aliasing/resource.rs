@@ -1,4 +1,4 @@
-//! A resource as the tracker sees it.
+//! Resources in terms of the tracker.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, Weak};
@@ -13,11 +13,11 @@ use super::shape::{Piece, Shape};
 use super::state::BarrierState;
 use crate::ddi::driver_resource::DriverResource;
 
-/// Numbers a resource that is tracked, from 1 on; never used again.
+/// The number of a tracked resource, from 1 on; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ResourceId(pub(crate) u64);
 
-/// Numbers a heap that is tracked.
+/// The number of a tracked heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HeapId(pub(super) u64);
 
@@ -35,26 +35,26 @@ impl Label {
     }
 }
 
-/// Where a resource's bytes are.
+/// The location of a resource's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Home {
-    /// In memory of its own, which nothing overlaps.
+    /// In memory of its own, without overlaps.
     Committed,
     Placed {
         heap: HeapId,
         offset: u64,
     },
-    /// Tile by tile in a tile of a heap, or nowhere.
+    /// Tile by tile: in a tile of a heap, or unmapped.
     Reserved(Runs<Option<TileHome>>),
 }
 
-/// What a run of tiles is mapped to.
+/// The mapping of a run of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileHome {
     pub(super) heap: HeapId,
-    /// The heap's tile less the resource's, so that tiles in a row are equal.
+    /// The heap's tile index minus the resource's, so that consecutive tiles have equal values.
     pub(super) shift: i64,
-    /// All tiles are at the same one.
+    /// Whether all tiles are mapped to the same one.
     pub(super) repeated: bool,
 }
 
@@ -64,23 +64,23 @@ pub(super) struct Touch {
     pub(super) epoch: Epoch,
     /// The step of the submission.
     pub(super) step: u64,
-    /// What a barrier has to wait for: all of what accessed it since the submission began.
+    /// The scopes that a barrier must wait for: those of all accesses since the submission began.
     pub(super) sync: D3D12_BARRIER_SYNC,
 }
 
-/// What descriptions have to agree in for data to be inherited.
+/// The properties that must match for data to be inherited.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Identity {
     pub(crate) desc: D3D12_RESOURCE_DESC1,
-    /// Format and the value's bits, as the application gave it.
+    /// Format and bits of the optimized clear value, as specified by the application.
     pub(crate) clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
 }
 
-/// A resource whose contents are tracked.
+/// A tracked resource.
 #[derive(Clone)]
 pub(super) struct TrackedResource {
     pub(super) id: ResourceId,
-    /// Keeps the address by which commands find it from being used again.
+    /// Keeps the address, by which commands find the resource, from being reused.
     pub(super) driver: Weak<dyn DriverResource>,
     /// The GPU virtual address of the first byte.
     pub(super) address: u64,
@@ -88,36 +88,36 @@ pub(super) struct TrackedResource {
     pub(super) identity: Identity,
     pub(super) shape: Shape,
     pub(super) home: Home,
-    /// By unit.
+    /// Contents by unit.
     pub(super) content: Runs<Content>,
-    /// By place: whether the resource was the last to use it.
+    /// Whether the resource was the last user, by place.
     pub(super) owned: Runs<bool>,
-    /// By subresource.
+    /// States by subresource.
     pub(super) state: Runs<BarrierState>,
-    /// By subresource: a barrier ended accesses.
+    /// Whether a barrier ended accesses, by subresource.
     pub(super) no_access: Runs<bool>,
-    /// The last access of each agent that has accessed it.
+    /// The last access of each agent that has accessed the resource.
     pub(super) touches: Vec<Touch>,
-    /// It was activated by a barrier, ever.
+    /// Whether a barrier has ever activated the resource.
     pub(super) was_activated: bool,
-    /// It came from LayoutBefore UNDEFINED to a layout that may be compressed without being a target.
+    /// Whether it changed from LayoutBefore UNDEFINED to a layout that may be compressed without being a target.
     pub(super) needs_initialisation: bool,
-    /// The last activation was an enhanced barrier's.
+    /// Whether an enhanced barrier was the last activation.
     pub(super) came_from_undefined: bool,
-    /// The submission in which it was last accessed or in a barrier.
+    /// The submission of the last access or barrier.
     pub(super) last_seen: Option<Epoch>,
-    /// The submission in which a barrier said that nothing comes after.
+    /// The submission in which a barrier announced that no accesses follow.
     pub(super) ended_in: Option<Epoch>,
-    /// `Map` without `Unmap`: the CPU may write at any time.
+    /// Calls of `Map` without `Unmap`. If not zero, the CPU may write at any time.
     pub(super) map_count: u32,
-    /// Ranges of heaps that it used last.
+    /// Number of ranges of heaps of which it is the last user.
     pub(super) use_count: i64,
-    /// How many draws and dispatches had been skipped when it was used last.
+    /// Number of skipped draws and dispatches at the time of the last use.
     pub(super) used_after: u64,
 }
 
 impl TrackedResource {
-    /// Whether it must be initialised before it is used.
+    /// Returns whether the resource must be initialised before use.
     pub(super) fn has_duty(&self) -> bool {
         self.home != Home::Committed && (self.shape.is_target || self.needs_initialisation)
     }
@@ -126,7 +126,7 @@ impl TrackedResource {
         self.driver.strong_count() == 0
     }
 
-    /// The state of subresources of a unit; of the first one that is not in COMMON, if any.
+    /// Returns the state of a unit's subresources: that of the first one that is not in COMMON, if any.
     pub(super) fn state_of_unit(&self, unit: u32) -> BarrierState {
         let mut found = BarrierState::COMMON;
         for (_, state) in self.state.iter(self.shape.subresources_of_unit(unit)) {
@@ -138,12 +138,12 @@ impl TrackedResource {
         found
     }
 
-    /// The last access in a submission.
+    /// Returns the last access in a submission.
     pub(super) fn touch_in(&self, epoch: Epoch) -> Option<Touch> {
         self.touches.iter().copied().find(|touch| touch.epoch == epoch)
     }
 
-    /// Notes an access.
+    /// Records an access.
     pub(super) fn touch(&mut self, epoch: Epoch, step: u64, sync: D3D12_BARRIER_SYNC) {
         self.last_seen = Some(epoch);
         match self.touches.iter_mut().find(|touch| touch.epoch.agent == epoch.agent) {
@@ -155,7 +155,7 @@ impl TrackedResource {
         }
     }
 
-    /// The units that draws or dispatches may have written after the first `skipped` of them.
+    /// Returns the units that draws or dispatches may have written after the first `skipped` of them.
     pub(super) fn unknown_since(&self, skipped: u64) -> Vec<(Range<u32>, Content)> {
         let is_later =
             |content: &Content| matches!(content.cause, Cause::Skipped { number } if number > skipped);
@@ -163,7 +163,7 @@ impl TrackedResource {
         units.map(|(units, content)| (units, content.clone())).collect()
     }
 
-    /// Contents of units are lost. What was lost before keeps the reason that it was lost for.
+    /// Invalidates the contents of units. If they are already invalidated, the original cause remains.
     pub(super) fn invalidate(&mut self, units: Range<u32>, cause: Cause) {
         let undefined = Content::undefined(cause);
         let is_by_other = |cause| matches!(cause, Cause::Invalidated { .. });
@@ -175,7 +175,7 @@ impl TrackedResource {
         });
     }
 
-    /// As [`invalidate`](Self::invalidate), for bytes of a buffer.
+    /// Like [`invalidate`](Self::invalidate), for bytes of a buffer.
     pub(super) fn invalidate_bytes(&mut self, bytes: &Range<u64>, cause: Cause) {
         let lost = Region::bytes(bytes.start, bytes.end);
         for unit in self.shape.places_of_bytes(bytes) {
@@ -189,7 +189,7 @@ impl TrackedResource {
         }
     }
 
-    /// Bytes of a buffer have no value any more, for that cause.
+    /// Makes bytes of a buffer undefined, with the given cause.
     pub(super) fn undefine_bytes(&mut self, bytes: &Range<u64>, cause: Cause) {
         let lost = Region::bytes(bytes.start, bytes.end);
         for unit in self.shape.places_of_bytes(bytes) {
@@ -203,7 +203,7 @@ impl TrackedResource {
         }
     }
 
-    /// A piece has a value.
+    /// Makes a piece valid.
     pub(super) fn validate(&mut self, piece: &Piece) {
         if piece.part == Part::Full {
             self.content.set(piece.units.clone(), &Content::valid());
@@ -214,7 +214,7 @@ impl TrackedResource {
             self.content.update(unit..unit + 1, |content| {
                 content.initialised.add(piece.part, whole);
                 content.valid.add(piece.part, whole);
-                // Known in part counts as known.
+                // Partially known contents count as known.
                 if content.is_unknown() {
                     *content = Content::valid();
                 }
@@ -222,7 +222,7 @@ impl TrackedResource {
         }
     }
 
-    /// Where bytes of places are in heaps: heap, bytes there, and where they begin in the resource.
+    /// Returns the memory of places: heap, bytes in it, and their offset in the resource.
     pub(super) fn memory_of_places(&self, places: &Range<u32>) -> Vec<(HeapId, Range<u64>, u64)> {
         use super::granularity::KIB_64;
         match &self.home {

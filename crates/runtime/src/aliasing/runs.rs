@@ -1,22 +1,22 @@
-//! A value for each index, kept as runs of equal values.
+//! An array stored as runs of equal values.
 
 use std::ops::Range;
 
-/// Values of the indices from 0 to a length; neighbours that are equal cost the memory of one.
+/// Values of the indices from 0 to a length. Adjacent equal values share one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Runs<T> {
     len: u32,
-    /// Where each run begins, ascending from 0. Empty if and only if there are no indices.
+    /// The beginning and value of each run, ascending from 0. Empty if and only if the length is 0.
     runs: Vec<(u32, T)>,
 }
 
 impl<T: Clone + PartialEq> Runs<T> {
-    /// `len` times the same value.
+    /// Creates `len` equal values.
     pub(super) fn new(len: u32, value: T) -> Self {
         Self { len, runs: if len == 0 { Vec::new() } else { vec![(0, value)] } }
     }
 
-    /// The value at an index; `None` outside. O(log runs).
+    /// Returns the value at an index, or `None` if it is out of range. O(log runs).
     pub(super) fn get(&self, index: u32) -> Option<&T> {
         if index >= self.len {
             return None;
@@ -24,7 +24,7 @@ impl<T: Clone + PartialEq> Runs<T> {
         self.runs.get(self.position(index)).map(|(_, value)| value)
     }
 
-    /// The runs that intersect `range`, cut to it. O(log runs) to begin with.
+    /// Returns the runs that intersect `range`, clipped to it. O(log runs) plus the number of runs.
     pub(super) fn iter(&self, range: Range<u32>) -> impl Iterator<Item = (Range<u32>, &T)> {
         let range = range.start..range.end.min(self.len);
         let first = if range.is_empty() { self.runs.len() } else { self.position(range.start) };
@@ -65,23 +65,23 @@ impl<T: Clone + PartialEq> Runs<T> {
         self.update(range, |old| old.clone_from(value));
     }
 
-    /// Whether all values of `range` satisfy a condition.
+    /// Returns whether all values of `range` satisfy a condition.
     pub(super) fn all(&self, range: Range<u32>, mut condition: impl FnMut(&T) -> bool) -> bool {
         self.iter(range).all(|(_, value)| condition(value))
     }
 
-    /// Whether no two neighbours are equal.
+    /// Returns whether no two adjacent runs are equal.
     #[cfg(debug_assertions)]
     pub(super) fn is_minimal(&self) -> bool {
         self.runs.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 != pair[1].1)
     }
 
-    /// The run that an index is in.
+    /// Returns the position of the run that contains an index.
     fn position(&self, index: u32) -> usize {
         self.runs.partition_point(|(start, _)| *start <= index).saturating_sub(1)
     }
 
-    /// Lets a run begin at an index.
+    /// Splits the run at an index.
     fn split(&mut self, index: u32) {
         if index == 0 || index >= self.len {
             return;

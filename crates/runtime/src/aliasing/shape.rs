@@ -1,4 +1,4 @@
-//! How a resource is cut: into units, whose contents are tracked, and into places, which other resources can take.
+//! The division of a resource into units, whose contents are tracked, and places, which other resources can take over.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use crate::ddi::{
     TextureMemoryLayout, TileGrid,
 };
 
-/// Bytes from one row of a ROW_MAJOR texture to the next are a multiple of this, as in a copyable footprint.
+/// Alignment of the row pitch of a ROW_MAJOR texture, in bytes, as in a copyable footprint.
 const ROW_PITCH_ALIGNMENT: u64 = 256;
 
-/// How a resource is cut.
+/// The division of a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     kind: Kind,
-    /// Its bytes in a heap: of a buffer its width, of a texture what it takes.
+    /// Size in a heap, in bytes: the width of a buffer, the allocated size of a texture.
     pub(super) size: u64,
     pub(super) granularity: Granularity,
-    /// A render target or depth stencil.
+    /// Whether the resource is a render target or depth-stencil.
     pub(super) is_target: bool,
-    /// Of a texture.
+    /// The texture, if it is one.
     pub(super) texture: Option<TextureArgs>,
 }
 
@@ -30,20 +30,20 @@ pub(super) struct Shape {
 enum Kind {
     /// A buffer: units and places are 64 KiB, counted from its beginning.
     Buffer { width: u64 },
-    /// A layout that nobody knows: units are subresources, and there is one place.
+    /// An undefined layout: units are subresources, and there is one place.
     Opaque,
-    /// 64 KiB tiles, which are units and places; one more place if there is memory behind them.
+    /// 64 KiB tiles, which are units and places; plus one place for memory after the tiles, if any.
     Tiles(Box<TileGrid>),
-    /// Rows: units and places are 64 KiB, as many as the rows take; one more place if there is memory behind them.
+    /// Rows: units and places are 64 KiB of the rows' memory; plus one place for memory after the rows, if any.
     Rows { row_pitch: u64, units: u32 },
 }
 
-/// Some units, and how much of them.
+/// Parts of units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) units: Range<u32>,
     pub(super) part: Part,
-    /// It is a whole subresource or a whole tile: enough to initialise it.
+    /// Whether it is a whole subresource or tile, and so sufficient to initialise it.
     pub(super) is_whole: bool,
 }
 
@@ -55,7 +55,8 @@ impl Piece {
 
 impl Shape {
     pub(super) fn new(args: &ResourceArgs, allocation: ResourceAllocation) -> Self {
-        // What is behind a buffer's last byte is its neighbours' as far as granules go, whatever it takes of the heap.
+        // Memory after a buffer's last byte is subject to the neighbours' granules, whatever is allocated for the
+        // buffer.
         let size = match args.kind {
             ResourceKind::Buffer { width } => width.get(),
             ResourceKind::Texture(_) => allocation.size.get(),
@@ -82,12 +83,12 @@ impl Shape {
         matches!(self.kind, Kind::Buffer { .. })
     }
 
-    /// Whether the layout says which bytes are which texels, at least tile by tile.
+    /// Returns whether the layout defines the position of texels, at least by tile.
     pub(super) fn is_defined(&self) -> bool {
         !matches!(self.kind, Kind::Opaque)
     }
 
-    /// Whether it has 64 KiB tiles that are initialised one by one.
+    /// Returns whether the resource has 64 KiB tiles that are initialised individually.
     pub(super) fn has_tiles(&self) -> bool {
         matches!(self.kind, Kind::Tiles(_))
     }
@@ -96,7 +97,7 @@ impl Shape {
         matches!(self.kind, Kind::Rows { .. })
     }
 
-    /// Every state is compatible with every other (buffers, simultaneous access, cross-adapter).
+    /// Returns whether all states are compatible (buffers, simultaneous access, cross-adapter).
     pub(super) fn is_stateless(&self) -> bool {
         self.texture.is_none_or(|texture| texture.usage.simultaneous_access || texture.usage.cross_adapter)
     }
@@ -121,9 +122,10 @@ impl Shape {
         }
     }
 
-    /// The place of memory behind the last tile or row, which belongs to the whole resource.
+    /// The place of the memory after the last tile or row, which belongs to the whole resource.
     ///
-    /// Document ALIAS: textures of every defined layout may have such memory, and invalidating any of it invalidates all.
+    /// According to *Memory Aliasing and Data Inheritance*, textures of every defined layout may have such memory, and
+    /// invalidating any of it invalidates the whole resource.
     pub(super) fn hidden_place(&self) -> Option<u32> {
         let behind = match &self.kind {
             Kind::Tiles(grid) => grid.tile_count(),
@@ -133,7 +135,7 @@ impl Shape {
         (u64::from(behind) * KIB_64 < self.size).then_some(behind)
     }
 
-    /// Places without the one that belongs to the whole resource, and that one if it is among them.
+    /// Splits off the place that belongs to the whole resource, if it is included.
     pub(super) fn split_hidden(&self, places: &Range<u32>) -> [Range<u32>; 2] {
         match self.hidden_place() {
             Some(hidden) if places.contains(&hidden) => [places.start..hidden, hidden..places.end],
@@ -141,7 +143,7 @@ impl Shape {
         }
     }
 
-    /// Bytes from the beginning of the resource.
+    /// Returns the bytes of places, from the beginning of the resource.
     pub(super) fn bytes_of_places(&self, places: &Range<u32>) -> Range<u64> {
         if matches!(self.kind, Kind::Opaque) {
             return 0..self.size;
@@ -154,7 +156,7 @@ impl Shape {
         u64::from(places.start) * KIB_64..end
     }
 
-    /// The places that bytes from the beginning of the resource are in.
+    /// Returns the places of bytes, from the beginning of the resource.
     pub(super) fn places_of_bytes(&self, bytes: &Range<u64>) -> Range<u32> {
         if matches!(self.kind, Kind::Opaque) {
             return 0..1;
@@ -165,12 +167,12 @@ impl Shape {
         start..place(bytes.end.div_ceil(KIB_64)).max(start + 1).min(last)
     }
 
-    /// Bytes of a unit from the beginning of the resource, where it is known which they are.
+    /// Returns the bytes of a unit from the beginning of the resource, if they are known.
     pub(super) fn bytes_of_unit(&self, unit: u32) -> Range<u64> {
         self.bytes_of_places(&self.places_of_units(&(unit..unit + 1)))
     }
 
-    /// The places that an access to units uses.
+    /// Returns the places that an access to units uses.
     pub(super) fn places_of_units(&self, units: &Range<u32>) -> Range<u32> {
         match &self.kind {
             Kind::Opaque => 0..1,
@@ -182,7 +184,7 @@ impl Shape {
         }
     }
 
-    /// The units that lose their contents with their places, as far as the layout tells: all where it does not.
+    /// Returns the units that lose their contents with their places: all units if the layout is undefined.
     pub(super) fn units_of_places(&self, places: &Range<u32>) -> Range<u32> {
         match &self.kind {
             Kind::Opaque => 0..self.unit_count(),
@@ -194,7 +196,7 @@ impl Shape {
         }
     }
 
-    /// The tiles of the packed mips that `tile` is one of.
+    /// Returns the tiles of the packed mips that include `tile`.
     pub(super) fn packed_tiles(&self, tile: u32) -> Option<Range<u32>> {
         let Kind::Tiles(grid) = &self.kind else { return None };
         let in_packed = tile.checked_sub(grid.first_packed_tile())?;
@@ -203,7 +205,7 @@ impl Shape {
         (tile < grid.tile_count()).then_some(start..start + grid.packed_tiles_per_slice)
     }
 
-    /// The subresources that a unit has texels of.
+    /// Returns the subresources with texels in a unit.
     pub(super) fn subresources_of_unit(&self, unit: u32) -> Range<u32> {
         let Some(texture) = self.texture else { return 0..1 };
         match &self.kind {
@@ -227,7 +229,7 @@ impl Shape {
         }
     }
 
-    /// All of a unit as a box, where it is one.
+    /// Returns the region of an entire unit, if it is a single box.
     pub(super) fn whole_of_unit(&self, unit: u32) -> Option<Region> {
         match &self.kind {
             Kind::Buffer { width } => {
@@ -243,12 +245,12 @@ impl Shape {
         }
     }
 
-    /// All of the resource.
+    /// Returns the pieces of the entire resource.
     pub(super) fn whole(&self) -> Vec<Piece> {
         vec![Piece::full(0..self.unit_count())]
     }
 
-    /// Bytes of a buffer.
+    /// Returns the pieces of bytes of a buffer.
     pub(super) fn bytes(&self, start: u64, size: u64) -> Vec<Piece> {
         let Kind::Buffer { width } = self.kind else { return self.whole() };
         let (start, end) = (start.min(width), start.saturating_add(size).min(width));
@@ -257,7 +259,7 @@ impl Shape {
         }
         let mut pieces = Vec::new();
         let first_full = start.div_ceil(KIB_64);
-        // The last unit is full when the buffer ends in it.
+        // The last unit is full if the buffer ends in it.
         let end_full = if end == width { width.div_ceil(KIB_64) } else { end / KIB_64 };
         let unit = |index: u64| u32::try_from(index).unwrap_or(u32::MAX);
         let part = |from: u64, to: u64| {
@@ -276,7 +278,7 @@ impl Shape {
         pieces
     }
 
-    /// Whole tiles of a reserved resource.
+    /// Returns the pieces of whole tiles of a reserved resource.
     pub(super) fn tiles(&self, tiles: &[u32]) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for &tile in tiles {
@@ -288,7 +290,7 @@ impl Shape {
         pieces
     }
 
-    /// All of a subresource.
+    /// Returns the pieces of an entire subresource.
     pub(super) fn subresource(&self, index: u32) -> Vec<Piece> {
         let Some(texture) = self.texture else { return self.whole() };
         let Some(at) = texture.subresource(index) else { return Vec::new() };
@@ -296,7 +298,7 @@ impl Shape {
         self.texels(index, &whole(index, extent))
     }
 
-    /// A region of texels, as commands name it.
+    /// Returns the pieces of a region of texels, as in commands.
     pub(super) fn texel_region(&self, index: u32, region: TexelRegion) -> Vec<Piece> {
         let start = region.start.map(u64::from);
         let size = region.size.map(u64::from);
@@ -308,7 +310,7 @@ impl Shape {
         let Some(texture) = self.texture else { return self.whole() };
         let Some(at) = texture.subresource(index) else { return Vec::new() };
         let extent = texture.mip_extent(at.mip, at.plane);
-        // Copies of compressed formats name whole blocks, beyond the last texels.
+        // Copies of compressed formats include whole blocks, which may extend beyond the last texels.
         let Some(region) = whole(index, extent).intersection(region) else { return Vec::new() };
         let is_whole = region == whole(index, extent);
         match &self.kind {
@@ -362,7 +364,7 @@ impl Kind {
                 Self::Rows { row_pitch, units: tiles_in(row_pitch.saturating_mul(u64::from(blocks.height))) }
             }
             TextureMemoryLayout::UndefinedSwizzle64Kib | TextureMemoryLayout::StandardSwizzle64Kib => {
-                // Planar formats have no tiles; what shares the layout's name is opaque then.
+                // Planar formats have no tiles; their textures of tiled layouts are opaque.
                 TileGrid::new(texture).map_or(Self::Opaque, |grid| Self::Tiles(Box::new(grid)))
             }
         }
@@ -373,13 +375,13 @@ fn tiles_in(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(KIB_64)).unwrap_or(u32::MAX - 1)
 }
 
-/// All texels of a subresource.
+/// Returns the region of an entire subresource.
 fn whole(subresource: u32, extent: Extent) -> Region {
     let end = [extent.width, extent.height, extent.depth].map(u64::from);
     Region { subresource, start: [0; 3], end }
 }
 
-/// The tiles of a subresource that a region touches; those of a row that it covers are one piece.
+/// Returns the pieces of a region in tiles; adjacent tiles of a row that are entirely covered form one piece.
 fn tile_pieces(
     grid: &TileGrid,
     texture: &TextureArgs,

@@ -1,4 +1,4 @@
-//! Draws and dispatches, which are not executed: what they may have written is unknown.
+//! Draws and dispatches, which are not executed: their writes are unknown.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::submission::Submission;
 use super::usage::Usage;
 
 impl Judge {
-    /// Draws and dispatches of one call.
+    /// Applies the draws and dispatches of one call.
     pub(super) fn skip(&mut self, step: &mut Step<'_>, skipped: &Skipped) {
         self.skipped += 1;
         for view in &skipped.rendered {
@@ -36,7 +36,7 @@ impl Judge {
         }
     }
 
-    /// A view that is rendered to is used, and what it shows is unknown then.
+    /// Applies a use of a rendered view, whose contents are unknown afterwards.
     fn render(&mut self, step: &mut Step<'_>, view: &RenderedView) {
         let Some(id) = self.id_of(&view.resource) else { return };
         let (sync, state) = if view.is_depth_stencil {
@@ -52,7 +52,7 @@ impl Judge {
         }
     }
 
-    /// The contents of a part of a resource are valid, and nobody knows them. Memory does not change hands.
+    /// Makes the contents of a part of a resource valid, but unknown. Memory is not transferred.
     fn may_write(&mut self, step: &mut Step<'_>, id: ResourceId, part: ResourcePart) {
         let Some(mut resource) = self.take(id) else { return };
         let unknown = Content::unknown(self.skipped);
@@ -63,7 +63,7 @@ impl Judge {
             match part {
                 Part::Region(region) if is_owned => {
                     resource.validate(&piece);
-                    // Where texels of a region are is the layout's affair: they stay.
+                    // The layout determines the position of a texture region's bytes; they are not overwritten.
                     bytes.extend(resource.shape.is_buffer().then(|| region.start[0]..region.end[0]));
                 }
                 _ => {
@@ -71,7 +71,7 @@ impl Judge {
                         resource.content.iter(units.clone()).filter(|(_, content)| !content.is_unknown());
                     let known: Vec<_> = known.map(|(units, _)| units).collect();
                     resource.content.set(units.clone(), &unknown);
-                    // What was unknown before is overwritten already.
+                    // Contents that were unknown before are already overwritten.
                     let overwritten = known.iter().filter(|_| is_owned);
                     bytes.extend(overwritten.flat_map(|units| resource.undefined_bytes(units)));
                 }
@@ -81,9 +81,9 @@ impl Judge {
         self.put(resource);
     }
 
-    /// The buffers that addresses are of, and which of their bytes these are. O(resources).
+    /// Returns the buffers at addresses, and their parts. O(resources).
     ///
-    /// Buffers that share memory share addresses: all of them count.
+    /// Buffers that share memory share addresses; all of them are returned.
     fn addressed(&self, bytes: AddressedBytes) -> Vec<(ResourceId, ResourcePart)> {
         let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
         let live = self.known().filter(|resource| resource.shape.is_buffer() && !resource.is_gone());
@@ -107,7 +107,7 @@ impl Judge {
 }
 
 impl Submission {
-    /// What descriptors show. They are read once for each submission: D3D12 forbids to change them while it may use them.
+    /// Returns the views of descriptors, read once per submission: D3D12 forbids changes while it may use them.
     fn unordered_views(&mut self, descriptors: &Arc<dyn UnorderedViews>) -> Arc<[ViewedPart]> {
         let key = Arc::as_ptr(descriptors).cast::<()>().addr();
         Arc::clone(self.viewed.entry(key).or_insert_with(|| descriptors.unordered_views().into()))

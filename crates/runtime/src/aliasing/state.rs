@@ -1,4 +1,4 @@
-//! The state of a subresource, as barriers set it.
+//! The state of a subresource, as set by barriers.
 
 use heapwright_d3d12::*;
 
@@ -10,10 +10,11 @@ const GPU_WRITES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_COPY_DEST
     | D3D12_RESOURCE_STATE_RESOLVE_DEST;
 
-/// In which state a subresource is.
+/// The state or layout of a subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BarrierState {
-    /// Set by a legacy barrier or at creation; promoted from COMMON by an access, it decays when the submission ends.
+    /// Set by a legacy barrier or at creation. A state promoted from COMMON by an access may decay at the end of the
+    /// submission.
     Legacy { state: D3D12_RESOURCE_STATES, is_promoted: bool },
     /// Set by an enhanced barrier or at creation.
     Layout(D3D12_BARRIER_LAYOUT),
@@ -38,7 +39,7 @@ impl BarrierState {
         }
     }
 
-    /// Whether the GPU writes in it.
+    /// Returns whether the GPU writes in this state.
     pub(super) fn is_written(self) -> bool {
         match self {
             Self::Legacy { state, .. } => state & GPU_WRITES != 0,
@@ -57,7 +58,7 @@ impl BarrierState {
         }
     }
 
-    /// Whether both are the same, however they came to be.
+    /// Returns whether both states are the same, whatever their origin.
     pub(super) fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Legacy { state: one, .. }, Self::Legacy { state: two, .. }) => one == two,
@@ -66,7 +67,7 @@ impl BarrierState {
         }
     }
 
-    /// The state after an access in `state` without a transition: COMMON is promoted.
+    /// Returns the state after an access in `state` without a transition: COMMON is promoted.
     pub(super) fn promoted(self, state: D3D12_RESOURCE_STATES) -> Self {
         match self {
             Self::Legacy { state: D3D12_RESOURCE_STATE_COMMON, .. } => {
@@ -76,7 +77,8 @@ impl BarrierState {
         }
     }
 
-    /// The state when a submission ends: what was promoted to be read, or was used on a copy queue, is COMMON again.
+    /// Returns the state after a submission: states promoted for reading, and all states on a copy queue, decay to
+    /// COMMON.
     pub(super) fn decayed(self, on_copy_queue: bool) -> Self {
         match self {
             Self::Legacy { state, is_promoted }
@@ -88,7 +90,7 @@ impl BarrierState {
         }
     }
 
-    /// Whether a discard may find it so.
+    /// Returns whether a discard is allowed in this state.
     pub(super) fn allows_discard(self, is_compute: bool, flags: D3D12_RESOURCE_FLAGS) -> bool {
         let is = |state: D3D12_RESOURCE_STATES, layouts: &[D3D12_BARRIER_LAYOUT]| match self {
             Self::Legacy { state: own, .. } => own == state,

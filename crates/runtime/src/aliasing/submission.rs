@@ -1,4 +1,4 @@
-//! One `ExecuteCommandLists`: which barriers it had so far, and which pairs of resources they order.
+//! The barriers of one `ExecuteCommandLists`, and the pairs of resources that they order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::resource::{ResourceId, Touch};
 use super::rule::Rule;
 use super::violation::Place;
 
-/// A submission while it is judged. Steps are numbered from 1 on; 0 is before all of them.
+/// A submission under judgement. Steps are numbered from 1 on; 0 precedes all of them.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) epoch: Epoch,
     pub(super) on_copy_queue: bool,
     pub(super) step: u64,
-    /// The command that is judged.
+    /// The command under judgement.
     pub(super) place: Place,
-    /// What was said already, so that a list says it once: rule, resource, other.
+    /// Violations already reported, to report each only once: rule, resource, other resource.
     said: HashSet<(Rule, Option<ResourceId>, Option<ResourceId>)>,
-    /// What descriptor heaps show, by their addresses.
+    /// The views of descriptor heaps, by address.
     pub(super) viewed: HashMap<usize, Arc<[ViewedPart]>>,
-    /// Resources whose state an access promoted.
+    /// Resources whose state was promoted by an access.
     pub(super) promoted: Vec<ResourceId>,
     legacy: LegacyBarriers,
     enhanced: EnhancedBarriers,
@@ -37,14 +37,14 @@ struct LegacyBarriers {
     from: HashMap<ResourceId, u64>,
     to: HashMap<ResourceId, u64>,
     pairs: HashMap<(ResourceId, ResourceId), u64>,
-    /// Barriers to a resource, whatever they come from.
+    /// Barriers to a resource, whatever the resource before.
     all_to: HashMap<ResourceId, u64>,
 }
 
-/// The barriers that wait for a resource, and those that hold one back.
+/// The enhanced barriers that wait for a resource or block one.
 #[derive(Debug, Default)]
 struct EnhancedBarriers {
-    /// All of them, in order: a later one that waits for less does not take back what an earlier one waited for.
+    /// All barriers in order: a later one that waits for less does not cancel an earlier one.
     releases: HashMap<ResourceId, Vec<(u64, D3D12_BARRIER_SYNC)>>,
     acquires: HashMap<ResourceId, u64>,
     global: Vec<(u64, D3D12_BARRIER_SYNC)>,
@@ -65,13 +65,13 @@ impl Submission {
         }
     }
 
-    /// The next step; those of one call of `Barrier` are one.
+    /// Starts the next step. The barriers of one call of `Barrier` share a step.
     pub(super) fn next_step(&mut self) -> u64 {
         self.step += 1;
         self.step
     }
 
-    /// Whether this is said for the first time.
+    /// Returns whether this violation is reported for the first time.
     pub(super) fn say(
         &mut self,
         rule: Rule,
@@ -81,7 +81,7 @@ impl Submission {
         self.said.insert((rule, resource, other))
     }
 
-    /// An aliasing barrier.
+    /// Records an aliasing barrier.
     pub(super) fn aliasing(
         &mut self,
         before: Option<ResourceId>,
@@ -108,7 +108,7 @@ impl Submission {
         }
     }
 
-    /// An enhanced barrier on a resource, or on all.
+    /// Records an enhanced barrier on a resource, or a global one.
     pub(super) fn enhanced(&mut self, resource: Option<ResourceId>, sync_before: D3D12_BARRIER_SYNC) {
         match resource {
             None => self.enhanced.global.push((self.step, sync_before)),
@@ -119,7 +119,7 @@ impl Submission {
         }
     }
 
-    /// Whether barriers stand between an access of `before` in this submission and one of `after` now.
+    /// Checks that barriers order an access to `before` in this submission before one to `after` now.
     ///
     /// # Errors
     ///
@@ -158,20 +158,20 @@ impl Submission {
         Err(Rule::B1)
     }
 
-    /// Whether enhanced barriers wait for `before` and then hold `after` back.
+    /// Returns whether enhanced barriers wait for `before` and then block `after`.
     fn orders(&self, before: ResourceId, last: Touch, after: ResourceId, laws: AliasingLaws) -> bool {
         let covers = |sync: D3D12_BARRIER_SYNC| {
             sync & D3D12_BARRIER_SYNC_ALL != 0
                 || last.sync & !with_parts(sync) == 0
                 || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES)
         };
-        // Barriers are in order: those after the access are the last.
+        // Barriers are in order, so those after the access are at the end.
         let first_that_waits = |barriers: &[(u64, D3D12_BARRIER_SYNC)]| {
             let after = barriers.partition_point(|(step, _)| *step <= last.step);
             let later = barriers.get(after..).unwrap_or_default();
             later.iter().find(|(_, sync)| covers(*sync)).map(|(step, _)| *step)
         };
-        // A global barrier waits for the one and holds the other back.
+        // A global barrier both waits for the one and blocks the other.
         if first_that_waits(&self.enhanced.global).is_some() {
             return true;
         }
@@ -183,7 +183,7 @@ impl Submission {
     }
 }
 
-/// What a barrier waits for, with the stages that a name of several stands for (DirectX-Specs, *Enhanced Barriers*).
+/// Expands a synchronization scope to the stages that it includes (DirectX-Specs, *Enhanced Barriers*).
 fn with_parts(sync: D3D12_BARRIER_SYNC) -> D3D12_BARRIER_SYNC {
     let draw = D3D12_BARRIER_SYNC_INDEX_INPUT
         | D3D12_BARRIER_SYNC_VERTEX_SHADING

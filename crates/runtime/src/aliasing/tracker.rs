@@ -1,4 +1,4 @@
-//! The tracker of a device: whom the rest of the runtime tells what happens, in what order.
+//! The tracker of a device: the interface through which the runtime reports events in their order.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use crate::ddi::{DriverHeap, ResourceAllocation, ResourceArgs};
 use crate::debug::MessageLog;
 use crate::fence::{Fence, FenceWait};
 
-/// As many violations are kept; later ones are counted and logged.
+/// Maximum number of violations kept; later ones are only counted and logged.
 const MAX_VIOLATIONS: usize = 4096;
 
 /// Tracks the validity of the contents of a device's resources, while it is on.
@@ -44,9 +44,9 @@ struct State {
     judge: Option<Judge>,
     violations: Vec<Violation>,
     count: u64,
-    /// Fences and values that the CPU has asked to be told of.
+    /// Fence waits of the CPU.
     awaited: Vec<Arc<FenceWait>>,
-    /// Laws that a wrong device does not know.
+    /// Disabled laws, for deliberately wrong devices.
     #[cfg(feature = "mutation")]
     forgotten: AliasingLaws,
 }
@@ -62,25 +62,25 @@ pub(crate) struct CreatedResource<'a> {
     pub(crate) state: CreatedState,
 }
 
-/// Where it was created.
+/// The memory that the resource was created in.
 pub(crate) enum CreatedHome<'a> {
     Committed { flags: D3D12_HEAP_FLAGS },
     Placed { heap: &'a Arc<dyn DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
     Reserved,
 }
 
-/// How it begins.
+/// The initial state or layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CreatedState {
     State(D3D12_RESOURCE_STATES),
     Layout(D3D12_BARRIER_LAYOUT),
 }
 
-/// A list as the tracker needs it.
+/// A submitted list, as needed by the tracker.
 #[derive(Clone)]
 pub(crate) struct SubmittedList {
     pub(crate) commands: Arc<[Command]>,
-    /// Nothing where the list was recorded while the tracker was off.
+    /// `None` if the list was recorded while the tracker was off.
     pub(crate) calls: Option<Arc<[RecordedCall]>>,
 }
 
@@ -95,12 +95,12 @@ impl AliasingTracker {
         }
     }
 
-    /// Whether anything is tracked: one relaxed load, which is all that it costs while it is off.
+    /// Returns whether tracking is on. Costs one relaxed load, the only cost while it is off.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Begins to track, goes on by other rules, or ends. What is known of resources stays while it goes on.
+    /// Starts tracking, changes its options, or stops it. A change of options keeps the state of resources.
     pub(crate) fn set(&self, tracking: Option<AliasingTracking>) {
         let mut state = self.lock();
         state.tracking = tracking;
@@ -131,7 +131,7 @@ impl AliasingTracker {
         self.lock().tracking
     }
 
-    /// Judges by all laws but this one from the next [`set`](Self::set) on; whether there is such a law.
+    /// Disables a law from the next [`set`](Self::set) on. Returns whether the law exists.
     #[cfg(feature = "mutation")]
     pub(crate) fn forget(&self, law: &str) -> bool {
         let law = AliasingLaws::from_name(law);
@@ -139,12 +139,12 @@ impl AliasingTracker {
         law.is_some()
     }
 
-    /// A number for a new queue.
+    /// Returns the agent number of a new queue.
     pub(crate) fn add_queue(&self) -> u32 {
         self.last_agent.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The violations that are kept.
+    /// Returns the violations that are kept.
     pub(crate) fn violations(&self) -> Vec<Violation> {
         self.lock().violations.clone()
     }
@@ -163,24 +163,24 @@ impl AliasingTracker {
         state.count = 0;
     }
 
-    /// Whether what is known fits together. O(all that is known).
+    /// Checks the consistency of the state. O(size of the state).
     ///
     /// # Errors
     ///
-    /// What does not, in words.
+    /// A description of the inconsistency.
     #[cfg(debug_assertions)]
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.lock().judge.as_ref().map_or(Ok(()), Judge::audit)
     }
 
-    /// How many resources and heaps are remembered.
+    /// Returns the numbers of known resources and heaps.
     #[cfg(test)]
     pub(super) fn known(&self) -> (usize, usize) {
         let state = self.lock();
         state.judge.as_ref().map_or((0, 0), |judge| (judge.known().count(), judge.known_heaps().count()))
     }
 
-    /// What is known of the contents of a unit.
+    /// Returns the state of the contents of a unit.
     pub(crate) fn contents(
         &self,
         resource: &Arc<dyn DriverResource>,
@@ -191,7 +191,7 @@ impl AliasingTracker {
         Some(judge.foresee(judge.id_of(resource)?, unit)?.summary())
     }
 
-    /// A heap was created.
+    /// Reports the creation of a heap.
     pub(crate) fn heap_created(
         &self,
         heap: &Arc<dyn DriverHeap>,
@@ -203,7 +203,7 @@ impl AliasingTracker {
         });
     }
 
-    /// A resource was created.
+    /// Reports the creation of a resource.
     pub(crate) fn resource_created(&self, created: CreatedResource<'_>) {
         self.judge("CreateResource", |judge| {
             let shape = Shape::new(created.args, created.allocation);
@@ -255,7 +255,7 @@ impl AliasingTracker {
         });
     }
 
-    /// What a queue executes in place of lists: their commands, judged when it comes to them.
+    /// Returns the callback that a queue executes in place of lists: it judges their commands and returns them.
     pub(crate) fn execute(
         self: &Arc<Self>,
         agent: u32,
@@ -273,7 +273,7 @@ impl AliasingTracker {
         })
     }
 
-    /// What a queue does before it signals a fence.
+    /// Returns the callback that a queue executes before it signals a fence.
     pub(crate) fn before_signal(self: &Arc<Self>, agent: u32, fence: &Arc<Fence>, value: u64) -> Question {
         let known = self.known_to_cpu();
         let (this, fence) = (Arc::clone(self), Arc::clone(fence));
@@ -286,7 +286,7 @@ impl AliasingTracker {
         })
     }
 
-    /// What a queue does after it has waited for a fence.
+    /// Returns the callback that a queue executes after it has waited for a fence.
     pub(crate) fn after_wait(self: &Arc<Self>, agent: u32, wait: &Arc<FenceWait>) -> Question {
         let (this, wait) = (Arc::clone(self), Arc::clone(wait));
         Question::new(move || {
@@ -299,7 +299,7 @@ impl AliasingTracker {
         })
     }
 
-    /// What a queue does before it changes what tiles are mapped to.
+    /// Returns the callback that a queue executes before it changes tile mappings.
     pub(crate) fn update_mappings(
         self: &Arc<Self>,
         resource: &Arc<dyn DriverResource>,
@@ -316,7 +316,7 @@ impl AliasingTracker {
         })
     }
 
-    /// As [`update_mappings`](Self::update_mappings), for a copy of mappings.
+    /// Like [`update_mappings`](Self::update_mappings), for a copy of mappings.
     pub(crate) fn copy_mappings(
         self: &Arc<Self>,
         target: &(Arc<dyn DriverResource>, Vec<u32>),
@@ -333,7 +333,7 @@ impl AliasingTracker {
         })
     }
 
-    /// The CPU is about to signal a fence.
+    /// Reports that the CPU is about to signal a fence.
     pub(crate) fn cpu_signals(&self, fence: &Fence, value: u64) {
         if self.is_on() {
             let known = self.known_to_cpu();
@@ -341,7 +341,7 @@ impl AliasingTracker {
         }
     }
 
-    /// The CPU has seen that a fence has reached a value.
+    /// Reports that the CPU has seen a value of a fence.
     pub(crate) fn cpu_saw(&self, fence: &Fence, value: u64) {
         if self.is_on() {
             self.judge("GetCompletedValue", |judge| {
@@ -352,19 +352,20 @@ impl AliasingTracker {
         }
     }
 
-    /// What [`cpu_awaits`](Self::cpu_awaits) takes, before the CPU waits for a fence; nothing while the tracker is off.
+    /// Returns the argument of [`cpu_awaits`](Self::cpu_awaits), before the CPU waits for a fence; `None` while
+    /// tracking is off.
     pub(crate) fn cpu_wait(&self, fence: &Fence, value: u64) -> Option<Arc<FenceWait>> {
         self.is_on().then(|| fence.begin_wait(value))
     }
 
-    /// The CPU is told when waits are released: from then on it knows.
+    /// Reports fence waits of the CPU. When they are released, the CPU's clock advances.
     pub(crate) fn cpu_awaits(&self, waits: impl IntoIterator<Item = Arc<FenceWait>>) {
         if self.is_on() {
             self.lock().awaited.extend(waits);
         }
     }
 
-    /// The CPU reads or writes a part of a resource.
+    /// Reports that the CPU reads or writes a part of a resource.
     pub(crate) fn cpu_accesses(
         &self,
         name: &'static str,
@@ -382,14 +383,14 @@ impl AliasingTracker {
             submission.next_step();
             let kind = if is_read { Kind::Read } else { Kind::Initialise };
             let usage = Usage { pieces, subresources, kind, sync: 0, state: 0 };
-            // The CPU's view of undefined bytes stays what it is: nothing executes commands for it.
+            // Undefined bytes are not overwritten for an access by the CPU, as no queue executes the commands.
             let mut commands = Vec::new();
             let mut step = Step { submission: &mut submission, commands: &mut commands };
             judge.use_resource(&mut step, id, &usage);
         });
     }
 
-    /// The CPU maps a resource, or unmaps it.
+    /// Reports that the CPU maps or unmaps a resource.
     pub(crate) fn cpu_maps(&self, resource: &Arc<dyn DriverResource>, is_mapped: bool) {
         self.judge("Map", |judge| {
             if let Some(resource) = judge.id_of(resource).and_then(|id| judge.resource_mut(id)) {
@@ -400,7 +401,7 @@ impl AliasingTracker {
         });
     }
 
-    /// What the CPU knows to have happened.
+    /// Returns the CPU's clock.
     fn known_to_cpu(&self) -> Clock {
         let mut state = self.lock();
         let state = &mut *state;
@@ -417,7 +418,7 @@ impl AliasingTracker {
         judge.clock(CPU).clone()
     }
 
-    /// Does something under the lock, if the tracker is on, and tells what was found outside of it.
+    /// Runs `body` under the lock, if tracking is on, and then reports violations outside of the lock.
     fn judge<T>(&self, name: &'static str, body: impl FnOnce(&mut Judge) -> T) -> Option<T> {
         if !self.is_on() {
             return None;
@@ -452,7 +453,7 @@ impl AliasingTracker {
     }
 }
 
-/// Judges the lists of a submission. Answers their commands, with what overwrites undefined bytes between them.
+/// Judges the lists of a submission. Returns their commands, with commands that overwrite undefined bytes in between.
 fn execute(judge: &mut Judge, agent: u32, on_copy_queue: bool, lists: &[SubmittedList]) -> Vec<Command> {
     let epoch = judge.clock(agent).advance(agent);
     let mut submission = Submission::new(epoch, on_copy_queue);
@@ -518,7 +519,7 @@ fn resolve(judge: &Judge, access: &Access<'_>) -> Option<(ResourceId, Usage)> {
     Some((id, usage))
 }
 
-/// States that were promoted are COMMON again.
+/// Lets promoted states decay to COMMON.
 fn decay(judge: &mut Judge, submission: &mut Submission) {
     let mut promoted = std::mem::take(&mut submission.promoted);
     promoted.sort_unstable();

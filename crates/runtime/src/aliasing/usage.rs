@@ -1,4 +1,4 @@
-//! What commands do to contents: reads, writes, discards.
+//! The effects of commands on contents: reads, writes, discards.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::shape::Piece;
 use super::submission::Submission;
 use crate::ddi::command::Command;
 
-/// An access in the tracker's terms.
+/// An access in terms of the tracker.
 #[derive(Debug, Clone)]
 pub(super) struct Usage {
     pub(super) pieces: Vec<Piece>,
@@ -28,7 +28,7 @@ pub(super) struct Usage {
 }
 
 impl Judge {
-    /// A command uses a resource.
+    /// Applies a command's use of a resource.
     pub(super) fn use_resource(&mut self, step: &mut Step<'_>, id: ResourceId, usage: &Usage) {
         let Some(mut resource) = self.take(id) else { return };
         self.check_announcements(step.submission, &resource, &usage.subresources);
@@ -71,7 +71,7 @@ impl Judge {
         self.put(resource);
     }
 
-    /// Whatever of a resource is used, the memory behind its last tile is.
+    /// Takes over the memory after the last tile, which every access to the resource uses.
     pub(super) fn take_hidden(
         &mut self,
         submission: &mut Submission,
@@ -81,14 +81,14 @@ impl Judge {
         match resource.shape.hidden_place() {
             Some(hidden) if self.has(AliasingLaws::HIDDEN_MEMORY) => {
                 let lost = self.take_over(submission, resource, hidden..hidden + 1, reason);
-                // It has no units of its own.
+                // The place has no units of its own.
                 lost.into_iter().filter(|units| !units.is_empty()).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Rules E-4 and E-7: what barriers announced of accesses to come.
+    /// Rules E-4 and E-7: checks an access against earlier barriers that exclude it.
     pub(super) fn check_announcements(
         &mut self,
         submission: &mut Submission,
@@ -106,7 +106,7 @@ impl Judge {
         }
     }
 
-    /// Overwrites contents that have become undefined, so that nobody relies on them.
+    /// Overwrites contents that have become undefined, so that programs cannot rely on them.
     pub(super) fn scramble(
         &mut self,
         commands: &mut Vec<Command>,
@@ -154,7 +154,8 @@ impl Judge {
         self.say(submission, Finding { because, other, units: Some(units), ..finding });
     }
 
-    /// Which rule forbids to read contents that are not valid, and which one made them so; nothing where they are zeros.
+    /// Returns the rule that forbids reading invalid contents, and the rule that made them invalid. `None` if they are
+    /// zeros.
     fn why_not_read(
         &self,
         resource: &TrackedResource,
@@ -176,7 +177,7 @@ impl Judge {
             }
             Cause::Activated if has_duty => self.why_not_initialised(resource, content, piece),
             Cause::Activated => needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, None)),
-            // Nothing takes validity from unknown contents and leaves them unknown, but a discard, which is above.
+            // Only a discard, handled above, makes unknown contents invalid.
             Cause::Skipped { .. } => None,
             Cause::Invalidated { because, .. } => {
                 needs(AliasingLaws::READS_NEED_VALID, Rule::I2).map(|rule| (rule, Some(because)))
@@ -184,7 +185,7 @@ impl Judge {
         }
     }
 
-    /// Which rule wants contents to be initialised first, and why a piece that was written does not do.
+    /// Returns the rule that requires initialisation, and the reason why a piece that was written is not sufficient.
     fn why_not_initialised(
         &self,
         resource: &TrackedResource,
@@ -224,7 +225,7 @@ impl Judge {
         }
     }
 
-    /// Whether a piece may be used without initialising it; says it where not.
+    /// Checks that a piece may be used without initialisation. Otherwise records a violation and returns false.
     fn check_initialised(
         &mut self,
         submission: &mut Submission,
@@ -280,7 +281,7 @@ impl Judge {
         }
     }
 
-    /// A render pass goes on with what is there, whatever it is worth: it must be initialised.
+    /// Applies a render pass that preserves contents: they must be initialised, but need not be valid.
     pub(super) fn load(&mut self, step: &mut Step<'_>, id: ResourceId, subresources: &[Range<u32>]) {
         let Some(mut resource) = self.take(id) else { return };
         let reason = Reason::Access(Kind::Write);
@@ -300,7 +301,7 @@ impl Judge {
         self.put(resource);
     }
 
-    /// A discard: what it names may be used, and has no value.
+    /// Applies a discard: the contents are initialised, but undefined.
     pub(super) fn discard(
         &mut self,
         step: &mut Step<'_>,
@@ -309,7 +310,7 @@ impl Judge {
         (is_whole, is_compute): (bool, bool),
     ) {
         let Some(mut resource) = self.take(id) else { return };
-        // First, as it may take all of the resource with it.
+        // First, as it may invalidate the whole resource.
         self.take_hidden(step.submission, &mut resource, Reason::Access(Kind::Write));
         let mut undefined = Vec::new();
         for subresources in subresources {
@@ -344,7 +345,7 @@ impl Judge {
     }
 }
 
-/// A piece is discarded: all of it may be used, if all of it was named.
+/// Discards a piece, which is initialised then if it was discarded entirely.
 pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_whole: bool) {
     if piece.part == Part::Full {
         resource.content.update(piece.units.clone(), |content| {
@@ -366,7 +367,7 @@ pub(super) fn discard_piece(resource: &mut TrackedResource, piece: &Piece, is_wh
 }
 
 impl TrackedResource {
-    /// A piece has a value in the units whose contents are so.
+    /// Makes a piece valid in units whose contents satisfy a condition.
     fn validate_where(&mut self, piece: &Piece, is_so: impl Fn(&Content) -> bool) {
         let units = self.content.iter(piece.units.clone()).filter(|(_, content)| is_so(content));
         let units: Vec<Range<u32>> = units.map(|(units, _)| units).collect();
@@ -375,11 +376,11 @@ impl TrackedResource {
         }
     }
 
-    /// The bytes of units that have no value and that no other resource has a value in.
+    /// Returns the bytes of units that are undefined and in which no other resource has defined contents.
     pub(super) fn undefined_bytes(&self, units: &Range<u32>) -> Vec<Range<u64>> {
         let mut found = Vec::new();
         let has_value = |content: &Content| content.valid != Coverage::None && !content.is_unknown();
-        // Nobody knows which bytes of an opaque texture are of which subresource.
+        // The bytes of an opaque texture cannot be attributed to subresources.
         let shared =
             !self.shape.is_defined() && !self.content.all(0..u32::MAX, |content| !has_value(content));
         if shared {
@@ -393,7 +394,7 @@ impl TrackedResource {
                 Coverage::Full | Coverage::None => {
                     found.extend(owned.map(|places| self.shape.bytes_of_places(&places)))
                 }
-                // Where texels are is the layout's affair: all of the unit stays.
+                // The layout determines the position of texels, so the whole unit is skipped.
                 Coverage::Parts(_) if !self.shape.is_buffer() => {}
                 Coverage::Parts(parts) => {
                     for bytes in owned.map(|places| self.shape.bytes_of_places(&places)) {
@@ -411,7 +412,7 @@ impl TrackedResource {
     }
 }
 
-/// Whether all that is undefined is about to be overwritten.
+/// Returns whether all undefined bytes are about to be overwritten.
 fn is_overwritten(units: &Range<u32>, usage: &Usage) -> bool {
     let covers = |piece: &Piece| {
         piece.part == Part::Full && piece.units.start <= units.start && units.end <= piece.units.end
@@ -419,7 +420,7 @@ fn is_overwritten(units: &Range<u32>, usage: &Usage) -> bool {
     !usage.kind.is_read() && usage.pieces.iter().any(covers)
 }
 
-/// Whether a piece is a part of as many bytes as a tile has, or more.
+/// Returns whether a piece is a part of at least the size of a tile.
 fn is_tile_sized(resource: &TrackedResource, piece: &Piece) -> bool {
     let (Part::Region(Region { start, end, .. }), Some(texture)) = (piece.part, resource.shape.texture)
     else {

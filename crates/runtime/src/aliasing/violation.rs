@@ -1,27 +1,27 @@
-//! What the tracker finds, in a form for tools and in words.
+//! Violations that the tracker finds, for tools and as text.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::rule::Rule;
 
-/// How bad a violation is.
+/// Severity of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Contents are undefined, or the GPU may do anything.
+    /// Contents are undefined, or the GPU's behaviour is.
     Error,
-    /// The documents are not clear, or it works and is probably not meant.
+    /// The documents are ambiguous, or the use works but is probably unintended.
     Warning,
-    /// It works, and could be cheaper.
+    /// The use works, but could be cheaper.
     Info,
 }
 
 /// A resource in a violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Numbers the resource since the device was created, from 1 on.
+    /// Number of the resource in the order of creation on the device, from 1 on.
     pub number: u64,
-    /// Its debug name, if it has one.
+    /// Debug name, if it has one.
     pub name: Option<String>,
 }
 
@@ -37,11 +37,11 @@ impl fmt::Display for Subject {
 /// The command that broke a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Which list of its `ExecuteCommandLists`, from 0 on; `None` for an access by the CPU.
+    /// Index of the list in its `ExecuteCommandLists`, from 0 on; `None` for an access by the CPU.
     pub list: Option<u32>,
-    /// Which of the calls that were recorded to it, from 0 on.
+    /// Index of the call among those recorded to the list, from 0 on.
     pub call: u32,
-    /// The call: `ID3D12GraphicsCommandList::CopyResource`.
+    /// Name of the call, such as `ID3D12GraphicsCommandList::CopyResource`.
     pub name: &'static str,
 }
 
@@ -54,28 +54,28 @@ impl fmt::Display for Place {
     }
 }
 
-/// A rule that a command broke. Its [`Display`](fmt::Display) is the message of the info queue.
+/// A violation of a rule by a command. Its [`Display`](fmt::Display) output is the message in the info queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule.
+    /// The rule that was broken.
     pub rule: Rule,
-    /// Why it came to that, where another rule says it: why contents are invalid, or were not inherited.
+    /// Another rule that explains why contents are invalid or were not inherited.
     pub because: Option<Rule>,
-    /// How bad it is.
+    /// Severity of the violation.
     pub severity: Severity,
     /// The resource that was accessed.
     pub resource: Option<Subject>,
     /// The resource that it overlaps.
     pub other: Option<Subject>,
-    /// The subresource, or the tile of 64 KiB where it has tiles; `None` where it is about the whole resource.
+    /// The subresource, or the 64 KiB tile if the resource has tiles; `None` for the whole resource.
     pub unit: Option<u32>,
-    /// The debug name of the heap, or its number.
+    /// Debug name of the heap, or its number.
     pub heap: Option<String>,
-    /// The bytes of the heap that it is about.
+    /// The affected bytes of the heap.
     pub bytes: Range<u64>,
-    /// The command.
+    /// The command that broke the rule.
     pub place: Place,
-    /// What happened, in words.
+    /// Description of the violation.
     pub what: String,
 }
 

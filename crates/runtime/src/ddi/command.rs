@@ -1,4 +1,4 @@
-//! What queues are given to do.
+//! Commands and other work for a driver's queues.
 
 use std::sync::Arc;
 
@@ -9,211 +9,214 @@ use super::driver_resource::{DriverResource, TexelRegion};
 use crate::fence::{Fence, FenceWait};
 pub(crate) use crate::format::{Resolver, TexelValue};
 
-/// A command of a command list, checked by the runtime: regions lie within their resources, formats agree.
+/// A command of a command list. The runtime has checked it: regions lie within their resources, and formats match.
 #[derive(Clone)]
 pub(crate) enum Command {
-    /// Copies bytes from buffer to buffer.
+    /// Copies bytes between buffers.
     CopyBuffer {
-        /// Target and its first byte.
+        /// The target buffer and the offset of the first byte written.
         target: (Arc<dyn DriverResource>, u64),
-        /// Source and its first byte.
+        /// The source buffer and the offset of the first byte read.
         source: (Arc<dyn DriverResource>, u64),
-        /// Bytes.
+        /// Number of bytes.
         size: u64,
     },
-    /// Copies texels between textures, or between a texture and a buffer: block by block, of which both sides have the same number
-    /// and bytes. What a plane does not keep of a block (the fourth byte of 24-bit depth) becomes zero.
+    /// Copies texels between textures, or between a texture and a buffer.
+    ///
+    /// The copy proceeds block by block; both sides have the same number of blocks of the same size. Bytes of a block
+    /// that a plane does not store (the fourth byte of 24-bit depth) become zero.
     CopyTexels {
-        /// Where to.
+        /// The target of the copy.
         target: TexelLocation,
-        /// The first texel there.
+        /// The first texel written.
         target_start: [u32; 3],
-        /// Texels there; as many as of the source where both have the same blocks.
+        /// The number of texels written in x, y and z; equal to the source's if both have the same blocks.
         target_size: [u32; 3],
-        /// Where from.
+        /// The source of the copy.
         source: TexelLocation,
-        /// Which texels of it.
+        /// The region of the source.
         region: TexelRegion,
     },
-    /// Copies all bytes of a texture to one of the same description.
+    /// Copies all bytes of a texture to a texture with the same description.
     CopyTexture {
-        /// Where to.
+        /// The target texture.
         target: Arc<dyn DriverResource>,
-        /// Where from.
+        /// The source texture.
         source: Arc<dyn DriverResource>,
     },
     /// Copies whole tiles between a reserved resource and a buffer, in the order of the tiles.
     CopyTiles {
         /// The reserved resource.
         tiled: Arc<dyn DriverResource>,
-        /// Its tiles, by index.
+        /// Indices of its tiles.
         tiles: Arc<[u32]>,
-        /// The buffer and its first byte.
+        /// The buffer and the offset of the first byte.
         buffer: (Arc<dyn DriverResource>, u64),
-        /// From the buffer to the tiles, or the other way.
+        /// Whether the copy is from the buffer to the tiles.
         to_tiles: bool,
     },
     /// Fills texels with one value.
     FillTexels {
         /// The texture.
         target: Arc<dyn DriverResource>,
-        /// The subresource (of one plane).
+        /// The subresource, which has one plane.
         subresource: u32,
-        /// Which texels of it.
+        /// The region to fill.
         region: TexelRegion,
-        /// One texel, as many bytes as the plane's format has.
+        /// The value of one texel, in the size of the plane's format.
         value: TexelValue,
     },
-    /// Fills bytes of a buffer with a repeated pattern.
+    /// Fills a range of a buffer with a repeated pattern.
     FillBuffer {
-        /// The buffer and its first byte.
+        /// The buffer and the offset of the first byte.
         target: (Arc<dyn DriverResource>, u64),
-        /// Bytes, a multiple of the pattern's length.
+        /// Number of bytes, a multiple of the pattern's length.
         size: u64,
         /// The pattern.
         value: TexelValue,
     },
-    /// Makes one texel of the samples of each.
+    /// Resolves the samples of each texel to one texel.
     ResolveTexels {
-        /// The texture with one sample a texel, and its subresource (of one plane).
+        /// The single-sampled texture and its subresource (of one plane).
         target: (Arc<dyn DriverResource>, u32),
-        /// The first texel there.
+        /// The first texel written.
         target_start: [u32; 3],
-        /// The texture with several samples a texel, and its subresource (of the same plane).
+        /// The multisampled texture and its subresource (of the same plane).
         source: (Arc<dyn DriverResource>, u32),
-        /// Which texels of it.
+        /// The region of the source.
         region: TexelRegion,
-        /// How the plane's samples become a texel.
+        /// The rule that combines a plane's samples.
         resolver: Resolver,
     },
-    /// Overwrites bytes whose contents have become undefined, so that nobody relies on them. What is not there is passed over.
+    /// Overwrites bytes whose contents have become undefined, so that programs cannot rely on them. Bytes without
+    /// memory (unmapped tiles) are skipped.
     Scramble {
         /// The resource.
         target: Arc<dyn DriverResource>,
-        /// Bytes from its beginning, and how many.
+        /// Offsets from the beginning of the resource and lengths, in bytes.
         ranges: Arc<[(u64, u64)]>,
-        /// Chooses what they are overwritten with.
+        /// Seed of the pattern that is written.
         seed: u64,
     },
-    /// Writes 32 bits.
+    /// Writes a 32-bit value.
     WriteImmediate {
-        /// Where to, a multiple of 4.
+        /// The target address, a multiple of 4.
         address: GpuVirtualAddress,
-        /// What.
+        /// The value.
         value: u32,
     },
 }
 
-/// Texels in a texture, or laid out in a buffer.
+/// The location of texels: in a texture, or laid out in a buffer.
 #[derive(Clone)]
 pub(crate) enum TexelLocation {
     /// A subresource of a texture.
     Subresource {
         /// The texture.
         resource: Arc<dyn DriverResource>,
-        /// Which.
+        /// The index of the subresource.
         index: u32,
     },
     /// A placed footprint in a buffer.
     Footprint {
         /// The buffer.
         buffer: Arc<dyn DriverResource>,
-        /// The first byte.
+        /// The offset of the first byte.
         offset: u64,
-        /// Bytes from one row of blocks to the next.
+        /// Distance between rows of blocks, in bytes.
         row_pitch: u64,
-        /// Bytes from one depth slice to the next.
+        /// Distance between depth slices, in bytes.
         slice_pitch: u64,
-        /// Bytes of one block.
+        /// Size of a block, in bytes.
         block_size: u32,
-        /// Texels in a block, in x and y.
+        /// Size of a block in x and y, in texels.
         block_texels: [u32; 2],
     },
 }
 
-/// A range of tiles of a reserved resource and what is to stand behind it.
+/// A range of tiles of a reserved resource and the memory to map to it.
 #[derive(Clone)]
 pub(crate) struct TileMapping {
     /// The first tile of the resource.
     pub(crate) first: u32,
-    /// How many.
+    /// The number of tiles.
     pub(crate) count: u32,
-    /// What stands behind them.
+    /// The memory to map to the tiles.
     pub(crate) memory: TileMemory,
 }
 
-/// What stands behind tiles.
+/// The memory mapped to tiles.
 #[derive(Clone)]
 pub(crate) enum TileMemory {
-    /// Tiles of a heap, one after the other.
+    /// Consecutive tiles of a heap.
     Heap {
         /// The heap.
         heap: Arc<dyn super::DriverHeap>,
-        /// The first tile of it.
+        /// The first tile of the heap.
         first: u32,
     },
-    /// One tile of a heap for all of them.
+    /// A single tile of a heap, mapped to all tiles of the range.
     Repeated {
         /// The heap.
         heap: Arc<dyn super::DriverHeap>,
-        /// The tile of it.
+        /// The tile of the heap.
         tile: u32,
     },
-    /// Nothing: reads give zero, writes are dropped.
+    /// No memory: reads return zero, and writes are discarded.
     Null,
 }
 
-/// A question to the runtime, which it answers with commands; each is asked once.
+/// A callback into the runtime that returns the commands to execute. A queue calls it once.
 #[derive(Clone)]
 pub(crate) struct Question(Arc<dyn Fn() -> Vec<Command> + Send + Sync>);
 
 impl Question {
-    /// The question that `ask` answers.
+    /// Wraps a callback.
     pub(crate) fn new(ask: impl Fn() -> Vec<Command> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
     }
 
-    /// What to execute now.
+    /// Returns the commands to execute now.
     pub(crate) fn ask(&self) -> Vec<Command> {
         (self.0)()
     }
 }
 
-/// What a queue does next. Works of one queue happen in the order of submission.
+/// A unit of work of a queue. The work of one queue is done in the order of submission.
 #[derive(Clone)]
 pub(crate) enum Work {
     /// The commands of one command list.
     Execute(Arc<[Command]>),
-    /// Asks what to execute, once all works before it are done.
+    /// Obtains commands from the runtime and executes them, after all work before it is done.
     Ask(Question),
-    /// Sets a fence.
+    /// Sets a fence to a value.
     Signal(Arc<Fence>, u64),
-    /// Goes on once a wait is released, which began when the work was submitted.
+    /// Waits until a wait is released that began at submission.
     Wait(Arc<FenceWait>),
-    /// Changes what stands behind tiles of a reserved resource.
+    /// Changes the memory mapped to tiles of a reserved resource.
     UpdateTileMappings {
         /// The reserved resource.
         resource: Arc<dyn DriverResource>,
-        /// In this order.
+        /// The mappings, applied in this order.
         mappings: Vec<TileMapping>,
     },
-    /// Lets tiles of one reserved resource stand where tiles of another stand.
+    /// Copies tile mappings from one reserved resource to another.
     CopyTileMappings {
-        /// The resource that changes, and its tiles.
+        /// The resource whose mappings change, and its tiles.
         target: (Arc<dyn DriverResource>, Vec<u32>),
-        /// The resource that is copied, and as many of its tiles.
+        /// The resource whose mappings are copied, and as many of its tiles.
         source: (Arc<dyn DriverResource>, Vec<u32>),
     },
 }
 
-/// A queue of a driver. Dropping it ends it: what has not begun is not done.
+/// A queue of a driver. Dropping it discards the work that has not begun.
 pub(crate) trait DriverQueue: Send + Sync {
-    /// Appends works, side by side, and returns at once.
+    /// Appends consecutive work and returns without waiting for it.
     fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }
 
-/// Whom a queue tells that the device is lost.
+/// The receiver of a queue's report that the device is lost.
 pub(crate) trait RemovalSink: Send + Sync {
-    /// The device is lost for `reason`; `message` says what happened and names the object.
+    /// Reports that the device is lost for `reason`. `message` says what happened and names the object.
     fn remove(&self, reason: HRESULT, message: String);
 }

@@ -1,33 +1,33 @@
-//! A device, as its driver sees it.
+//! Devices, as their driver sees them.
 
 use std::any::Any;
 use std::fmt;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-/// What a device is created with (the DDI's `D3D12DDIARG_CREATEDEVICE_0109`).
+/// The arguments of device creation (the DDI's `D3D12DDIARG_CREATEDEVICE_0109`).
 ///
-/// Of that structure's members these are the ones that a driver in Rust has a use for. Its handles and callback tables are
-/// references and trait objects here, and the versions that it negotiates are one: this crate's.
+/// Only the members that a driver in Rust needs are here. References and trait objects replace the DDI's handles and
+/// callback tables, and there is only one version: this crate's.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeviceArgs<'a> {
-    /// `pReserveRanges` and `NumReserveRanges` (document RECREATE): GPU virtual addresses that nothing is given while the
-    /// device lives, unless it is created at one of them.
+    /// `pReserveRanges` and `NumReserveRanges` (Recreate-at-GPUVA specification): GPU virtual addresses that no object
+    /// gets during the device's life, unless it is created at one of them.
     ///
-    /// They come as the application recorded them: in any order, aligned to nothing, and one may be empty or overlap another, as
-    /// the range of a placed buffer does with that of its heap. A driver reserves so much around them that what had them can be
-    /// created there again.
+    /// The ranges are as the application recorded them: in any order, not aligned, possibly empty, and possibly
+    /// overlapping, like the range of a placed buffer and that of its heap. A driver reserves enough around each range
+    /// that the original object can be created there again.
     pub(crate) reserve_ranges: &'a [GpuVirtualAddressRange],
 }
 
-/// GPU virtual addresses from the first one on (the DDI's `D3D12DDI_GPU_VIRTUAL_ADDRESS_RANGE`).
+/// A range of GPU virtual addresses (the DDI's `D3D12DDI_GPU_VIRTUAL_ADDRESS_RANGE`).
 ///
-/// As applications give it: the size may be zero, and the end may have more than 64 bits.
+/// The range is as the application specified it: the size may be zero, and the end may exceed 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpuVirtualAddressRange {
     /// The first address.
     pub start: GpuVirtualAddress,
-    /// How many bytes.
+    /// Size of the range, in bytes.
     pub size: ByteSize,
 }
 
@@ -37,9 +37,9 @@ impl fmt::Display for GpuVirtualAddressRange {
     }
 }
 
-/// What a driver holds for one device. Dropping it is the DDI's `DestroyDevice`, which comes after all that the device made
-/// is gone.
+/// The driver's part of one device. Dropping it is the DDI's `DestroyDevice`; all objects of the device are dropped
+/// before.
 pub(crate) trait DriverDevice: Send + Sync {
-    /// The driver's own type; a driver is handed back only what it made.
+    /// Returns `self` for a downcast to the driver's own type. A driver receives only objects that it created.
     fn as_any(&self) -> &dyn Any;
 }

@@ -1,4 +1,4 @@
-//! Resources as a driver holds them.
+//! Resources, as a driver implements them.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -8,43 +8,45 @@ use heapwright_core::GpuVirtualAddress;
 
 use super::{DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation};
 
-/// Where a resource's bytes are to be.
+/// The memory that a resource is created in.
 #[derive(Clone)]
 pub(crate) enum ResourcePlacement {
-    /// At an offset of a heap, which the resource keeps alive.
+    /// A range of a heap, which the resource keeps alive.
     Heap {
         /// The heap.
         heap: Arc<dyn DriverHeap>,
-        /// Bytes from its beginning; checked by the runtime.
+        /// Offset in the heap, in bytes; checked by the runtime.
         offset: u64,
     },
-    /// In address space of its own, whose tiles are mapped to heaps later.
+    /// Separate address space, whose tiles are mapped to heaps later.
     Reserved,
 }
 
-/// A resource that a driver made; the last reference gives back what it holds.
+/// A resource of a driver. Dropping the last reference releases what it holds.
 pub(crate) trait DriverResource: Send + Sync {
-    /// Where the GPU sees the first byte. Textures have an address too, which the runtime does not show.
+    /// The GPU virtual address of the first byte. Textures have one as well, which the runtime does not expose.
     fn gpu_virtual_address(&self) -> GpuVirtualAddress;
 
-    /// What the resource takes, the DDI's `CheckExistingResourceAllocationInfo`.
+    /// The size and alignment of the resource (the DDI's `CheckExistingResourceAllocationInfo`).
     fn existing_allocation_info(&self) -> ResourceAllocation;
 
-    /// The addresses that the resource takes: of its heap, whole multiples of its alignment; a reserved resource's own.
+    /// The addresses that the resource occupies: those of its heap, in multiples of its alignment, or a reserved
+    /// resource's own.
     fn allocation(&self) -> GpuVirtualAddressRange;
 
-    /// Makes a subresource accessible to the CPU.
+    /// Maps a subresource for the CPU.
     ///
-    /// `None` where the layout is the driver's own (UNKNOWN layout textures): such a subresource is written and read with
-    /// [`write_subresource`](Self::write_subresource) and [`read_subresource`](Self::read_subresource). The pointer
-    /// stays valid until the resource's heap is dropped.
+    /// Returns `None` if the layout is the driver's own (textures of layout UNKNOWN). The CPU accesses such a
+    /// subresource with [`write_subresource`](Self::write_subresource) and
+    /// [`read_subresource`](Self::read_subresource). The pointer stays valid until the resource's heap is dropped.
     ///
     /// # Errors
     ///
-    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access; the system's out of memory.
+    /// [`DriverError::NotCpuAccessible`] for a heap without CPU access, [`DriverError::HostOutOfMemory`] if the
+    /// operating system cannot commit memory.
     fn map(&self, subresource: u32) -> Result<Option<NonNull<u8>>, DriverError>;
 
-    /// Copies texels from the CPU into a region of a subresource.
+    /// Copies texels from CPU memory to a region of a subresource.
     ///
     /// # Safety
     ///
@@ -52,7 +54,7 @@ pub(crate) trait DriverResource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map).
+    /// The errors of [`map`](Self::map).
     unsafe fn write_subresource(
         &self,
         subresource: u32,
@@ -60,7 +62,7 @@ pub(crate) trait DriverResource: Send + Sync {
         rows: TexelRows<*const u8>,
     ) -> Result<(), DriverError>;
 
-    /// Copies texels of a region of a subresource to the CPU.
+    /// Copies texels from a region of a subresource to CPU memory.
     ///
     /// # Safety
     ///
@@ -68,7 +70,7 @@ pub(crate) trait DriverResource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map).
+    /// The errors of [`map`](Self::map).
     unsafe fn read_subresource(
         &self,
         subresource: u32,
@@ -76,11 +78,11 @@ pub(crate) trait DriverResource: Send + Sync {
         rows: TexelRows<*mut u8>,
     ) -> Result<(), DriverError>;
 
-    /// The driver's own type; a driver is handed back only what it made.
+    /// Returns `self` for a downcast to the driver's own type. A driver receives only objects that it created.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A box of texels: half-open, not empty, in texels of the subresource, and on block boundaries of its format.
+/// A box of texels: half-open, not empty, within the subresource, and on block boundaries of its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TexelRegion {
     /// The first texel in x, y and z.
@@ -94,8 +96,8 @@ pub(crate) struct TexelRegion {
 pub(crate) struct TexelRows<P> {
     /// The first block.
     pub(crate) start: P,
-    /// Bytes from one row of blocks to the next.
+    /// Distance between rows of blocks, in bytes.
     pub(crate) row_pitch: usize,
-    /// Bytes from one depth slice to the next.
+    /// Distance between depth slices, in bytes.
     pub(crate) slice_pitch: usize,
 }

@@ -1,4 +1,4 @@
-//! A resource as the driver sees it (the DDI's `D3D12DDIARG_CREATERESOURCE`).
+//! Descriptions of resources for the driver (the DDI's `D3D12DDIARG_CREATERESOURCE`).
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
@@ -6,54 +6,54 @@ use crate::format::FormatProperties;
 use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::{TileDimension, TileShape, TileSize};
 
-/// A resource and how it is to be aligned.
+/// A resource and its alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResourceArgs {
-    /// What it is.
+    /// The kind of resource, with its description.
     pub(crate) kind: ResourceKind,
-    /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; only ever set for a driver that reports the cap.
+    /// `D3D12DDI_RESOURCE_FLAG_0111_USE_TIGHT_ALIGNMENT`; set only for drivers that report the cap.
     pub(crate) tight_alignment: bool,
-    /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may answer.
+    /// The DDI's `AlignmentRestriction`: the smallest alignment that the driver may return.
     pub(crate) alignment_restriction: Alignment,
-    /// `CreateAtVirtualAddress`: where the GPU is to see the first byte of a buffer; `None`, the DDI's 0, where the driver
-    /// chooses. Size and alignment do not depend on it.
+    /// `CreateAtVirtualAddress`: the GPU virtual address of the first byte of a buffer. `None` (0 in the DDI) lets the
+    /// driver choose. Size and alignment do not depend on it.
     pub(crate) create_at: Option<GpuVirtualAddress>,
 }
 
 /// A buffer or a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResourceKind {
-    /// Bytes in a row.
+    /// A buffer.
     Buffer {
-        /// Size of the buffer, not zero.
+        /// Size in bytes; never zero.
         width: ByteSize,
     },
-    /// Subresources of blocks.
+    /// A texture.
     Texture(TextureArgs),
 }
 
 /// A valid texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextureArgs {
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub(crate) dimension: TextureDimension,
-    /// Texels of the most detailed mip level.
+    /// Extent of the most detailed mip level, in texels.
     pub(crate) extent: Extent,
-    /// Slices of a 1D or 2D array; 1 for a volume.
+    /// Number of slices of a 1D or 2D array; 1 for a volume.
     pub(crate) array_size: u32,
-    /// Mip levels, 1 to 15; a description's 0 is resolved.
+    /// Number of mip levels, 1 to 15. The 0 of a description is already resolved.
     pub(crate) mip_levels: u32,
     /// The format.
     pub(crate) format: &'static FormatProperties,
-    /// Samples of a texel: 1, 2, 4 or 8.
+    /// Number of samples of a texel: 1, 2, 4 or 8.
     pub(crate) sample_count: u32,
     /// `D3D12_TEXTURE_LAYOUT`.
     pub(crate) layout: TextureMemoryLayout,
-    /// What the texture is used for.
+    /// The uses that the resource flags allow.
     pub(crate) usage: TextureUsage,
 }
 
-/// How many dimensions a texture has.
+/// The number of dimensions of a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextureDimension {
     /// `D3D12_RESOURCE_DIMENSION_TEXTURE1D`.
@@ -67,49 +67,49 @@ pub(crate) enum TextureDimension {
 /// Width, height and depth; each at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Along a row.
+    /// Size along a row.
     pub(crate) width: u32,
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: u32,
-    /// Slices of a volume.
+    /// Number of depth slices.
     pub(crate) depth: u32,
 }
 
 impl Extent {
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn volume(self) -> u64 {
         u64::from(self.width).saturating_mul(u64::from(self.height)).saturating_mul(u64::from(self.depth))
     }
 
-    /// The extent of mip level `mip` below this one: halved so often, and at least 1.
+    /// Returns the extent `mip` mip levels below this one: each size is halved `mip` times, but is at least 1.
     pub(crate) fn mip(self, mip: u32) -> Self {
         let halved = |size: u32| size.checked_shr(mip).unwrap_or(0).max(1);
         Self { width: halved(self.width), height: halved(self.height), depth: halved(self.depth) }
     }
 }
 
-/// `D3D12_TEXTURE_LAYOUT` without what this runtime does not have.
+/// `D3D12_TEXTURE_LAYOUT`, as far as this runtime implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextureMemoryLayout {
-    /// The driver's choice.
+    /// A layout of the driver's choice.
     Unknown,
-    /// Rows one after the other, for sharing between adapters.
+    /// Consecutive rows, for sharing between adapters.
     RowMajor,
-    /// 64 KiB tiles of the standard shapes, whose inside is the driver's choice.
+    /// 64 KiB tiles of the standard shapes; the layout within a tile is the driver's choice.
     UndefinedSwizzle64Kib,
-    /// 64 KiB tiles of the standard shapes, whose inside is the [standard swizzle](StandardSwizzle). Packed mips are the driver's
-    /// choice. Never of one dimension, several samples or several planes.
+    /// 64 KiB tiles of the standard shapes; the layout within a tile is the [standard swizzle](StandardSwizzle), that
+    /// of packed mips is the driver's choice. Never used for 1D, multisampled or planar textures.
     StandardSwizzle64Kib,
 }
 
 impl TextureMemoryLayout {
-    /// Whether the texture is cut into 64 KiB tiles.
+    /// Returns whether the texture consists of 64 KiB tiles.
     pub(crate) fn is_tiled(self) -> bool {
         matches!(self, Self::UndefinedSwizzle64Kib | Self::StandardSwizzle64Kib)
     }
 }
 
-/// What a texture is used for, of `D3D12_RESOURCE_FLAGS`.
+/// The uses of a texture, from `D3D12_RESOURCE_FLAGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TextureUsage {
     /// `ALLOW_RENDER_TARGET`.
@@ -127,13 +127,13 @@ pub(crate) struct TextureUsage {
 }
 
 impl TextureUsage {
-    /// Whether the texture is one of heap tier 1's RT/DS textures.
+    /// Returns whether the texture is an RT/DS texture in the sense of heap tier 1.
     pub(crate) fn is_render_target_or_depth_stencil(self) -> bool {
         self.render_target || self.depth_stencil
     }
 }
 
-/// Where a subresource is in a texture.
+/// The position of a subresource in a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SubresourceIndex {
     /// Mip level.
@@ -145,13 +145,13 @@ pub(crate) struct SubresourceIndex {
 }
 
 impl TextureArgs {
-    /// How many subresources there are: mip levels in slices in planes.
+    /// Returns the number of subresources: mip levels times slices times planes.
     pub(crate) fn subresource_count(&self) -> u32 {
-        // At most 15 * 2,048 * 3: the runtime checked the description.
+        // At most 15 * 2,048 * 3, as the runtime has checked the description.
         self.mip_levels.saturating_mul(self.array_size).saturating_mul(self.format.plane_count())
     }
 
-    /// Takes a D3D12 subresource index apart; `None` at and above [`Self::subresource_count`].
+    /// Decomposes a D3D12 subresource index. Returns `None` if it is not below [`Self::subresource_count`].
     pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceIndex> {
         if index >= self.subresource_count() {
             return None;
@@ -160,7 +160,7 @@ impl TextureArgs {
         Some(SubresourceIndex { mip, slice: rest % self.array_size, plane: rest / self.array_size })
     }
 
-    /// Texels of a mip level of a plane.
+    /// Returns the extent of a mip level of a plane, in texels.
     pub(crate) fn mip_extent(&self, mip: u32, plane: u32) -> Extent {
         let plane = self.format.plane(plane);
         let whole = self.extent.mip(mip);
@@ -171,7 +171,7 @@ impl TextureArgs {
         }
     }
 
-    /// Blocks of a mip level of a plane; parts of a block count as one.
+    /// Returns the extent of a mip level of a plane, in blocks; partial blocks count as whole ones.
     pub(crate) fn mip_blocks(&self, mip: u32, plane: u32) -> Extent {
         let texels = self.mip_extent(mip, plane);
         Extent {
@@ -181,12 +181,13 @@ impl TextureArgs {
         }
     }
 
-    /// The standard tile shape for this texture, in blocks.
+    /// Returns the standard tile shape for this texture, in blocks.
     pub(crate) fn tile_shape(&self, size: TileSize) -> TileShape {
         TileShape::standard(size, self.format.block_bytes, self.sample_count, self.tile_dimension())
     }
 
-    /// How blocks lie inside a tile, where that is defined: in layout [`StandardSwizzle64Kib`](TextureMemoryLayout).
+    /// Returns the order of blocks within a tile if it is defined: for layout
+    /// [`StandardSwizzle64Kib`](TextureMemoryLayout).
     pub(crate) fn swizzle(&self) -> Option<&'static StandardSwizzle> {
         if self.layout != TextureMemoryLayout::StandardSwizzle64Kib {
             return None;
@@ -202,19 +203,20 @@ impl TextureArgs {
         }
     }
 
-    /// Whether the texture has several samples.
+    /// Returns whether the texture has several samples.
     pub(crate) fn is_multisampled(&self) -> bool {
         self.sample_count > 1
     }
 
-    /// Whether the texture meets D3D12's definition of a small resource (document TIGHT, *Background*).
+    /// Returns whether the texture meets D3D12's definition of a small resource (tight alignment specification,
+    /// *Background*).
     ///
-    /// The layout is UNKNOWN, and the most detailed mip level, cut into tiles of the smaller alignment, takes no more
-    /// than the larger alignment: 64 KiB in tiles of 4 KiB, or 4 MiB in tiles of 64 KiB with several samples.
+    /// The layout is UNKNOWN, and the most detailed mip level, divided into tiles of the smaller alignment, occupies no
+    /// more than the larger alignment: 64 KiB in tiles of 4 KiB, or 4 MiB in tiles of 64 KiB if multisampled.
     ///
-    /// The document excludes render targets and depth-stencils from both kinds, but D3D12 makes multisampled textures
-    /// only with one of those flags, so the exclusion is read as one of single-sampled textures, as the reference
-    /// of `D3D12_RESOURCE_DESC` has it. One array slice counts, whatever the array size (native behaviour).
+    /// The specification excludes render targets and depth-stencils from both kinds. But D3D12 allows multisampled
+    /// textures only with one of those flags, so the exclusion is taken to apply to single-sampled textures, as in the
+    /// reference of `D3D12_RESOURCE_DESC`. Only one array slice counts, whatever the array size (native behaviour).
     pub(crate) fn is_small(&self) -> bool {
         if self.layout != TextureMemoryLayout::Unknown {
             return false;
@@ -232,17 +234,18 @@ impl TextureArgs {
         Extent { width, height, depth }.volume().saturating_mul(tile.bytes()) <= limit.get()
     }
 
-    /// The alignment without tight alignment where the description asks for none: 64 KiB, or 4 MiB for MSAA.
+    /// Returns the default alignment without tight alignment: 64 KiB, or 4 MiB for MSAA.
     pub(crate) fn default_alignment(&self) -> Alignment {
         if self.is_multisampled() { MSAA_ALIGNMENT } else { DEFAULT_ALIGNMENT }
     }
 
-    /// The alignment that a small resource may have: 4 KiB, or 64 KiB for MSAA.
+    /// Returns the alignment that a small resource may have: 4 KiB, or 64 KiB for MSAA.
     pub(crate) fn small_alignment(&self) -> Alignment {
         if self.is_multisampled() { DEFAULT_ALIGNMENT } else { SMALL_ALIGNMENT }
     }
 
-    /// The largest alignment with the tight flag (document TIGHT's tables): the small one where it applies.
+    /// Returns the largest alignment with the tight alignment flag (tables of the tight alignment specification): the
+    /// small alignment if the texture is small.
     pub(crate) fn largest_tight_alignment(&self) -> Alignment {
         if self.is_small() { self.small_alignment() } else { self.default_alignment() }
     }

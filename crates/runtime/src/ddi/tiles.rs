@@ -1,72 +1,72 @@
-//! How a texture is cut into 64 KiB tiles: what `GetResourceTiling` reports, and what the 64KB_*_SWIZZLE layouts are.
+//! The division of a texture into 64 KiB tiles, for `GetResourceTiling` and the 64KB_*_SWIZZLE layouts.
 //!
-//! Runtime and driver agree on it: the application maps tiles by these numbers, and the driver finds texels by them.
+//! Runtime and driver share it: applications map tiles by these numbers, and the driver locates texels by them.
 //!
-//! The tiles of all standard mips come first, slice by slice, then the packed mips of each slice. That is the order that
-//! implementations report: the standard mips of a slice follow those of the one before without a gap.
+//! The tiles of all standard mips come first, slice by slice, followed by the packed mips of each slice. This is the
+//! order that implementations report: the standard mips of consecutive slices follow each other without a gap.
 
 use super::{Extent, TextureArgs};
 use crate::format::tile::{TileShape, TileSize};
 
-/// The most mip levels that a texture has (`D3D12_REQ_MIP_LEVELS`).
+/// Maximum number of mip levels of a texture (`D3D12_REQ_MIP_LEVELS`).
 pub(crate) const MAX_MIP_LEVELS: usize = 15;
 
-/// Bytes of a tile.
+/// Size of a tile, in bytes.
 pub(crate) const TILE_BYTES: u64 = TileSize::Kib64.bytes();
 
-/// Where a packed mip begins is a multiple of this.
+/// Alignment of the offset of a packed mip, in bytes.
 const PACKED_MIP_ALIGNMENT: u64 = 512;
 
-/// The tiles of a texture of one plane.
+/// The tiles of a single-plane texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TileGrid {
     /// The shape of a tile, in blocks.
     pub(crate) shape: TileShape,
-    /// Mip levels that have tiles of their own.
+    /// Number of mip levels that have their own tiles.
     pub(crate) standard_mips: u32,
-    /// Mip levels that share tiles.
+    /// Number of mip levels that share tiles.
     pub(crate) packed_mips: u32,
-    /// Tiles of the packed mips of one slice.
+    /// Number of tiles of the packed mips of one slice.
     pub(crate) packed_tiles_per_slice: u32,
     array_size: u32,
     standard_tiles_per_slice: u32,
     mips: [MipTiles; MAX_MIP_LEVELS],
 }
 
-/// One mip level of the first slice.
+/// The tiles of one mip level of the first slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MipTiles {
     Standard {
         tiles: Extent,
         first_tile: u32,
     },
-    /// Bytes from the beginning of the slice's packed tiles.
+    /// The offset is in bytes from the beginning of the slice's packed tiles.
     Packed {
         offset: u64,
     },
 }
 
-/// Where the blocks of a subresource are.
+/// The tiles that contain the blocks of a subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubresourceTiles {
-    /// In tiles of its own, in rows, then slices.
+    /// Tiles of its own, in rows, then depth slices.
     Standard {
-        /// How many tiles in each dimension.
+        /// Number of tiles in each dimension.
         tiles: Extent,
-        /// The first, counted over the whole resource.
+        /// Index of the first tile, counted over the whole resource.
         first_tile: u32,
     },
-    /// In tiles that it shares: linear, row after row.
+    /// Shared tiles; the blocks are linear, row after row.
     Packed {
-        /// Bytes from the beginning of the resource.
+        /// Offset from the beginning of the resource, in bytes.
         offset: u64,
     },
 }
 
 impl TileGrid {
-    /// Cuts a texture into tiles; `None` where there are more than 2^32 or where a texture has several planes.
+    /// Divides a texture into tiles. Returns `None` if there are more than 2^32 tiles or several planes.
     ///
-    /// A mip level is packed when it is smaller than a tile in some dimension, and so are all below it.
+    /// A mip level is packed if it is smaller than a tile in any dimension, or if a more detailed level is packed.
     pub(crate) fn new(texture: &TextureArgs) -> Option<Self> {
         if texture.format.is_planar() {
             return None;
@@ -101,28 +101,28 @@ impl TileGrid {
             standard_tiles_per_slice: standard_tiles,
             mips,
         };
-        // The product below does not overflow once the total fits.
+        // Ensures that the products below do not overflow.
         let per_slice = standard_tiles.checked_add(grid.packed_tiles_per_slice)?;
         per_slice.checked_mul(texture.array_size)?;
         Some(grid)
     }
 
-    /// Tiles of the whole resource.
+    /// Returns the number of tiles of the whole resource.
     pub(crate) fn tile_count(&self) -> u32 {
         self.first_packed_tile().saturating_add(self.packed_tile_count())
     }
 
-    /// Tiles of the packed mips of all slices.
+    /// Returns the number of tiles of the packed mips of all slices.
     pub(crate) fn packed_tile_count(&self) -> u32 {
         self.packed_tiles_per_slice.saturating_mul(self.array_size)
     }
 
-    /// The first tile of packed mips, counted over the whole resource.
+    /// Returns the index of the first tile of packed mips, counted over the whole resource.
     pub(crate) fn first_packed_tile(&self) -> u32 {
         self.standard_tiles_per_slice.saturating_mul(self.array_size)
     }
 
-    /// Where mip level `mip` of `slice` is; `None` where there is no such subresource.
+    /// Returns the tiles of mip level `mip` of `slice`, or `None` if the subresource does not exist.
     pub(crate) fn subresource(&self, mip: u32, slice: u32) -> Option<SubresourceTiles> {
         if mip >= self.standard_mips.saturating_add(self.packed_mips) || slice >= self.array_size {
             return None;

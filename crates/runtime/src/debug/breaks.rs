@@ -1,13 +1,13 @@
-//! On which messages to break.
+//! Breaks on messages.
 
 use heapwright_d3d12::{D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY};
 
 use super::message::MessageKind;
 
-/// What to break on, and how often that happened.
+/// The kinds of messages to break on, and the number of breaks.
 ///
-/// D3D12 breaks into the debugger and stops a program that has none. Here a break is counted: tests read the count, and
-/// no signal ends them.
+/// On such a message, D3D12 breaks into the debugger, which ends a program without one. This runtime counts breaks
+/// instead, so that tests can read the count and continue.
 #[derive(Debug)]
 pub(super) struct Breaks {
     categories: Vec<D3D12_MESSAGE_CATEGORY>,
@@ -17,7 +17,7 @@ pub(super) struct Breaks {
 }
 
 impl Breaks {
-    /// Breaks on nothing.
+    /// Creates a value that breaks on no message.
     pub(super) const fn new() -> Self {
         Self { categories: Vec::new(), severities: Vec::new(), ids: Vec::new(), count: 0 }
     }
@@ -46,20 +46,20 @@ impl Breaks {
         self.ids.contains(&id)
     }
 
-    /// Counts a break when `kind` is one to break on; one message is one break.
+    /// Counts a break if any property of `kind` is to break on; a message counts once.
     pub(super) fn consider(&mut self, kind: MessageKind) {
         if self.has_category(kind.category) || self.has_severity(kind.severity) || self.has_id(kind.id) {
             self.count += 1;
         }
     }
 
-    /// Messages that broke.
+    /// The number of messages that caused a break.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 }
 
-/// Puts `value` into the list, or takes it out.
+/// Adds `value` to the list or removes it.
 fn set(list: &mut Vec<i32>, value: i32, is_enabled: bool) {
     list.retain(|entry| *entry != value);
     if is_enabled {

@@ -1,4 +1,4 @@
-//! Functions of the application that are told about each message.
+//! Message callbacks of the application.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use heapwright_d3d12::{
 
 use super::message::Message;
 
-/// The function of a `D3D12MessageFunc` that is not null.
+/// The type of a non-null `D3D12MessageFunc`.
 pub(super) type MessageFunction = unsafe extern "system" fn(
     D3D12_MESSAGE_CATEGORY,
     D3D12_MESSAGE_SEVERITY,
@@ -17,7 +17,7 @@ pub(super) type MessageFunction = unsafe extern "system" fn(
     *mut c_void,
 );
 
-// The alias above is the metadata's type without its Option.
+// Checks that the alias above is the metadata's type without its Option.
 const _: fn(MessageFunction) -> D3D12MessageFunc = |function| Some(function);
 
 /// A registered function.
@@ -25,21 +25,21 @@ const _: fn(MessageFunction) -> D3D12MessageFunc = |function| Some(function);
 pub(super) struct Callback {
     function: MessageFunction,
     context: *mut c_void,
-    /// Names the registration; not zero.
+    /// Identifies the registration; never zero.
     pub(super) cookie: u32,
-    /// Told about messages, too, that the storage filter denies.
+    /// Whether the function also receives messages that the storage filter denies.
     pub(super) ignores_filters: bool,
 }
 
-// SAFETY: the context is only handed back to the application's function, and whoever registered the two promised that
+// SAFETY: the context is only passed to the application's function, and whoever registered the two promised that
 // they may be used from any thread (`Callback::new`).
 unsafe impl Send for Callback {}
 
 impl Callback {
     /// # Safety
     ///
-    /// `function` may be called with `context` from any thread, until it is unregistered and the calls that had begun by
-    /// then have returned.
+    /// `function` must be callable with `context` from any thread, until it is unregistered and the calls that began
+    /// before have returned.
     pub(super) unsafe fn new(
         function: MessageFunction,
         context: *mut c_void,
@@ -49,11 +49,11 @@ impl Callback {
         Self { function, context, cookie, ignores_filters }
     }
 
-    /// Tells the application.
+    /// Calls the function with a message.
     pub(super) fn call(&self, message: &Message) {
         let kind = message.kind;
         let text = PCSTR(message.description().as_ptr());
-        // SAFETY: by the promise to `new` the function may be called with this context; the text is terminated by zero
+        // SAFETY: by the promise to `new`, the function may be called with this context; the text is zero-terminated
         // and lives until the call returns.
         unsafe { (self.function)(kind.category, kind.severity, kind.id, text, self.context) }
     }

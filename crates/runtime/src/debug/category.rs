@@ -1,9 +1,8 @@
-//! The category of a message, which D3D12 fixes with the message's id and which follows from the call where D3D12 has
-//! no id.
+//! The category of a message: D3D12 defines it by the message id; messages without an id get it from their call.
 
 use heapwright_d3d12::*;
 
-/// The category of a message with `id` that the call `name` leaves (`ID3D12Device::CreateHeap`).
+/// Returns the category of a message with `id` from the call `name` (such as `ID3D12Device::CreateHeap`).
 pub(super) fn of(id: D3D12_MESSAGE_ID, name: &str) -> D3D12_MESSAGE_CATEGORY {
     match id {
         D3D12_MESSAGE_ID_STRING_FROM_APPLICATION => D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED,
@@ -19,7 +18,7 @@ pub(super) fn of(id: D3D12_MESSAGE_ID, name: &str) -> D3D12_MESSAGE_CATEGORY {
         | D3D12_MESSAGE_ID_LIVE_COMMANDQUEUE..=D3D12_MESSAGE_ID_LIVE_COMMANDSIGNATURE => {
             D3D12_MESSAGE_CATEGORY_STATE_CREATION
         }
-        // A creation call that names a state which the heap does not allow breaks a rule of barriers.
+        // Even in a creation call, a state that the heap does not allow violates a rule of barriers.
         D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE
             ..=D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE
         | D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP => D3D12_MESSAGE_CATEGORY_RESOURCE_MANIPULATION,
@@ -27,7 +26,7 @@ pub(super) fn of(id: D3D12_MESSAGE_ID, name: &str) -> D3D12_MESSAGE_CATEGORY {
     }
 }
 
-/// What calls do, by the first words of their names; the first row that fits decides.
+/// Categories of calls by the beginning of the method's name; the first matching row applies.
 const CALLS: [(&str, D3D12_MESSAGE_CATEGORY); 22] = [
     ("Create", D3D12_MESSAGE_CATEGORY_STATE_CREATION),
     ("Open", D3D12_MESSAGE_CATEGORY_STATE_CREATION),
@@ -65,7 +64,7 @@ fn of_call(name: &str) -> D3D12_MESSAGE_CATEGORY {
 mod tests {
     use super::*;
 
-    /// Categories that D3D12's debug layer is known to print for these messages.
+    /// The expected categories are those that D3D12's debug layer is known to print.
     #[test]
     fn messages_fall_into_the_categories_that_d3d12_prints() {
         let cases = [

@@ -1,4 +1,4 @@
-//! A device's debug interfaces beside the info queue: `ID3D12DebugDevice` to `2` and `ID3D12DeviceConfiguration`.
+//! A device's debug interfaces besides the info queue: `ID3D12DebugDevice` to `2` and `ID3D12DeviceConfiguration`.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::api::device::Device_Impl;
 use crate::api::methods::methods;
 use crate::rules::Refusal;
 
-/// What a device keeps for debugging.
+/// The debug state of a device.
 pub(crate) struct DeviceDebug {
     log: Arc<MessageLog>,
     live: LiveObjects,
     settings: DebugSettings,
-    /// `D3D12_DEBUG_FEATURE`; kept, without an effect.
+    /// `D3D12_DEBUG_FEATURE`; stored, without effect.
     feature_mask: AtomicU32,
 }
 
 impl DeviceDebug {
-    /// Whether `SetEnableGPUBasedValidation` came before the device.
+    /// Returns whether the debug layer and GPU-based validation were enabled when the device was created.
     pub(crate) fn validates_on_gpu(&self) -> bool {
         self.settings.is_layer_enabled && self.settings.is_gpu_based_validation_enabled
     }
 
-    /// For a new device, under the settings of the moment.
+    /// Creates the state of a new device with the current settings.
     pub(crate) fn new(settings: DebugSettings) -> Self {
         Self {
             log: Arc::new(MessageLog::new(settings.is_layer_enabled)),
@@ -40,12 +40,12 @@ impl DeviceDebug {
         }
     }
 
-    /// Where the calls of the device and its children report to.
+    /// The log of the device and its children.
     pub(crate) fn log(&self) -> &Arc<MessageLog> {
         &self.log
     }
 
-    /// Counts the children that are alive.
+    /// The counts of live children.
     pub(crate) fn live(&self) -> &LiveObjects {
         &self.live
     }
@@ -53,15 +53,15 @@ impl DeviceDebug {
 
 impl Drop for DeviceDebug {
     fn drop(&mut self) {
-        // The driver's queues may hold the log for longer, and applications free a callback's context with the device.
+        // The driver's queues may keep the log longer, but applications free a callback's context with the device.
         self.log.unregister_all();
     }
 }
 
-/// Flags of `ReportLiveDeviceObjects` that exist.
+/// The valid flags of `ReportLiveDeviceObjects`.
 const REPORT_FLAGS: D3D12_RLDO_FLAGS = D3D12_RLDO_SUMMARY | D3D12_RLDO_DETAIL | D3D12_RLDO_IGNORE_INTERNAL;
 
-/// Features of the debug layer that exist.
+/// The valid features of the debug layer.
 const FEATURES: D3D12_DEBUG_FEATURE = D3D12_DEBUG_FEATURE_ALLOW_BEHAVIOR_CHANGING_DEBUG_AIDS
     | D3D12_DEBUG_FEATURE_CONSERVATIVE_RESOURCE_STATE_TRACKING
     | D3D12_DEBUG_FEATURE_DISABLE_VIRTUALIZED_BUNDLES_VALIDATION
@@ -84,9 +84,9 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// A message for each kind of object that is alive, and one for the device with their sum.
+    /// Reports a message for each kind of live object, and one for the device with their sum.
     ///
-    /// D3D12 names each object when it is asked for details; here the counts are all there is.
+    /// With the detail flag, D3D12 lists each object; this runtime reports only counts.
     fn report_live_objects(&self, flags: D3D12_RLDO_FLAGS) -> std::result::Result<(), Refusal> {
         if flags & !REPORT_FLAGS != 0 {
             return Err(Refusal::invalid(format!("Flags {:#x} are unknown", flags & !REPORT_FLAGS)));
@@ -153,7 +153,8 @@ impl ID3D12DebugDevice1_Impl for Device_Impl {
             if pdata.is_null() {
                 return Err(Refusal::invalid("pData is null"));
             }
-            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be unaligned.
+            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
+            // unaligned.
             self.set_feature_mask(unsafe { pdata.cast::<D3D12_DEBUG_FEATURE>().read_unaligned() })
         })
     }
@@ -173,7 +174,8 @@ impl ID3D12DebugDevice1_Impl for Device_Impl {
                 return Err(Refusal::invalid("pData is null"));
             }
             let mask = self.debug().feature_mask.load(Ordering::Relaxed);
-            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be unaligned.
+            // SAFETY: by the COM contract pData points to DataSize bytes, which are the mask's four; it may be
+            // unaligned.
             unsafe { pdata.cast::<D3D12_DEBUG_FEATURE>().write_unaligned(mask) };
             Ok(())
         })

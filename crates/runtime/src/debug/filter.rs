@@ -1,10 +1,10 @@
-//! Which messages pass: filters, and the stacks that they are kept in.
+//! Message filters and their stacks.
 
 use heapwright_d3d12::{D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_ID, D3D12_MESSAGE_SEVERITY};
 
 use super::message::MessageKind;
 
-/// Kinds of messages, `D3D12_INFO_QUEUE_FILTER_DESC`.
+/// Lists of kinds of messages (`D3D12_INFO_QUEUE_FILTER_DESC`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct KindList {
     pub(super) categories: Vec<D3D12_MESSAGE_CATEGORY>,
@@ -13,7 +13,7 @@ pub(super) struct KindList {
 }
 
 impl KindList {
-    /// Adds what is not in the list yet.
+    /// Adds the values that the lists do not contain yet.
     fn extend(&mut self, other: &Self) {
         fn add(to: &mut Vec<i32>, from: &[i32]) {
             for value in from {
@@ -28,12 +28,12 @@ impl KindList {
     }
 }
 
-/// A filter, `D3D12_INFO_QUEUE_FILTER`.
+/// A filter (`D3D12_INFO_QUEUE_FILTER`).
 ///
-/// D3D12's documentation leaves open how the lists work together. Here a message passes when
+/// D3D12's documentation does not define how the lists combine. In this runtime, a message passes if
 ///
-/// * each of the allow list's three lists is empty or names it, and
-/// * none of the deny list's three lists names it.
+/// * each of the allow list's three lists is empty or contains its value, and
+/// * none of the deny list's three lists contains its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filter {
     pub(super) allow: KindList,
@@ -52,24 +52,24 @@ impl Filter {
     }
 }
 
-/// A stack of filters, of which only the top one has a say. Without filters everything passes.
+/// A stack of filters, of which only the top one applies. An empty stack lets every message pass.
 #[derive(Debug)]
 pub(super) struct FilterStack {
     filters: Vec<Filter>,
 }
 
 impl FilterStack {
-    /// A stack without filters.
+    /// Creates an empty stack.
     pub(super) const fn new() -> Self {
         Self { filters: Vec::new() }
     }
 
-    /// Whether the top filter lets a message pass.
+    /// Returns whether the top filter lets a message pass.
     pub(super) fn passes(&self, kind: MessageKind) -> bool {
         self.filters.last().is_none_or(|top| top.passes(kind))
     }
 
-    /// Adds to the lists of the top filter, which is made where there is none.
+    /// Adds entries to the lists of the top filter, which is created if the stack is empty.
     pub(super) fn add_entries(&mut self, entries: &Filter) {
         if self.filters.is_empty() {
             self.push_empty();
@@ -80,7 +80,7 @@ impl FilterStack {
         }
     }
 
-    /// Makes the top filter one that lets everything pass.
+    /// Replaces the top filter by one that lets every message pass.
     pub(super) fn clear(&mut self) {
         if let Some(top) = self.filters.last_mut() {
             *top = Filter::default();
@@ -99,17 +99,17 @@ impl FilterStack {
         self.push(self.top());
     }
 
-    /// Takes the top filter away, if there is one.
+    /// Removes the top filter, if there is one.
     pub(super) fn pop(&mut self) {
         self.filters.pop();
     }
 
-    /// A copy of the top filter; one that lets everything pass where there is none.
+    /// Returns a copy of the top filter, or a filter that lets every message pass if the stack is empty.
     pub(super) fn top(&self) -> Filter {
         self.filters.last().cloned().unwrap_or_default()
     }
 
-    /// How many filters there are.
+    /// The number of filters.
     pub(super) fn size(&self) -> u32 {
         u32::try_from(self.filters.len()).unwrap_or(u32::MAX)
     }

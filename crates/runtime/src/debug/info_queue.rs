@@ -1,6 +1,6 @@
 //! `ID3D12InfoQueue1` of a device: the log in D3D12's structures.
 //!
-//! What the queue itself refuses leaves no message in it, since reading the queue would change it; it goes to `tracing`.
+//! Refusals of the queue's own methods go to `tracing` and are not stored, since reading the queue would change it.
 
 use std::ffi::{CStr, c_void};
 
@@ -19,15 +19,15 @@ fn run<T>(name: &'static str, body: impl FnOnce() -> std::result::Result<T, Refu
     call::run(MessageLog::unattached(), name, body)
 }
 
-/// What [`write_sized`] did.
+/// The result of [`write_sized`].
 enum Written {
-    /// Only the size was asked for.
+    /// The caller asked only for the size.
     Size,
     Whole,
 }
 
 impl Written {
-    /// D3D12 answers S_FALSE when only the size was asked for.
+    /// Converts to D3D12's result, which is S_FALSE if the caller asked only for the size.
     fn into_result(self) -> Result<()> {
         match self {
             Self::Size => Err(Error::from_hresult(S_FALSE)),
@@ -36,12 +36,12 @@ impl Written {
     }
 }
 
-/// D3D12's protocol for a structure of variable size: a null `out` asks for the size, else `*size` says how much room
-/// there is and `write` fills it.
+/// Implements D3D12's protocol for a structure of variable size: if `out` is null, stores the size in `*size`;
+/// otherwise `*size` is the available space, and `write` fills it.
 ///
 /// # Safety
 ///
-/// `size` is null or points to a number; `out` is null or points to `*size` writable bytes.
+/// `size` must be null or point to a number; `out` must be null or point to `*size` writable bytes.
 unsafe fn write_sized<T>(
     out: *mut T,
     size: *mut usize,
@@ -61,11 +61,11 @@ unsafe fn write_sized<T>(
     Ok(Written::Whole)
 }
 
-/// Copies a filter of the application's.
+/// Copies a filter of the application.
 ///
 /// # Safety
 ///
-/// `filter` is null or points to a filter whose lists have the lengths that it says.
+/// `filter` must be null or point to a filter whose lists have the lengths that it states.
 unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Result<Filter, Refusal> {
     // SAFETY: the caller's promise.
     let filter = unsafe { call::read(filter, "pFilter") }?;
@@ -75,7 +75,7 @@ unsafe fn read_filter(filter: *const D3D12_INFO_QUEUE_FILTER) -> std::result::Re
 
 /// # Safety
 ///
-/// The lists of `desc` have the lengths that it says, or are null.
+/// The lists of `desc` must be null or have the lengths that it states.
 unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<KindList, Refusal> {
     let read = |count: u32, list: *const i32, name: &str| {
         if count == 0 {
@@ -95,11 +95,12 @@ unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<
     })
 }
 
-/// Writes a filter, its lists behind it.
+/// Writes a filter, followed by its lists.
 ///
 /// # Safety
 ///
-/// `size` is null or points to a number; `out` is null or points to `*size` writable bytes, aligned as the structure.
+/// `size` must be null or point to a number; `out` must be null or point to `*size` writable bytes, aligned for the
+/// structure.
 unsafe fn write_filter(
     filter: &Filter,
     out: *mut D3D12_INFO_QUEUE_FILTER,
@@ -109,8 +110,8 @@ unsafe fn write_filter(
     let elements: usize = lists.iter().flatten().map(|list| list.len()).sum();
     let needed = size_of::<D3D12_INFO_QUEUE_FILTER>() + elements * size_of::<i32>();
     let write = |out: *mut D3D12_INFO_QUEUE_FILTER| {
-        // SAFETY: there is room for the structure and all elements behind it (`write_sized` checked), and the structure's
-        // alignment is at least an element's.
+        // SAFETY: there is space for the structure and all elements after it (`write_sized` checked), and the
+        // structure's alignment is at least an element's.
         let mut next = unsafe { out.add(1) }.cast::<i32>();
         let mut put = |list: &[i32]| {
             let start = next;
@@ -135,18 +136,18 @@ unsafe fn write_filter(
                 pIDList: ids,
             }
         });
-        // SAFETY: there is room for the structure (`write_sized` checked).
+        // SAFETY: there is space for the structure (`write_sized` checked).
         unsafe { out.write(D3D12_INFO_QUEUE_FILTER { AllowList: allow, DenyList: deny }) };
     };
     // SAFETY: the caller's promise.
     unsafe { write_sized(out, size, needed, write) }
 }
 
-/// Copies a text of the application's, without its zero.
+/// Copies a text of the application, without its terminating zero.
 ///
 /// # Safety
 ///
-/// `text` is null or points to a text that a zero ends.
+/// `text` must be null or point to a zero-terminated text.
 unsafe fn read_text(text: PCSTR) -> std::result::Result<Vec<u8>, Refusal> {
     if text.is_null() {
         return Err(Refusal::invalid("pDescription is null"));
@@ -173,7 +174,7 @@ fn count(messages: usize) -> u64 {
     u64::try_from(messages).unwrap_or(u64::MAX)
 }
 
-/// The methods that change one of the two filter stacks, and those that look at it.
+/// Defines the methods that change or read one of the two filter stacks.
 macro_rules! filter_methods {
     (
         $stack:ident: $add:ident $get:ident $clear:ident $push_empty:ident
@@ -191,8 +192,8 @@ macro_rules! filter_methods {
         fn $get(&self, pfilter: *mut D3D12_INFO_QUEUE_FILTER, pfilterbytelength: *mut usize) -> Result<()> {
             run(concat!("ID3D12InfoQueue::", stringify!($get)), || {
                 let filter = self.log().lock().$stack.top();
-                // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or points to
-                // so many bytes.
+                // SAFETY: by the COM contract pFilterByteLength is null or points to a number, and pFilter is null or
+                // points to that many bytes.
                 unsafe { write_filter(&filter, pfilter, pfilterbytelength) }
             })?
             .into_result()
@@ -259,7 +260,7 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
             })?;
             let description = message.description();
             let write = |out: *mut D3D12_MESSAGE| {
-                // SAFETY: there is room for the structure and the text behind it (`write_sized` checked); the source is
+                // SAFETY: there is space for the structure and the text after it (`write_sized` checked); the source is
                 // ours, so the two do not overlap.
                 unsafe {
                     let text = out.add(1).cast::<u8>();
@@ -274,8 +275,8 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
                 }
             };
             let needed = size_of::<D3D12_MESSAGE>() + description.len();
-            // SAFETY: by the COM contract pMessageByteLength is null or points to a number, and pMessage is null or points
-            // to so many bytes.
+            // SAFETY: by the COM contract pMessageByteLength is null or points to a number, and pMessage is null or
+            // points to that many bytes.
             unsafe { write_sized(pmessage, pmessagebytelength, needed, write) }
         })?
         .into_result()
@@ -325,7 +326,7 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
         run("ID3D12InfoQueue::AddMessage", || {
             check_category(category)?;
             check_severity(severity)?;
-            // SAFETY: by the COM contract pDescription is null or points to a text that a zero ends.
+            // SAFETY: by the COM contract pDescription is null or points to a zero-terminated text.
             let text = unsafe { read_text(*pdescription) }?;
             self.log().add(Message::new(MessageKind { category, severity, id }, text));
             Ok(())
@@ -380,10 +381,10 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
 }
 
 impl ID3D12InfoQueue1_Impl for Device_Impl {
-    /// The cookie is written before the first message can reach the function.
+    /// Writes the cookie before the first message can reach the function.
     ///
-    /// A null `pcallbackcookie` is refused here, where D3D12 is known to answer S_OK and to call nothing: the function
-    /// could not be unregistered.
+    /// A null `pcallbackcookie` is an error, because the function could not be unregistered. D3D12 is known to return
+    /// S_OK and to call nothing.
     fn RegisterMessageCallback(
         &self,
         callbackfunc: D3D12MessageFunc,
@@ -402,7 +403,8 @@ impl ID3D12InfoQueue1_Impl for Device_Impl {
                 return Err(Refusal::invalid(format!("CallbackFilterFlags {unknown:#x} are unknown")));
             }
             let ignores_filters = callbackfilterflags & D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS != 0;
-            // SAFETY: by D3D12's contract the function is called with the context from the threads that leave messages.
+            // SAFETY: by D3D12's contract the function may be called with the context from the threads that report
+            // messages.
             unsafe { self.log().register(function, pcontext, ignores_filters, cookie) };
             Ok(())
         })

@@ -9,19 +9,20 @@ use crate::rules::{Notice, Notices};
 
 /// The switches of the debug layer.
 ///
-/// `ID3D12Debug1` and `ID3D12Debug2` stand beside the others: neither they nor `ID3D12Debug3` derive from one another.
+/// `ID3D12Debug1` and `ID3D12Debug2` are listed separately, because neither they nor `ID3D12Debug3` derive from one
+/// another.
 #[implement(ID3D12Debug6, ID3D12Debug1, ID3D12Debug2)]
 pub(crate) struct DebugLayer {
     settings: SharedSettings,
 }
 
 impl DebugLayer {
-    /// The switches of `settings`.
+    /// Creates the switches of `settings`.
     pub(crate) fn create(settings: SharedSettings) -> ComObject<Self> {
         ComObject::new(Self { settings })
     }
 
-    /// Keeps a setting that changes nothing here, and says so when it is switched on.
+    /// Stores a setting without effect in this runtime, and reports that if it is enabled.
     fn keep(&self, name: &'static str, is_enabled: bool, change: impl FnOnce(&mut DebugSettings)) {
         self.settings.change(change);
         if is_enabled {
@@ -69,7 +70,7 @@ impl ID3D12Debug3_Impl for DebugLayer_Impl {
 
     fn SetEnableSynchronizedCommandQueueValidation(&self, enable: BOOL) {
         let enable = enable.as_bool();
-        // D3D12 begins with it on, so switching it off is the change.
+        // D3D12's default is on, so switching it off is the change to report.
         self.keep("ID3D12Debug::SetEnableSynchronizedCommandQueueValidation", !enable, |settings| {
             settings.is_synchronized_queue_validation_enabled = enable;
         });

@@ -1,4 +1,4 @@
-//! Which objects of a device are alive, by kind.
+//! Counts of a device's live objects, by kind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(crate) enum ObjectKind {
     CommandSignature,
 }
 
-/// Each kind with its interface and the id of the message that reports it; the order of the enumeration.
+/// Each kind with its interface and the id of its live-object message, in the order of the enumeration.
 const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 11] = [
     (ObjectKind::CommandQueue, "ID3D12CommandQueue", D3D12_MESSAGE_ID_LIVE_COMMANDQUEUE),
     (ObjectKind::CommandAllocator, "ID3D12CommandAllocator", D3D12_MESSAGE_ID_LIVE_COMMANDALLOCATOR),
@@ -36,13 +36,13 @@ const KINDS: [(ObjectKind, &str, D3D12_MESSAGE_ID); 11] = [
     (ObjectKind::CommandSignature, "ID3D12CommandSignature", D3D12_MESSAGE_ID_LIVE_COMMANDSIGNATURE),
 ];
 
-/// How many objects of each kind are alive. Creating and releasing an object costs one atomic addition each.
+/// The number of live objects of each kind. Creating and releasing an object costs one atomic addition each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LiveObjects {
     counts: Arc<[AtomicU64; KINDS.len()]>,
 }
 
-/// One object that counts as alive until this is dropped.
+/// Counts one object as live until dropped.
 #[derive(Debug)]
 pub(crate) struct LiveObject {
     objects: LiveObjects,
@@ -56,13 +56,13 @@ impl Drop for LiveObject {
 }
 
 impl LiveObjects {
-    /// Counts an object for as long as the result lives.
+    /// Counts an object as live until the returned value is dropped.
     pub(crate) fn created(&self, kind: ObjectKind) -> LiveObject {
         self.count(kind).fetch_add(1, Ordering::Relaxed);
         LiveObject { objects: self.clone(), kind }
     }
 
-    /// The kinds of which objects are alive: interface, message id, count.
+    /// Returns interface, message id and count of each kind that has live objects.
     pub(super) fn report(&self) -> impl Iterator<Item = (&'static str, D3D12_MESSAGE_ID, u64)> {
         KINDS
             .iter()

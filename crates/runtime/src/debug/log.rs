@@ -1,4 +1,4 @@
-//! The log of a device.
+//! The message log of a device.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -15,37 +15,37 @@ use super::message::{self, Message, MessageKind};
 use super::return_id;
 use crate::rules::{Notices, Refusal};
 
-/// Where the calls of a device and of its children report to, and what `ID3D12InfoQueue1` shows.
+/// The log to which the calls of a device and its children report, and which `ID3D12InfoQueue1` reads.
 ///
-/// A message goes its way in this order: the storage filter, the store (which gives up its oldest message when it is
-/// full), the breaks, `tracing`, the callbacks. The last two happen outside of the lock, so a callback may call anything,
-/// the log included; it is called by the thread whose call left the message.
+/// A message passes these stages in order: the storage filter, the store (which discards its oldest message when full),
+/// the breaks, `tracing`, and the callbacks. The last two run outside of the lock, so a callback may call anything,
+/// including the log. It runs on the thread whose call reported the message.
 ///
-/// A device without the debug layer has a log that stores nothing: its messages go to `tracing` alone, whatever the
-/// filters say.
+/// The log of a device without the debug layer stores nothing: its messages go only to `tracing`, independently of
+/// filters.
 pub(crate) struct MessageLog {
     is_storing: bool,
     state: Mutex<State>,
 }
 
 pub(super) struct State {
-    /// The oldest first.
+    /// Stored messages, oldest first.
     pub(super) messages: VecDeque<Arc<Message>>,
-    /// The most messages that are stored; `u64::MAX` is no limit.
+    /// The maximum number of stored messages; `u64::MAX` means no limit.
     pub(super) limit: u64,
     pub(super) counts: Counts,
-    /// Decides what is stored, printed and told.
+    /// Decides which messages are stored, printed and passed to callbacks.
     pub(super) storage: FilterStack,
-    /// Decides what of the stored is shown.
+    /// Decides which stored messages are visible.
     pub(super) retrieval: FilterStack,
     pub(super) breaks: Breaks,
-    /// Nothing goes to `tracing`.
+    /// Whether output to `tracing` is off.
     pub(super) is_muted: bool,
     callbacks: Vec<Callback>,
     last_cookie: u32,
 }
 
-/// Messages since the device was created.
+/// Numbers of messages since the device was created.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) allowed_by_storage_filter: u64,
@@ -54,7 +54,7 @@ pub(super) struct Counts {
 }
 
 impl MessageLog {
-    /// The log of a new device. `is_storing` says whether the debug layer is on.
+    /// Creates the log of a new device. `is_storing` is whether the debug layer is on.
     pub(crate) const fn new(is_storing: bool) -> Self {
         Self {
             is_storing,
@@ -76,31 +76,31 @@ impl MessageLog {
         }
     }
 
-    /// Where calls report that belong to no device: DXGI's and the exported functions. It stores nothing.
+    /// The log of calls that belong to no device: DXGI's and the exported functions. It stores nothing.
     pub(crate) fn unattached() -> &'static Self {
         static UNATTACHED: MessageLog = MessageLog::new(false);
         &UNATTACHED
     }
 
-    /// The call `name` was refused.
+    /// Reports that the call `name` was refused.
     pub(crate) fn refused(&self, name: &'static str, refusal: &Refusal) {
         self.report(name, message::severity(refusal), return_id::of(name, refusal), refusal);
     }
 
-    /// The call `name` goes on, and its rules remark on it.
+    /// Reports the remarks of rules on the call `name`, which was not refused.
     pub(crate) fn notices(&self, name: &'static str, notices: &Notices) {
         for notice in notices.iter() {
             self.report(name, notice.severity, notice.id, &notice.message);
         }
     }
 
-    /// The call `name` panicked.
+    /// Reports that the call `name` panicked.
     pub(crate) fn panicked(&self, name: &'static str) {
         let text = "a defect of heapwright-runtime: the call panicked";
         self.report(name, D3D12_MESSAGE_SEVERITY_CORRUPTION, D3D12_MESSAGE_ID_UNKNOWN, &text);
     }
 
-    /// The call `name`, or what the device does later because of it, leaves a message.
+    /// Reports a message from the call `name`, or from what the device does later because of it.
     pub(crate) fn report(
         &self,
         name: &'static str,
@@ -117,14 +117,14 @@ impl MessageLog {
         self.publish(&message, || trace(severity, name, text));
     }
 
-    /// Takes a message from the application.
+    /// Adds a message of the application.
     pub(super) fn add(&self, message: Message) {
         let message = Arc::new(message);
         let trace = || trace(message.kind.severity, "ID3D12InfoQueue::AddMessage", &message.text());
         if self.is_storing { self.publish(&message, trace) } else { trace() }
     }
 
-    /// Sends a message on its way.
+    /// Stores a message and passes it on.
     fn publish(&self, message: &Arc<Message>, trace: impl FnOnce()) {
         let (is_traced, callbacks) = {
             let mut state = self.lock();
@@ -143,12 +143,12 @@ impl MessageLog {
         }
     }
 
-    /// Registers a function and writes the cookie that names it, before anybody can call it.
+    /// Registers a function and writes its cookie before the function can be called.
     ///
     /// # Safety
     ///
-    /// `function` may be called with `context` from any thread, until it is unregistered and the calls that had begun by
-    /// then have returned.
+    /// `function` must be callable with `context` from any thread, until it is unregistered and the calls that began
+    /// before have returned.
     pub(super) unsafe fn register(
         &self,
         function: MessageFunction,
@@ -158,7 +158,7 @@ impl MessageLog {
     ) {
         let mut state = self.lock();
         let mut next = state.last_cookie;
-        // Cookies wrap around, past zero and those in use.
+        // Cookies wrap around and skip zero and those in use.
         loop {
             next = next.wrapping_add(1);
             if next != 0 && !state.callbacks.iter().any(|callback| callback.cookie == next) {
@@ -171,7 +171,7 @@ impl MessageLog {
         state.callbacks.push(unsafe { Callback::new(function, context, next, ignores_filters) });
     }
 
-    /// Forgets a function; false when no function has the cookie.
+    /// Unregisters a function. Returns false if no function has the cookie.
     pub(super) fn unregister(&self, cookie: u32) -> bool {
         let mut state = self.lock();
         let before = state.callbacks.len();
@@ -179,30 +179,30 @@ impl MessageLog {
         state.callbacks.len() < before
     }
 
-    /// Forgets all functions: the device is gone, and what its queues still report is for nobody.
+    /// Unregisters all functions: the device is gone, and reports of its queues have no recipient.
     pub(super) fn unregister_all(&self) {
         self.lock().callbacks.clear();
     }
 
-    /// How many messages passed the storage filter and were such that the application asked to break on.
+    /// The number of messages that passed the storage filter and matched a break.
     pub(crate) fn break_count(&self) -> u64 {
         self.lock().breaks.count()
     }
 
-    /// Severity and text of what is stored and passes the retrieval filter, the oldest first.
+    /// Returns severity and text of the stored messages that pass the retrieval filter, oldest first.
     pub(crate) fn stored(&self) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
         let state = self.lock();
         state.retrievable().map(|message| (message.kind.severity, message.text().to_string())).collect()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is changed in steps of which none panics.
+        // No change of the state panics halfway, so a poisoned lock is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Stores `message` if the storage filter lets it pass, and says whether it did.
+    /// Stores `message` if the storage filter lets it pass, and returns whether it did.
     fn offer(&mut self, message: &Arc<Message>) -> bool {
         if !self.storage.passes(message.kind) {
             self.counts.denied_by_storage_filter += 1;
@@ -215,7 +215,7 @@ impl State {
         true
     }
 
-    /// Gives up the oldest messages until the limit is kept.
+    /// Discards the oldest messages beyond the limit.
     pub(super) fn discard_beyond_limit(&mut self) {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         while self.messages.len() > limit {
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// The messages that the retrieval filter lets pass, the oldest first.
+    /// Returns the stored messages that pass the retrieval filter, oldest first.
     pub(super) fn retrievable(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.messages.iter().filter(|message| self.retrieval.passes(message.kind))
     }

@@ -1,4 +1,4 @@
-//! One message.
+//! Messages.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use heapwright_d3d12::*;
 
 use crate::rules::Refusal;
 
-/// What filters and breaks look at.
+/// The properties of a message that filters and breaks compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageKind {
     pub(super) category: D3D12_MESSAGE_CATEGORY,
@@ -14,16 +14,16 @@ pub(super) struct MessageKind {
     pub(super) id: D3D12_MESSAGE_ID,
 }
 
-/// A message as the log keeps it.
+/// A message in the log.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) kind: MessageKind,
-    /// 8-bit text; its only zero is the last byte.
+    /// 8-bit text with a single zero, at its end.
     description: Box<[u8]>,
 }
 
 impl Message {
-    /// A message with `description` up to its first zero.
+    /// Creates a message with `description` up to its first zero.
     pub(super) fn new(kind: MessageKind, description: impl Into<Vec<u8>>) -> Self {
         let mut description = description.into();
         if let Some(end) = description.iter().position(|byte| *byte == 0) {
@@ -38,17 +38,17 @@ impl Message {
         &self.description
     }
 
-    /// The text, with what is not UTF-8 replaced.
+    /// The text, with invalid UTF-8 replaced.
     pub(super) fn text(&self) -> impl fmt::Display {
         let (_terminator, text) = self.description.split_last().unwrap_or((&0, &[]));
         String::from_utf8_lossy(text)
     }
 }
 
-/// How severe it is that a call is refused.
+/// Returns the severity of a refusal.
 ///
-/// A broken rule is an error. What this runtime does not have is a warning. Running out of memory and asking for private
-/// data that is not there are answers that applications plan for.
+/// A broken rule is an error, and a missing feature of this runtime a warning. Applications expect the out-of-memory
+/// error and failed look-ups of private data, so these are informational.
 pub(super) fn severity(refusal: &Refusal) -> D3D12_MESSAGE_SEVERITY {
     match refusal.hresult() {
         E_NOTIMPL => D3D12_MESSAGE_SEVERITY_WARNING,
@@ -57,12 +57,12 @@ pub(super) fn severity(refusal: &Refusal) -> D3D12_MESSAGE_SEVERITY {
     }
 }
 
-/// Whether `category` is one of D3D12's.
+/// Returns whether `category` is a category of D3D12.
 pub(super) fn is_category(category: D3D12_MESSAGE_CATEGORY) -> bool {
     (D3D12_MESSAGE_CATEGORY_APPLICATION_DEFINED..=D3D12_MESSAGE_CATEGORY_SHADER).contains(&category)
 }
 
-/// Whether `severity` is one of D3D12's.
+/// Returns whether `severity` is a severity of D3D12.
 pub(super) fn is_severity(severity: D3D12_MESSAGE_SEVERITY) -> bool {
     (D3D12_MESSAGE_SEVERITY_CORRUPTION..=D3D12_MESSAGE_SEVERITY_MESSAGE).contains(&severity)
 }

@@ -1,22 +1,23 @@
-//! What the runtime tells the application beside HRESULTs: D3D12's debug layer.
+//! D3D12's debug layer: messages to the application in addition to HRESULTs.
 //!
-//! * `log`: `MessageLog`, where the calls of a device and of its children report to; `message`, `category`,
-//!   `return_id`, `filter`, `breaks` and `callback` are its parts.
+//! * `log`: `MessageLog`, to which the calls of a device and its children report; `message`, `category`, `return_id`,
+//!   `filter`, `breaks` and `callback` are its parts.
 //! * `info_queue`: the log as `ID3D12InfoQueue1`, which the device object implements.
-//! * `settings` and `layer`: what the debug layer is asked to do, and `ID3D12Debug` to `ID3D12Debug6`, which ask.
+//! * `settings` and `layer`: the settings of the debug layer, and `ID3D12Debug` to `ID3D12Debug6`, which change them.
 //! * `device` and `live`: `ID3D12DebugDevice`, which reports live objects, and their counts.
 //!
 //! # When messages are stored
 //!
 //! A device that is created while the debug layer is on stores its messages, and so does each device of
-//! [`Instance::open`](crate::Instance::open). Other devices store none: their messages go to `tracing` alone.
+//! [`Instance::open`](crate::Instance::open). Other devices store none: their messages go only to `tracing`.
 //!
-//! Every device answers `QueryInterface` for `ID3D12InfoQueue1`, where D3D12 answers E_NOINTERFACE without the debug
-//! layer; the queue of a device without it stays empty.
+//! Every device supports `QueryInterface` for `ID3D12InfoQueue1`, whereas D3D12 returns E_NOINTERFACE without the debug
+//! layer. The queue of a device without the debug layer stays empty.
 //!
 //! # Breaks
 //!
-//! `SetBreakOnSeverity` and its like count instead of stopping the program; [`break_count`] tells.
+//! `SetBreakOnSeverity` and its relatives count breaks instead of stopping the program; [`break_count`] returns the
+//! count.
 
 mod breaks;
 mod callback;
@@ -41,10 +42,10 @@ pub(crate) use settings::{DebugSettings, SharedSettings};
 
 use crate::api::device::Device;
 
-/// How many messages of `device` were such that the application asked to break on; `None` for another runtime's device.
+/// Returns the number of messages of `device` that matched a break, or `None` if the device belongs to another runtime.
 ///
-/// D3D12 stops the program on such a message. This runtime counts them, so that a test can ask for breaks and survive
-/// them.
+/// D3D12 stops the program on such a message. This runtime counts breaks instead, so that tests can request them and
+/// continue.
 ///
 /// ```
 /// use heapwright_d3d12::{D3D12_MESSAGE_SEVERITY_ERROR, ID3D12Heap, ID3D12InfoQueue};

@@ -1,14 +1,13 @@
-//! The message ids that D3D12 has for a call as a whole.
+//! Message ids that D3D12 defines for a call as a whole.
 //!
-//! Where D3D12 has an id for the very rule, the rule's refusal carries it. For the others, D3D12's debug layer has ids that
-//! say which call answers which HRESULT, or that the arguments of a call are invalid.
+//! If D3D12 has an id for a rule, the rule's refusal carries it. For other rules, D3D12's debug layer has ids that name
+//! a call and the HRESULT it returns, or that report invalid arguments of a call.
 
 use heapwright_d3d12::*;
 
 use crate::rules::Refusal;
 
-/// The beginning of a method's name, with the id of its E_INVALIDARG and of its E_OUTOFMEMORY. The first row that fits
-/// decides.
+/// The beginning of a method's name, with its ids for E_INVALIDARG and E_OUTOFMEMORY. The first matching row applies.
 const CALLS: [(&str, D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 13] = [
     (
         "CreateHeap",
@@ -53,7 +52,7 @@ const CALLS: [(&str, D3D12_MESSAGE_ID, D3D12_MESSAGE_ID); 13] = [
     ("SetPrivateData", D3D12_MESSAGE_ID_UNKNOWN, D3D12_MESSAGE_ID_SETPRIVATEDATA_OUTOFMEMORY),
 ];
 
-/// The id of the message that says that the call `name` was refused.
+/// Returns the id of the message that reports the refusal of the call `name`.
 pub(super) fn of(name: &str, refusal: &Refusal) -> D3D12_MESSAGE_ID {
     if refusal.id() != D3D12_MESSAGE_ID_UNKNOWN {
         return refusal.id();

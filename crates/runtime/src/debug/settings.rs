@@ -1,31 +1,31 @@
-//! What the debug layer is asked to do, before a device is created.
+//! Settings of the debug layer that apply to devices created later.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use heapwright_d3d12::*;
 
-/// What `ID3D12Debug` and its successors set.
+/// The settings of `ID3D12Debug` and its successors.
 ///
-/// Each device takes a copy when it is created, so later changes are for later devices. D3D12 removes devices that exist
-/// when the layer is switched on; here they go on without it.
+/// Each device copies them when it is created, so later changes affect only later devices. When the layer is switched
+/// on, D3D12 removes existing devices; in this runtime they continue without the layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DebugSettings {
-    /// Messages are stored, and `ID3D12InfoQueue` shows them.
+    /// Whether messages are stored and visible through `ID3D12InfoQueue`.
     pub(crate) is_layer_enabled: bool,
-    /// The device tracks which contents are valid ([`aliasing`](crate::aliasing)), by the advanced usage model.
+    /// Whether the device tracks which contents are valid ([`aliasing`](crate::aliasing)), by the advanced usage model.
     pub(super) is_gpu_based_validation_enabled: bool,
-    /// Kept and reported, as above.
+    /// Stored and reported, without effect.
     pub(super) gpu_based_validation_flags: D3D12_GPU_BASED_VALIDATION_FLAGS,
-    /// Kept and reported; queues are always checked in their order.
+    /// Stored and reported, without effect: queues are always validated in order.
     pub(super) is_synchronized_queue_validation_enabled: bool,
-    /// Kept and reported; objects without a name stay so.
+    /// Stored and reported, without effect: unnamed objects stay unnamed.
     pub(super) is_auto_name_enabled: bool,
-    /// Kept and reported.
+    /// Stored and reported, without effect.
     pub(super) is_legacy_barrier_validation_forced: bool,
 }
 
 impl DebugSettings {
-    /// Everything as D3D12 begins with it: the debug layer is off.
+    /// D3D12's defaults: the debug layer is off.
     pub(super) const OFF: Self = Self {
         is_layer_enabled: false,
         is_gpu_based_validation_enabled: false,
@@ -35,10 +35,10 @@ impl DebugSettings {
         is_legacy_barrier_validation_forced: false,
     };
 
-    /// The debug layer is on, all else as D3D12 begins with it.
+    /// The debug layer is on; all other settings are D3D12's defaults.
     pub(crate) const ON: Self = Self { is_layer_enabled: true, ..Self::OFF };
 
-    /// The settings in the flags that `ID3D12DeviceConfiguration` shows.
+    /// Returns the settings as the flags of `ID3D12DeviceConfiguration`.
     pub(super) fn device_flags(&self) -> D3D12_DEVICE_FLAGS {
         [
             (self.is_layer_enabled, D3D12_DEVICE_FLAG_DEBUG_LAYER_ENABLED),
@@ -56,28 +56,28 @@ impl DebugSettings {
     }
 }
 
-/// Settings that several objects change: those of the process, or of one `ID3D12DeviceFactory`.
+/// Settings shared by several objects: those of the process, or of one `ID3D12DeviceFactory`.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedSettings(Arc<Mutex<DebugSettings>>);
 
 impl SharedSettings {
-    /// Settings of their own.
+    /// Creates settings that are shared with no other object yet.
     pub(crate) fn new(settings: DebugSettings) -> Self {
         Self(Arc::new(Mutex::new(settings)))
     }
 
-    /// What `D3D12GetDebugInterface` changes and `D3D12CreateDevice` reads.
+    /// The settings that `D3D12GetDebugInterface` gives access to and `D3D12CreateDevice` reads.
     pub(crate) fn of_process() -> &'static Self {
         static SETTINGS: OnceLock<SharedSettings> = OnceLock::new();
         SETTINGS.get_or_init(|| Self::new(DebugSettings::OFF))
     }
 
-    /// The settings as they are now.
+    /// Returns the current settings.
     pub(crate) fn get(&self) -> DebugSettings {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all settings over.
+    /// Replaces all settings.
     pub(crate) fn set(&self, settings: DebugSettings) {
         self.change(|own| *own = settings);
     }

@@ -61,9 +61,9 @@ fn a_log_without_the_debug_layer_stores_and_tells_nothing() {
     assert_eq!(log.lock().counts.allowed_by_storage_filter, 0);
 }
 
-/// Adds one to the counter that is its context.
+/// Increments the counter that is its context.
 unsafe extern "system" fn count(_: i32, _: i32, _: i32, _: PCSTR, context: *mut c_void) {
-    // SAFETY: whoever registered the function gave it a counter that outlives the log.
+    // SAFETY: the function is registered with a counter that outlives the log.
     unsafe { &*context.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
 }
 

@@ -1,4 +1,4 @@
-//! Drivers: what stands behind the [`ddi`](crate::ddi).
+//! Drivers, which implement the [`ddi`](crate::ddi).
 //!
 //! * [`host`]: a simulated GPU whose memory is the host's.
 

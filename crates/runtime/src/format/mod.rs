@@ -1,11 +1,12 @@
-//! What D3D12 knows of each `DXGI_FORMAT`: sizes, planes, families, and what the simulated GPUs support.
+//! The properties of each `DXGI_FORMAT`: sizes, planes, families, and the support of the simulated GPUs.
 //!
-//! * [`properties`] finds a format in `table`, the one list of formats.
+//! * [`properties`] looks a format up in `table`, the single list of formats.
 //! * `support`: `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
-//! * `texel_value`, `resolver`: what the bits of a texel stand for, and one texel made of several samples.
-//! * [`tile`]: the standard shapes into which tiled textures are cut; [`swizzle`]: the order that is defined inside of them.
+//! * `texel_value`, `resolver`: conversion of values to texels, and resolving of samples.
+//! * [`tile`]: the standard tile shapes of tiled textures; [`swizzle`]: the order of blocks within a tile, where it is
+//!   defined.
 //!
-//! A *block* is what a format stores as one: 4 by 4 texels of a BC format, one texel of most others.
+//! A *block* is the unit in which a format is stored: 4 by 4 texels of a BC format, one texel of most others.
 
 mod resolver;
 mod support;
@@ -24,47 +25,47 @@ pub(crate) use self::texel_value::TexelValue;
 pub(crate) struct FormatProperties {
     /// The format.
     pub(crate) format: DXGI_FORMAT,
-    /// Its name in the header, `DXGI_FORMAT_` included.
+    /// The name in the header, including `DXGI_FORMAT_`.
     pub(crate) name: &'static str,
-    /// The typeless format of its family; the format itself where there is none.
+    /// The typeless format of the family, or the format itself if it has none.
     pub(crate) family: DXGI_FORMAT,
-    /// How the bits of a block are read.
+    /// The interpretation of a block's bits.
     pub(crate) kind: FormatKind,
-    /// Bytes of a block, over all planes that are not subsampled.
+    /// Size of a block, in bytes, over all planes that are not subsampled.
     pub(crate) block_bytes: u32,
-    /// Texels that a block is wide.
+    /// Width of a block, in texels.
     pub(crate) block_width: u32,
-    /// Texels that a block is high.
+    /// Height of a block, in texels.
     pub(crate) block_height: u32,
-    /// The planes; one for most formats.
+    /// The planes; most formats have one.
     pub(crate) planes: &'static [FormatPlane],
 }
 
-/// One plane of a format, as copies see it.
+/// One plane of a format, in terms of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FormatPlane {
-    /// The format of the plane's footprint; `None` where it is the texture's own.
+    /// The format of the plane's footprint; `None` if it is the texture's format.
     pub(crate) copy_format: Option<DXGI_FORMAT>,
-    /// Bytes of a block of this plane.
+    /// Size of a block of this plane, in bytes.
     pub(crate) block_bytes: u32,
-    /// Log2 of how many times narrower than the texture the plane is.
+    /// Log2 of the ratio of the texture's width to the plane's.
     pub(crate) subsample_x: u32,
-    /// Log2 of how many times lower than the texture the plane is.
+    /// Log2 of the ratio of the texture's height to the plane's.
     pub(crate) subsample_y: u32,
 }
 
-/// How the bits of a format are read.
+/// The interpretation of a format's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FormatKind {
-    /// Says how large the components are, and leaves their meaning to views.
+    /// Components of a given size, whose meaning views define.
     Typeless,
     /// Floating point.
     Float,
-    /// Unsigned integers that stand for 0 to 1.
+    /// Unsigned integers that represent 0 to 1.
     Unorm,
-    /// As `Unorm`, in the sRGB transfer function.
+    /// Like `Unorm`, with sRGB encoding.
     UnormSrgb,
-    /// Signed integers that stand for -1 to 1.
+    /// Signed integers that represent -1 to 1.
     Snorm,
     /// Unsigned integers.
     Uint,
@@ -72,19 +73,19 @@ pub(crate) enum FormatKind {
     Sint,
     /// `R9G9B9E5_SHAREDEXP`.
     SharedExponent,
-    /// `R10G10B10_XR_BIAS_A2_UNORM`: for display only.
+    /// `R10G10B10_XR_BIAS_A2_UNORM`, for display only.
     XrBias,
-    /// What a depth-stencil view writes.
+    /// A format of depth-stencil views.
     DepthStencil,
-    /// What a shader reads of the depth plane of a planar depth-stencil format.
+    /// A format of shader resource views of the depth plane of a planar depth-stencil format.
     DepthView,
-    /// What a shader reads of its stencil plane.
+    /// A format of shader resource views of the stencil plane.
     StencilView,
-    /// Known and not supported by this runtime: video, palettes, sampler feedback, `R1_UNORM`.
+    /// Known, but not supported by this runtime: video, palettes, sampler feedback, `R1_UNORM`.
     Unsupported,
 }
 
-/// The properties of a format; `None` for `DXGI_FORMAT_UNKNOWN` and for what D3D12 does not know.
+/// Returns the properties of a format, or `None` for `DXGI_FORMAT_UNKNOWN` and numbers that D3D12 does not define.
 ///
 /// Cost: O(log n) in the number of formats.
 pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatProperties> {
@@ -93,42 +94,42 @@ pub(crate) fn properties(format: DXGI_FORMAT) -> Option<&'static FormatPropertie
 }
 
 impl FormatProperties {
-    /// Whether blocks hold more than one row of texels: the BC formats.
+    /// Returns whether blocks contain several rows of texels, as those of the BC formats do.
     pub(crate) fn is_block_compressed(&self) -> bool {
         self.block_height > 1
     }
 
-    /// Whether the format leaves the meaning of its bits to views.
+    /// Returns whether the format is typeless.
     pub(crate) fn is_typeless(&self) -> bool {
         self.kind == FormatKind::Typeless
     }
 
-    /// Whether a depth-stencil view writes the format.
+    /// Returns whether depth-stencil views can have the format.
     pub(crate) fn is_depth_stencil(&self) -> bool {
         self.kind == FormatKind::DepthStencil
     }
 
-    /// Whether the format has a stencil plane of its own, so that a texture has two planes.
+    /// Returns whether textures of the format have several planes.
     pub(crate) fn is_planar(&self) -> bool {
         self.planes.len() > 1
     }
 
-    /// How many planes a texture has, at least 1.
+    /// Returns the number of planes of a texture, at least 1.
     pub(crate) fn plane_count(&self) -> u32 {
         u32::try_from(self.planes.len()).unwrap_or(1)
     }
 
-    /// Whether values are stored in the sRGB transfer function.
+    /// Returns whether values are sRGB-encoded.
     pub(crate) fn is_srgb(&self) -> bool {
         self.kind == FormatKind::UnormSrgb
     }
 
-    /// The format that a copy sees in `plane`, which is taken as 0 where the format has no such plane.
+    /// Returns the format of copies of `plane`, or of plane 0 if the format has no such plane.
     pub(crate) fn copy_format(&self, plane: u32) -> DXGI_FORMAT {
         self.plane(plane).copy_format.unwrap_or(self.format)
     }
 
-    /// One plane; the first where the format has no such plane.
+    /// Returns a plane, or the first one if the format has no such plane.
     pub(crate) fn plane(&self, plane: u32) -> FormatPlane {
         let index = usize::try_from(plane).unwrap_or(0);
         self.planes.get(index).or(self.planes.first()).copied().unwrap_or(FormatPlane {
@@ -139,7 +140,7 @@ impl FormatProperties {
         })
     }
 
-    /// The typed formats that a resource of this format can be viewed as by its family, itself included.
+    /// Returns the formats of this format's family, including itself and the typeless format.
     pub(crate) fn family_members(&self) -> impl Iterator<Item = &'static FormatProperties> {
         let family = self.family;
         table::FORMATS.iter().filter(move |row| row.family == family)

@@ -1,25 +1,25 @@
-//! One texel of several samples: what `ResolveSubresource` and `ResolveSubresourceRegion` compute.
+//! Resolving of multisampled texels, as by `ResolveSubresource` and `ResolveSubresourceRegion`.
 
 use heapwright_d3d12::*;
 
 use super::texel_value::{A, Layout, Numbers, R, layout, to_float, to_srgb, unorm};
 
-/// What a resolve makes of the samples of a texel, in each channel.
+/// The function that combines the samples of a texel, channel by channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResolveMode {
-    /// Their average.
+    /// The average of the samples.
     Average,
-    /// The least.
+    /// The minimum of the samples.
     Min,
-    /// The greatest.
+    /// The maximum of the samples.
     Max,
 }
 
-/// How samples of one format become one texel of it.
+/// Resolves samples of one format to a texel of the same format.
 ///
-/// Averages are of the numbers that the bits stand for, so those of an sRGB format are of linear light, and are rounded once
-/// to the nearest number of the format (floats of less than 32 bits by way of 32). Samples that are all the same stay as they
-/// are. D3D12 leaves the exact rounding to the implementation.
+/// Averages are computed from the represented numbers (for sRGB formats, from linear light) and rounded once to the
+/// nearest number of the format; floats of less than 32 bits are rounded to 32 bits first. Equal samples remain
+/// unchanged. D3D12 leaves the exact rounding to the implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Resolver {
     layout: Layout,
@@ -28,9 +28,9 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver of texels of `format`; depth with 24 bits is `DXGI_FORMAT_R24_UNORM_X8_TYPELESS`.
+    /// Creates a resolver for texels of `format`. The format of 24-bit depth is `DXGI_FORMAT_R24_UNORM_X8_TYPELESS`.
     ///
-    /// `None` for a format whose bits are not known, and for averages of integers. Cost: O(1).
+    /// Returns `None` for a format whose bits are not known, and for averages of integers. Cost: O(1).
     pub(crate) fn new(format: DXGI_FORMAT, mode: ResolveMode) -> Option<Self> {
         let (layout, texel_bytes) = if format == DXGI_FORMAT_R24_UNORM_X8_TYPELESS {
             (Layout { numbers: Numbers::Unorm, channels: &[(R, 24)] }, 4)
@@ -43,9 +43,9 @@ impl Resolver {
         is_known.then_some(Self { layout, texel_bytes, mode })
     }
 
-    /// Makes `texel` of samples that lie side by side; what is left of whole ones counts for nothing.
+    /// Resolves consecutive samples to `texel`; an incomplete last sample is ignored.
     ///
-    /// Without a sample, and in bits that stand for nothing, the texel is zero. Cost: O(samples).
+    /// Without samples, and in unused bits, the texel is zero. Cost: O(samples).
     pub(crate) fn resolve(&self, samples: &[u8], texel: &mut [u8]) {
         let size = self.texel_bytes as usize;
         let (mut resolved, mut shift) = (0_u128, 0);
@@ -63,7 +63,7 @@ impl Resolver {
     fn channel(&self, channel: usize, bits: u32, samples: impl Iterator<Item = u32>) -> u32 {
         let values = samples.map(|raw| (self.value(channel, bits, raw), raw));
         match self.mode {
-            // The bits of a sample are kept, so nothing is rounded. A number comes before what is none.
+            // The bits of a sample are copied, so nothing is rounded. Numbers take precedence over NaN.
             ResolveMode::Min => {
                 values.reduce(|a, b| if b.0 < a.0 || a.0.is_nan() { b } else { a }).map_or(0, |(_, raw)| raw)
             }
@@ -71,7 +71,7 @@ impl Resolver {
                 values.reduce(|a, b| if b.0 > a.0 || a.0.is_nan() { b } else { a }).map_or(0, |(_, raw)| raw)
             }
             ResolveMode::Average => {
-                // From -0, so that the average of those is one, too.
+                // The sum starts at -0, so that the average of negative zeros is one as well.
                 let (sum, count) =
                     values.fold((-0.0, 0_u32), |(sum, count), (value, _)| (sum + value, count + 1));
                 if count == 0 { 0 } else { self.bits(channel, bits, sum / f64::from(count)) }
@@ -79,14 +79,14 @@ impl Resolver {
         }
     }
 
-    /// The number that bits stand for; of integers that stand for fractions the integer, so that sums are exact.
+    /// Returns the number that bits represent. For normalized formats this is the integer, so that sums are exact.
     fn value(&self, channel: usize, bits: u32, raw: u32) -> f64 {
-        // Moved to the top and back, the sign fills what is above.
+        // Shifting up and back extends the sign.
         let signed = f64::from(raw.unbounded_shl(32 - bits).cast_signed() >> (32 - bits));
         match self.layout.numbers {
             Numbers::Srgb if channel == A => f64::from(raw),
             Numbers::Srgb => from_srgb(f64::from(raw) / f64::from(u32::MAX >> (32 - bits))),
-            // The least two both stand for -1.
+            // The two smallest integers both represent -1.
             Numbers::Snorm => signed.max(1.0 - f64::from(1_u32 << (bits - 1))),
             Numbers::Sint => signed,
             Numbers::Unorm | Numbers::Uint | Numbers::Typeless => f64::from(raw),
@@ -94,7 +94,7 @@ impl Resolver {
         }
     }
 
-    /// The bits of the nearest number.
+    /// Returns the bits of the nearest number.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from what the bits hold")]
     fn bits(&self, channel: usize, bits: u32, value: f64) -> u32 {
         match self.layout.numbers {
@@ -103,13 +103,13 @@ impl Resolver {
             Numbers::Srgb => unorm(to_srgb(value as f32), bits),
             Numbers::Snorm => (value.round() as i32).cast_unsigned(),
             Numbers::Float => to_float(value as f32, bits),
-            // `new` makes no averages of integers.
+            // `new` rejects averages of integers.
             Numbers::Uint | Numbers::Sint | Numbers::Typeless => 0,
         }
     }
 }
 
-/// Bits of a texel of up to 16 bytes from `shift` on; those beyond the 32 that a channel can have do not matter.
+/// Returns bits of a texel of up to 16 bytes from `shift` on, truncated to the 32 that a channel can have.
 #[expect(clippy::cast_possible_truncation, reason = "the lower 32 bits are what is asked for")]
 fn bits_of(sample: &[u8], shift: u32) -> u32 {
     let mut bytes = [0; 16];
@@ -119,12 +119,12 @@ fn bits_of(sample: &[u8], shift: u32) -> u32 {
     (u128::from_le_bytes(bytes) >> shift) as u32
 }
 
-/// IEC 61966-2-1, the other way.
+/// The inverse of the sRGB encoding (IEC 61966-2-1).
 fn from_srgb(value: f64) -> f64 {
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
 }
 
-/// A float of 32, 16, 11 or 10 bits; the last two have no sign.
+/// Decodes a float of 32, 16, 11 or 10 bits; the last two have no sign.
 fn from_float(raw: u32, bits: u32) -> f64 {
     let (has_sign, mantissa_bits) = match bits {
         32 => return f32::from_bits(raw).into(),
@@ -172,7 +172,7 @@ mod tests {
         for (format, mode) in formats.into_iter().flat_map(|format| modes.map(|mode| (format, mode))) {
             let resolver = Resolver::new(format, mode).expect("a format that resolves");
             let size = resolver.texel_bytes as usize;
-            // Every pattern of two bytes; of others every seventh, which has each value of each byte.
+            // All patterns of two bytes. For larger texels every seventh, which covers all values of each byte.
             for low in (0..=u16::MAX).step_by(if size == 2 { 1 } else { 7 }) {
                 let sample = u32::from(low).wrapping_mul(0x0001_0001).to_le_bytes();
                 let sample = &sample[..size];
@@ -184,7 +184,7 @@ mod tests {
                     }
                     _ => true,
                 };
-                // -128 and -127 are both -1.
+                // -128 and -127 both represent -1.
                 let is_twice = matches!(format, DXGI_FORMAT_R8_SNORM) && low & 0xff == 0x80
                     || matches!(format, DXGI_FORMAT_R16_SNORM) && low == 0x8000;
                 if is_number && !is_twice {

@@ -1,7 +1,7 @@
-//! What a device answers to `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
+//! The values of `D3D12_FEATURE_FORMAT_SUPPORT` and `D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS`.
 //!
-//! The answers are those of a current GPU. They also decide which resources can be created: a format without
-//! `RENDER_TARGET` makes no render target.
+//! They are those of a current GPU. They also decide which resources can be created: without `RENDER_TARGET`, a format
+//! cannot be that of a render target.
 
 use heapwright_d3d12::*;
 
@@ -10,14 +10,14 @@ use super::{FormatKind, FormatProperties};
 /// The flags of `D3D12_FEATURE_DATA_FORMAT_SUPPORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FormatSupport {
-    /// What resources and views can do.
+    /// The uses by resources and views.
     pub(crate) support1: D3D12_FORMAT_SUPPORT1,
     /// Atomics, typed loads and stores, tiling.
     pub(crate) support2: D3D12_FORMAT_SUPPORT2,
 }
 
 impl FormatSupport {
-    /// Whether all of `flags` are there.
+    /// Returns whether all of `flags` are set.
     pub(crate) fn has(self, flags: D3D12_FORMAT_SUPPORT1) -> bool {
         self.support1 & flags == flags
     }
@@ -33,19 +33,19 @@ const ALL_TEXTURES: D3D12_FORMAT_SUPPORT1 = D3D12_FORMAT_SUPPORT1_TEXTURE1D
     | D3D12_FORMAT_SUPPORT1_TEXTURECUBE
     | D3D12_FORMAT_SUPPORT1_MIP;
 
-/// A depth texture has no volume.
+/// Depth textures cannot be volumes.
 const DEPTH_TEXTURES: D3D12_FORMAT_SUPPORT1 = ALL_TEXTURES & !D3D12_FORMAT_SUPPORT1_TEXTURE3D;
 
-/// A row of texels has no 4 by 4 blocks.
+/// 1D textures cannot have blocks of 4 by 4.
 const BC_TEXTURES: D3D12_FORMAT_SUPPORT1 = ALL_TEXTURES & !D3D12_FORMAT_SUPPORT1_TEXTURE1D;
 
 impl FormatProperties {
-    /// What the format itself supports. Nothing for formats that are only known.
+    /// Returns the support of the format itself; none for unsupported formats.
     pub(crate) fn support(&self) -> FormatSupport {
         FormatSupport { support1: self.support1(), support2: self.support2() }
     }
 
-    /// What a resource of this format can be viewed as: for a typeless format, what its family supports.
+    /// Returns the uses of a resource of this format by views: for a typeless format, the support of its family.
     ///
     /// Cost: O(number of formats) for a typeless format, O(1) for others.
     pub(crate) fn resource_support(&self) -> FormatSupport {
@@ -54,19 +54,20 @@ impl FormatProperties {
         }
         let textures = self.support();
         let views = self.family_members().fold(textures, |all, member| all.union(member.support()));
-        // The family's shapes are the typeless format's own: R32G8X24 has no volume though its views might.
+        // The typeless format decides the dimensions: R32G8X24 cannot be a volume, even if its view formats can.
         FormatSupport {
             support1: (views.support1 & !ALL_TEXTURES) | (textures.support1 & ALL_TEXTURES),
             ..views
         }
     }
 
-    /// What the flags of a resource of this format may ask for: what views can do of the formats of the family that it is cast to.
+    /// Returns the support that decides which flags a resource of this format may have: that of the view formats to
+    /// which it can be cast within its family.
     ///
-    /// A typed format is cast as `CastingFullyTypedFormatSupported` says (document "D3D12 Relaxed Format Casting Rules"): within
-    /// its family, and not between floating point and anything else. vkd3d-proton's
-    /// test_enhanced_barrier_castable_formats_validation records that Windows takes unordered access of sRGB, and depth and stencil
-    /// of R32_FLOAT, R16_UNORM and R24_UNORM_X8_TYPELESS. Of depth and stencil formats nothing else is made.
+    /// A typed format can be cast as with `CastingFullyTypedFormatSupported` (specification "D3D12 Relaxed Format
+    /// Casting Rules"): within its family, and not between floating point and other formats. vkd3d-proton's
+    /// test_enhanced_barrier_castable_formats_validation records that Windows accepts unordered access of sRGB, and
+    /// depth and stencil of R32_FLOAT, R16_UNORM and R24_UNORM_X8_TYPELESS. Depth and stencil formats cannot be cast.
     ///
     /// Cost: O(number of formats).
     pub(crate) fn flag_support(&self) -> FormatSupport {
@@ -77,14 +78,14 @@ impl FormatProperties {
         cast.fold(self.support(), |all, member| all.union(member.support()))
     }
 
-    /// Whether texels, of a depth format those of the depth plane, are floating point.
+    /// Returns whether texels are floating point; for a depth format, those of the depth plane.
     fn is_floating(&self) -> bool {
         let depth =
             [DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT_S8X24_UINT, DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS];
         self.kind == FormatKind::Float || depth.contains(&self.format)
     }
 
-    /// `NumQualityLevels`: 1 where textures of this format can have `sample_count` samples, 0 elsewhere.
+    /// The value of `NumQualityLevels`: 1 if textures of this format can have `sample_count` samples, otherwise 0.
     pub(crate) fn quality_levels(&self, sample_count: u32) -> u32 {
         match sample_count {
             1 => u32::from(self.support().support1 != D3D12_FORMAT_SUPPORT1_NONE),
@@ -181,15 +182,15 @@ impl FormatProperties {
         flags
     }
 
-    /// Tiles need blocks whose size is a power of two, in one plane.
+    /// Returns whether tiled textures can have the format: their blocks need a power-of-two size in a single plane.
     fn is_tiled(&self) -> bool {
         !matches!(self.kind, FormatKind::Unsupported | FormatKind::XrBias)
             && self.block_bytes.is_power_of_two()
             && !self.is_planar()
     }
 
-    /// The typed texel formats that hold colour. What cannot be rendered to: shared exponents, 96-bit texels,
-    /// blocks, and what belongs to depth.
+    /// Returns whether render targets can have the format: typed uncompressed colour formats, except shared exponents
+    /// and 96-bit texels.
     fn is_render_target(&self) -> bool {
         matches!(
             self.kind,
@@ -203,7 +204,8 @@ impl FormatProperties {
             && self.block_bytes != 12
     }
 
-    /// Typed buffers and vertex buffers: what is rendered to, 96-bit texels too, but neither sRGB nor BGRA orders.
+    /// Returns whether typed buffers and vertex buffers can have the format: render target formats and 96-bit ones,
+    /// except sRGB and BGRA orders.
     fn is_in_buffers(&self) -> bool {
         let is_colour = self.is_render_target() || (self.block_bytes == 12 && !self.is_typeless());
         is_colour
@@ -218,7 +220,7 @@ impl FormatProperties {
             )
     }
 
-    /// 32-bit components.
+    /// Returns whether stream output can have the format: 32-bit components.
     fn is_stream_output(&self) -> bool {
         let family = [
             DXGI_FORMAT_R32G32B32A32_TYPELESS,
@@ -241,7 +243,7 @@ impl FormatProperties {
         )
     }
 
-    /// D3D12's list of formats for typed unordered access views, with the optional ones that GPUs have.
+    /// D3D12's list of formats for typed unordered access views, including the optional ones that GPUs support.
     fn is_typed_uav(&self) -> bool {
         let families = [
             DXGI_FORMAT_R32G32B32A32_TYPELESS,

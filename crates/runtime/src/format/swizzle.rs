@@ -1,29 +1,32 @@
-//! The 64 KiB standard swizzle: where a block lies inside a tile of `D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE`.
+//! The 64 KiB standard swizzle: the order of blocks within a tile of `D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE`.
 //!
-//! The 16 bits of an offset in a tile are bits of the block's coordinates, each coordinate's in their order. The lowest
-//! bits of the offset are the byte inside the block; 16 bytes of a row always lie side by side.
+//! The 16 bits of an offset in a tile are interleaved bits of the block's coordinates; the bits of each coordinate keep
+//! their order. The lowest bits of the offset select the byte within the block. 16 bytes of a row are always
+//! contiguous.
 //!
-//! # Where the patterns come from
+//! # Sources of the patterns
 //!
-//! * The reference of `D3D12_TEXTURE_LAYOUT` gives the masks of 32-bit texels in two dimensions, and a picture of the others.
-//! * Microsoft's DirectXTex (`DirectXTexSwizzle.cpp`) has the masks of all sizes, in two and three dimensions. It keeps
-//!   the bytes inside a block in the low bits of all three masks of a volume; above them the masks are those below.
-//! * Intel's gmmlib (`CpuSwizzleBlt.c`, tiles `YS` and `YS_3D`) has the same in both.
-//! * AMD's addrlib (`gfx10SwizzlePattern.h`, `SW_64K_S`) has the same in two dimensions; bits 0 to 11 were compared. Its mode
-//!   for volumes, `SW_64K_S3`, is another order: Z0 comes before Y0. That is a mode of hardware, not said to be D3D's, so the two that
-//!   agree are followed.
+//! * The reference of `D3D12_TEXTURE_LAYOUT` gives the masks of 32-bit texels in two dimensions, and a picture of the
+//!   others.
+//! * Microsoft's DirectXTex (`DirectXTexSwizzle.cpp`) has the masks of all sizes, in two and three dimensions. For
+//!   volumes it includes the bytes inside a block in the low bits of all three masks; above them the masks are those
+//!   below.
+//! * Intel's gmmlib (`CpuSwizzleBlt.c`, tiles `YS` and `YS_3D`) has the same masks in both dimensions.
+//! * AMD's addrlib (`gfx10SwizzlePattern.h`, `SW_64K_S`) has the same in two dimensions; bits 0 to 11 were compared.
+//!   Its mode for volumes, `SW_64K_S3`, has a different order: Z0 precedes Y0. It is a hardware mode that is not
+//!   documented as D3D's, so the two sources that agree are followed.
 //!
-//! Intel has patterns with samples as well; D3D12 has no multisampled textures of this layout, nor any of one dimension.
+//! Intel also defines multisampled patterns. D3D12 has no multisampled and no 1D textures of this layout.
 
 use super::tile::TileDimension;
 
-/// Coordinates inside a tile are below this: 256 blocks of one byte.
+/// Upper bound of coordinates within a tile: 256 blocks of one byte.
 const LONGEST_SIDE: usize = 256;
 
-/// Sizes of blocks: 1, 2, 4, 8 and 16 bytes.
+/// Number of block sizes: 1, 2, 4, 8 and 16 bytes.
 const BLOCK_SIZES: usize = 5;
 
-/// The pattern of one size of block, as what each coordinate adds to the offset.
+/// The pattern of one block size, as tables of what each coordinate contributes to the offset.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StandardSwizzle {
     x: [u16; LONGEST_SIDE],
@@ -32,7 +35,7 @@ pub(crate) struct StandardSwizzle {
     run: u32,
 }
 
-/// Which bits of the offset are a coordinate's. Those of `x` count bytes, and so begin with the bytes inside the block.
+/// The offset bits of each coordinate. `x` counts bytes, and so its bits begin with those of the bytes inside a block.
 #[derive(Clone, Copy)]
 struct Masks {
     x: u16,
@@ -62,8 +65,8 @@ static PATTERNS_2D: [StandardSwizzle; BLOCK_SIZES] = patterns(&MASKS_2D);
 static PATTERNS_3D: [StandardSwizzle; BLOCK_SIZES] = patterns(&MASKS_3D);
 
 impl StandardSwizzle {
-    /// The pattern for blocks of `block_bytes`; `None` for sizes other than 1, 2, 4, 8 and 16, and for one dimension, which have
-    /// none. Cost: O(1).
+    /// Returns the pattern for blocks of `block_bytes`, or `None` if there is none: for sizes other than 1, 2, 4, 8 and
+    /// 16, and for 1D. Cost: O(1).
     pub(crate) fn of(block_bytes: u32, dimension: TileDimension) -> Option<&'static Self> {
         let patterns = match dimension {
             TileDimension::One => return None,
@@ -76,15 +79,17 @@ impl StandardSwizzle {
         patterns.get(usize::try_from(block_bytes.trailing_zeros()).ok()?)
     }
 
-    /// Bytes from the beginning of a tile to a block of it, in blocks from the tile's corner. Cost: O(1), three look-ups.
+    /// Returns the offset in a tile, in bytes, of the block at the given coordinates, in blocks. Cost: O(1), three
+    /// look-ups.
     ///
-    /// Coordinates outside of the tile count from the corner of the one that they are in.
+    /// Coordinates beyond the tile are relative to the tile that contains them.
     pub(crate) fn offset(&self, [x, y, z]: [u32; 3]) -> u64 {
         let part = |parts: &[u16; LONGEST_SIDE], at: u32| parts[(at & 0xff) as usize];
         u64::from(part(&self.x, x) | part(&self.y, y) | part(&self.z, z))
     }
 
-    /// How many blocks of a row lie side by side from every multiple of that number on; a power of two.
+    /// Returns the number of consecutive blocks of a row that are contiguous, starting at each multiple of it; a power
+    /// of two.
     pub(crate) fn run(&self) -> u32 {
         self.run
     }
@@ -103,7 +108,7 @@ const fn patterns(masks: &[Masks; BLOCK_SIZES]) -> [StandardSwizzle; BLOCK_SIZES
 const fn pattern(masks: Masks, block_bits: u32) -> StandardSwizzle {
     assert!(masks.x | masks.y | masks.z == u16::MAX, "every bit is a coordinate's");
     assert!(masks.x & masks.y == 0 && masks.y & masks.z == 0 && masks.x & masks.z == 0, "and of one alone");
-    // The bits of the byte inside a block are the lowest, all of them x's.
+    // The lowest bits, all in x's mask, select the byte inside a block.
     let x = masks.x & (u16::MAX << block_bits);
     StandardSwizzle {
         x: deposited(x),
@@ -113,12 +118,12 @@ const fn pattern(masks: Masks, block_bits: u32) -> StandardSwizzle {
     }
 }
 
-/// Each coordinate with its bits moved to those of `mask`; bits that the mask has no room for are dropped.
+/// Returns each coordinate with its bits deposited into those of `mask`; excess bits are dropped.
 const fn deposited(mask: u16) -> [u16; LONGEST_SIDE] {
     let mut parts = [0; LONGEST_SIDE];
     let mut at = 1;
     while at < LONGEST_SIDE {
-        // What is below the highest bit is done already: one bit more.
+        // The entry without the highest bit is already computed.
         let highest = at.ilog2();
         parts[at] = parts[at ^ (1 << highest)] | nth_bit(mask, highest);
         at += 1;
@@ -126,7 +131,7 @@ const fn deposited(mask: u16) -> [u16; LONGEST_SIDE] {
     parts
 }
 
-/// The bit number `n` of those that are set in `mask`, counted from the lowest; 0 where there are fewer.
+/// Returns the `n`th lowest set bit of `mask`, from 0, or 0 if fewer bits are set.
 const fn nth_bit(mut mask: u16, n: u32) -> u16 {
     let mut left = n;
     while left > 0 && mask != 0 {

@@ -1,11 +1,11 @@
-//! The one list of formats, in the order of their numbers.
+//! The single list of formats, sorted by number.
 
 use heapwright_d3d12::*;
 
 use super::FormatKind::*;
 use super::{FormatKind, FormatPlane, FormatProperties};
 
-/// A plane whose copies have a format of their own.
+/// Creates a plane with a copy format of its own.
 const fn plane(
     copy_format: DXGI_FORMAT,
     block_bytes: u32,
@@ -15,7 +15,7 @@ const fn plane(
     FormatPlane { copy_format: Some(copy_format), block_bytes, subsample_x, subsample_y }
 }
 
-/// The single plane of blocks of `BYTES`.
+/// The only plane of a format with blocks of `BYTES`.
 struct Single<const BYTES: u32>;
 
 impl<const BYTES: u32> Single<BYTES> {
@@ -23,7 +23,7 @@ impl<const BYTES: u32> Single<BYTES> {
         [FormatPlane { copy_format: None, block_bytes: BYTES, subsample_x: 0, subsample_y: 0 }];
 }
 
-/// Depth and stencil apart: a copy sees depth in 32 bits, also where it has 24.
+/// Separate depth and stencil planes. Copies treat depth as 32 bits even if it has 24.
 static DEPTH_STENCIL: [FormatPlane; 2] =
     [plane(DXGI_FORMAT_R32_TYPELESS, 4, 0, 0), plane(DXGI_FORMAT_R8_TYPELESS, 1, 0, 0)];
 
@@ -33,7 +33,7 @@ static VIDEO_420_8: [FormatPlane; 2] =
 static VIDEO_420_16: [FormatPlane; 2] =
     [plane(DXGI_FORMAT_R16_TYPELESS, 2, 0, 0), plane(DXGI_FORMAT_R16G16_TYPELESS, 4, 1, 1)];
 
-/// A format of single texels and one plane.
+/// Creates a format with blocks of a single texel and one plane.
 const fn texel<const BYTES: u32>(
     format: DXGI_FORMAT,
     name: &'static str,
@@ -43,7 +43,7 @@ const fn texel<const BYTES: u32>(
     block::<BYTES>(format, name, family, kind, 1, 1)
 }
 
-/// A format of 4 by 4 texels.
+/// Creates a format with blocks of 4 by 4 texels.
 const fn bc<const BYTES: u32>(
     format: DXGI_FORMAT,
     name: &'static str,
@@ -53,7 +53,7 @@ const fn bc<const BYTES: u32>(
     block::<BYTES>(format, name, family, kind, 4, 4)
 }
 
-/// A format of pairs of texels.
+/// Creates a format with blocks of two texels.
 const fn pair<const BYTES: u32>(
     format: DXGI_FORMAT,
     name: &'static str,
@@ -75,7 +75,7 @@ const fn block<const BYTES: u32>(
     FormatProperties { format, name, family, kind, block_bytes: BYTES, block_width, block_height, planes }
 }
 
-/// A format of several planes.
+/// Creates a format with several planes.
 const fn planar(
     format: DXGI_FORMAT,
     name: &'static str,
@@ -87,7 +87,7 @@ const fn planar(
     FormatProperties { format, name, family, kind, block_bytes, block_width: 1, block_height: 1, planes }
 }
 
-/// Sorted by format, which [`super::properties`] rests on.
+/// All formats. [`super::properties`] relies on the order by format.
 #[rustfmt::skip]
 pub(super) static FORMATS: [FormatProperties; 121] = [
     texel::<16>(DXGI_FORMAT_R32G32B32A32_TYPELESS, "DXGI_FORMAT_R32G32B32A32_TYPELESS", DXGI_FORMAT_R32G32B32A32_TYPELESS, Typeless),

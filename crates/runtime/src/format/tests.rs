@@ -1,4 +1,4 @@
-//! The table beside facts that can be read off the names of formats.
+//! Comparison of the table with facts that the names of formats state.
 
 use heapwright_d3d12::*;
 

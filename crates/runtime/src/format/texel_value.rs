@@ -1,38 +1,38 @@
-//! Colours and integers as the bytes of one texel.
+//! Conversion of colours and integers to texels.
 
 use heapwright_d3d12::*;
 
-/// One texel's bytes.
+/// The bytes of one texel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TexelValue {
-    /// The first `len` count.
+    /// The bytes, of which the first `len` are valid.
     pub(crate) bytes: [u8; 16],
-    /// 1 to 16.
+    /// Size of the texel in bytes, 1 to 16.
     pub(crate) len: u8,
 }
 
 impl TexelValue {
-    /// The bytes that count.
+    /// The valid bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len.min(16))]
     }
 }
 
-/// What the bits of a channel mean.
+/// The interpretation of a channel's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbers {
     Unorm,
-    /// Unorm, whose R, G and B are sRGB-encoded.
+    /// Unorm with sRGB-encoded R, G and B.
     Srgb,
     Snorm,
     Uint,
     Sint,
     Float,
-    /// Bits only.
+    /// Uninterpreted bits.
     Typeless,
 }
 
-/// How a format lays out a texel: the channels from the lowest bit on, each with its bits.
+/// The layout of a texel: the channels from the lowest bit on, each with its number of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) numbers: Numbers,
@@ -120,12 +120,12 @@ pub(super) fn layout(format: DXGI_FORMAT) -> Option<Layout> {
     Some(Layout { numbers, channels })
 }
 
-/// Bytes of a texel; nothing for formats that clears do not know.
+/// Returns the size of a texel in bytes, or `None` for formats that cannot be cleared.
 pub(crate) fn size(format: DXGI_FORMAT) -> Option<u32> {
     layout(format).map(|layout| layout.channels.iter().map(|(_, bits)| bits).sum::<u32>() / 8)
 }
 
-/// A colour as `ClearRenderTargetView` and `ClearUnorderedAccessViewFloat` write it: converted as the format says.
+/// Converts a colour to the format, as `ClearRenderTargetView` and `ClearUnorderedAccessViewFloat` do.
 pub(crate) fn of_floats(format: DXGI_FORMAT, values: [f32; 4]) -> Option<TexelValue> {
     let Layout { numbers, channels } = layout(format)?;
     pack(channels, |channel, bits| match numbers {
@@ -140,13 +140,13 @@ pub(crate) fn of_floats(format: DXGI_FORMAT, values: [f32; 4]) -> Option<TexelVa
     })
 }
 
-/// Whether float values mean something in the format: not in formats of integers.
+/// Returns whether the format can represent floats; integer and typeless formats cannot.
 pub(crate) fn takes_floats(format: DXGI_FORMAT) -> bool {
     layout(format)
         .is_some_and(|layout| !matches!(layout.numbers, Numbers::Uint | Numbers::Sint | Numbers::Typeless))
 }
 
-/// Integers as `ClearUnorderedAccessViewUint` writes them: the lower bits of each.
+/// Truncates integers to the channels of the format, as `ClearUnorderedAccessViewUint` does.
 pub(crate) fn of_uints(format: DXGI_FORMAT, values: [u32; 4]) -> Option<TexelValue> {
     pack(layout(format)?.channels, |channel, _| values[channel])
 }
@@ -161,7 +161,7 @@ fn pack(channels: &[(usize, u32)], value: impl Fn(usize, u32) -> u32) -> Option<
     Some(TexelValue { bytes: texel.to_le_bytes(), len: u8::try_from(shift / 8).ok()? })
 }
 
-/// Rounds to the nearest; NaN is zero.
+/// Rounds to the nearest value; NaN becomes zero.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from float; `as` saturates")]
 pub(super) fn unorm(value: f32, bits: u32) -> u32 {
     let max = f64::from(u32::MAX >> (32 - bits));
@@ -186,14 +186,16 @@ fn to_sint(value: f32, bits: u32) -> u32 {
     (value as i32).clamp(-max - 1, max).cast_unsigned()
 }
 
-/// IEC 61966-2-1.
+/// The sRGB encoding (IEC 61966-2-1).
 pub(super) fn to_srgb(value: f32) -> f32 {
     let value = value.clamp(0.0, 1.0);
     if value <= 0.003_130_8 { value * 12.92 } else { 1.055 * value.powf(1.0 / 2.4) - 0.055 }
 }
 
-/// A float of 32, 16, 11 or 10 bits; the last two have no sign. Rounds to the nearest, ties to even; what is finite and too large is the
-/// largest finite one, as clears have it on Windows (`FLT_MAX` into R16G16_FLOAT is 0x7bff).
+/// Encodes a float of 32, 16, 11 or 10 bits; the last two have no sign.
+///
+/// Rounds to the nearest value, ties to even. Finite values that are too large become the largest finite value, as in
+/// clears on Windows (`FLT_MAX` in R16G16_FLOAT is 0x7bff).
 pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     let source = value.to_bits();
     if bits == 32 {
@@ -208,7 +210,7 @@ pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     let is_negative = source >> 31 != 0;
     let magnitude = source & 0x7fff_ffff;
     let unsigned = if magnitude > 0x7f80_0000 {
-        // NaN stays one.
+        // NaN remains NaN.
         infinity | (1 << (mantissa_bits - 1))
     } else if !has_sign && is_negative {
         0
@@ -221,7 +223,8 @@ pub(super) fn to_float(value: f32, bits: u32) -> u32 {
     unsigned | sign
 }
 
-/// A positive finite float with 5 bits of exponent and `mantissa_bits`; at or above infinity's pattern when too large.
+/// Rounds a positive finite float to 5 bits of exponent and `mantissa_bits`. The result is infinity's pattern or more
+/// if the value is too large.
 fn round_float(magnitude: u32, mantissa_bits: u32) -> u32 {
     let exponent = magnitude >> 23;
     let mantissa = u64::from(magnitude & 0x7f_ffff);
@@ -229,7 +232,7 @@ fn round_float(magnitude: u32, mantissa_bits: u32) -> u32 {
     let (exact, drop) = if exponent > 112 {
         ((u64::from(exponent - 112) << 23) | mantissa, 23 - mantissa_bits)
     } else {
-        // Denormal in the target: the leading one becomes a bit like any other.
+        // Denormal in the target: the implicit leading one becomes an explicit bit.
         let shift = 113 - exponent.max(1);
         if shift > 24 {
             return 0;

@@ -1,9 +1,9 @@
-//! Standard tile shapes: near-equilateral boxes of blocks that fill 4 KiB or 64 KiB.
+//! Standard tile shapes: near-equilateral boxes of blocks with a size of 4 KiB or 64 KiB.
 //!
-//! Tiled resources are cut into 64 KiB tiles of these shapes. The 4 KiB ones serve only the runtime's estimate of
-//! how large a texture is, by which small resources are told (document TIGHT).
+//! Tiled resources consist of 64 KiB tiles of these shapes. The 4 KiB shapes only estimate the size of a texture, to
+//! identify small resources (tight alignment specification).
 
-/// How many dimensions a tile spreads over.
+/// The number of dimensions of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TileDimension {
     /// A row of blocks.
@@ -14,17 +14,17 @@ pub(crate) enum TileDimension {
     Three,
 }
 
-/// How many bytes a tile has.
+/// The size of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TileSize {
-    /// 4 KiB; for estimates only.
+    /// 4 KiB; only for estimates.
     Kib4,
     /// 64 KiB, `D3D12_TILED_RESOURCE_TILE_SIZE_IN_BYTES`.
     Kib64,
 }
 
 impl TileSize {
-    /// The bytes of a tile.
+    /// Returns the size in bytes.
     pub(crate) const fn bytes(self) -> u64 {
         1 << self.log2()
     }
@@ -40,19 +40,19 @@ impl TileSize {
 /// The shape of a tile, in blocks; each side is a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TileShape {
-    /// Blocks per row.
+    /// Number of blocks per row.
     pub(crate) width: u32,
-    /// Rows.
+    /// Number of rows.
     pub(crate) height: u32,
-    /// Slices.
+    /// Number of slices.
     pub(crate) depth: u32,
 }
 
 impl TileShape {
-    /// The standard shape for blocks of `block_bytes` with `sample_count` samples each.
+    /// Returns the standard shape for blocks of `block_bytes` with `sample_count` samples each.
     ///
-    /// Block sizes that are no power of two (96-bit formats) count as the next one. Samples shrink the two
-    /// dimensions in turn, width first, as D3D11's tiled resources did.
+    /// Block sizes that are no power of two (96-bit formats) are rounded up to the next one. Samples reduce width and
+    /// height in turn, width first, as for D3D11's tiled resources.
     pub(crate) fn standard(
         size: TileSize,
         block_bytes: u32,
@@ -73,7 +73,7 @@ impl TileShape {
         Self { width: 1 << width, height: 1 << height, depth: 1 << depth }
     }
 
-    /// How many tiles a box of blocks touches in each dimension.
+    /// Returns the number of tiles that a box of blocks covers in each dimension.
     pub(crate) fn tiles_over(&self, width: u32, height: u32, depth: u32) -> (u32, u32, u32) {
         (width.div_ceil(self.width), height.div_ceil(self.height), depth.div_ceil(self.depth))
     }

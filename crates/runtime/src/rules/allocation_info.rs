@@ -1,4 +1,4 @@
-//! Size and alignment of resources: what `GetResourceAllocationInfo` answers (document TIGHT).
+//! Size and alignment of resources, as `GetResourceAllocationInfo` returns them (tight alignment specification).
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -7,7 +7,7 @@ use super::Refusal;
 use super::resource::{AlignmentRequest, Resource};
 use crate::ddi::{Driver, ResourceAllocation, ResourceArgs};
 
-/// TIGHT's smallest alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
+/// The smallest tight alignments: 8 B keeps 64-bit atomics safe in a shared heap, 4 KiB is VidMm's granularity.
 const PLACED_MINIMUM: Alignment = minimum(8);
 const COMMITTED_MINIMUM: Alignment = minimum(4 * 1024);
 
@@ -18,28 +18,28 @@ const fn minimum(bytes: u64) -> Alignment {
     }
 }
 
-/// What the driver says of a resource that is placed in a heap.
+/// Returns the driver's size and alignment of a resource that is placed in a heap.
 pub(crate) fn of_placed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
     driver.check_resource_allocation_info(&placed_args(resource))
 }
 
-/// What the driver says of a resource with a heap of its own.
+/// Returns the driver's size and alignment of a committed resource.
 #[cfg(test)]
 pub(crate) fn of_committed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
     driver.check_resource_allocation_info(&committed_args(resource))
 }
 
-/// What the driver is told of a placed resource.
+/// Describes a placed resource to the driver.
 pub(crate) fn placed_args(resource: &Resource) -> ResourceArgs {
     args(resource, PLACED_MINIMUM)
 }
 
-/// What the driver is told of a committed resource.
+/// Describes a committed resource to the driver.
 pub(crate) fn committed_args(resource: &Resource) -> ResourceArgs {
     args(resource, COMMITTED_MINIMUM)
 }
 
-/// TIGHT's `AlignmentRestriction`: the minimum of the kind of creation, or what the description fixes.
+/// `tight_minimum` becomes the specification's `AlignmentRestriction` unless the description fixes the alignment.
 fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
     let (tight_alignment, alignment_restriction) = match resource.alignment() {
         AlignmentRequest::Tight { floor } => (true, tight_minimum.max(floor)),
@@ -48,10 +48,10 @@ fn args(resource: &Resource, tight_minimum: Alignment) -> ResourceArgs {
     ResourceArgs { kind: resource.kind(), tight_alignment, alignment_restriction, create_at: None }
 }
 
-/// Lays resources out one after the other like the members of a C++ structure (document TIGHT, *Validation*).
+/// Layout of consecutive resources, as of the members of a C++ structure (tight alignment specification, *Validation*).
 ///
-/// The alignment of the whole is the largest of its members', its size depends on their order and is rounded up to
-/// that alignment.
+/// The alignment of the whole is the largest alignment of a member. The size depends on the members' order and is
+/// rounded up to that alignment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StructureLayout {
     end: u64,
@@ -63,9 +63,9 @@ impl StructureLayout {
         Self { end: 0, alignment: Alignment::ONE }
     }
 
-    /// Appends a member and returns its offset; `None` when the sum overflows.
+    /// Appends a member and returns its offset, or `None` if the sum overflows.
     ///
-    /// In C++ the size of a type is a multiple of its alignment, so a member takes its size rounded up.
+    /// As in C++, a member's size is rounded up to its alignment.
     pub(crate) fn append(&mut self, member: ResourceAllocation) -> Option<u64> {
         let offset = ByteSize::new(self.end).align_up(member.alignment)?;
         self.end = offset.checked_add(member.size.align_up(member.alignment)?)?.get();
@@ -73,20 +73,21 @@ impl StructureLayout {
         Some(offset.get())
     }
 
-    /// Size and alignment of what was appended; `None` when the size overflows.
+    /// Returns the size and alignment of all members together, or `None` if the size overflows.
     pub(crate) fn finish(self) -> Option<ResourceAllocation> {
         let size = ByteSize::new(self.end).align_up(self.alignment)?;
         Some(ResourceAllocation { size, alignment: self.alignment })
     }
 }
 
-/// `GetResourceAllocationInfo`: what several resources take together, and where each one would be.
+/// Returns the size and alignment of several resources together (`GetResourceAllocationInfo`).
 ///
-/// `each` is given each resource's index, offset and allocation; the size of an allocation is a multiple of its alignment.
+/// Calls `each` with the index, offset, alignment and size of each resource. The size is a multiple of the alignment.
 ///
 /// # Errors
 ///
-/// The first description's refusal, or one for a size that overflows. The API answers both with [`INVALID`].
+/// Returns the refusal of the first invalid description, or one for a size that overflows. The API returns [`INVALID`]
+/// in both cases.
 pub(crate) fn of_several(
     resources: impl Iterator<Item = Result<Resource, Refusal>>,
     driver: &dyn Driver,
@@ -111,7 +112,7 @@ pub(crate) fn of_several(
     Ok(D3D12_RESOURCE_ALLOCATION_INFO { SizeInBytes: whole.size.get(), Alignment: whole.alignment.get() })
 }
 
-/// What `GetResourceAllocationInfo` answers to invalid input.
+/// The value that `GetResourceAllocationInfo` returns for invalid input.
 pub(crate) const INVALID: D3D12_RESOURCE_ALLOCATION_INFO = D3D12_RESOURCE_ALLOCATION_INFO {
     SizeInBytes: u64::MAX,
     Alignment: D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64,

@@ -1,11 +1,11 @@
-//! The formats that views of a resource may cast to (`CreateCommittedResource3` and its relatives).
+//! Checks of castable formats (`CreateCommittedResource3` and its relatives).
 
 use heapwright_d3d12::{DXGI_FORMAT, DXGI_FORMAT_UNKNOWN};
 
 use super::Refusal;
 use crate::format::{FormatKind, FormatProperties, properties};
 
-/// Buffers have no format and so none to cast but their own, `DXGI_FORMAT_UNKNOWN`
+/// Checks the castable formats of a buffer: a buffer has no format and casts only to `DXGI_FORMAT_UNKNOWN`
 /// (vkd3d-proton's test_enhanced_barrier_castable_formats_validation).
 pub(crate) fn check_buffer(castable_formats: &[DXGI_FORMAT]) -> Result<(), Refusal> {
     match castable_formats.iter().position(|&castable| castable != DXGI_FORMAT_UNKNOWN) {
@@ -19,9 +19,9 @@ pub(crate) fn check_buffer(castable_formats: &[DXGI_FORMAT]) -> Result<(), Refus
 
 /// Checks the castable formats of a texture of `format`.
 ///
-/// Each must be a supported format whose blocks have as many bytes. Blocks of BC formats may be cast to texels of their
-/// size and to other blocks, texels to texels alone (vkd3d-proton's test_enhanced_barrier_castable_formats_validation). Formats
-/// of several planes and depth formats cast within their family only.
+/// Each must be a supported format with blocks of the same size. Block-compressed formats may be cast to uncompressed
+/// formats and to other block-compressed ones; uncompressed formats only to uncompressed ones (vkd3d-proton's
+/// test_enhanced_barrier_castable_formats_validation). Planar and depth formats cast only within their family.
 pub(crate) fn check_texture(
     castable_formats: &[DXGI_FORMAT],
     format: &FormatProperties,

@@ -6,9 +6,10 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::format::properties;
 
-/// Checks `pOptimizedClearValue` of a resource, null as `None`.
+/// Checks the `pOptimizedClearValue` of a resource; `None` stands for null.
 ///
-/// Only render targets and depth-stencils have one, and its format is a typed one that the resource can be viewed as.
+/// Only render targets and depth-stencils may have one. Its format must be a typed format that the resource can be
+/// viewed as.
 pub(crate) fn check(
     resource: &Resource,
     value: Option<&D3D12_CLEAR_VALUE>,

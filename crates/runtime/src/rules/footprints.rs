@@ -1,4 +1,4 @@
-//! `GetCopyableFootprints`: how subresources lie in a buffer that copies read and write.
+//! `GetCopyableFootprints`: the layout of subresources in a buffer for copies.
 
 use heapwright_d3d12::*;
 
@@ -6,25 +6,26 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::{ResourceKind, TextureArgs};
 
-/// Where a row begins is a multiple of this, times the number of planes.
+/// Alignment of a row pitch, in bytes, per plane of the format.
 const PITCH_ALIGNMENT: u64 = D3D12_TEXTURE_DATA_PITCH_ALIGNMENT.cast_unsigned() as u64;
 
-/// Where a subresource begins, counted from the base offset, is a multiple of this.
+/// Alignment of a subresource's offset, relative to the base offset, in bytes.
 const PLACEMENT_ALIGNMENT: u64 = D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT.cast_unsigned() as u64;
 
-/// One subresource in a buffer.
+/// The footprint of one subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyableFootprint {
-    /// `pLayouts`.
+    /// The element of `pLayouts`.
     pub(crate) placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
-    /// `pNumRows`: rows of blocks.
+    /// The element of `pNumRows`: the number of rows of blocks.
     pub(crate) row_count: u32,
-    /// `pRowSizeInBytes`: bytes of a row without padding.
+    /// The element of `pRowSizeInBytes`: the size of a row without padding, in bytes.
     pub(crate) row_size: u64,
 }
 
 impl CopyableFootprint {
-    /// What `GetCopyableFootprints` answers to invalid input: every bit is set. The total is `u64::MAX` then.
+    /// The footprint that `GetCopyableFootprints` returns for invalid input: all bits set. The total is `u64::MAX`
+    /// then.
     pub(crate) const INVALID: Self = Self {
         placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT {
             Offset: u64::MAX,
@@ -41,15 +42,15 @@ impl CopyableFootprint {
     };
 }
 
-/// The footprints of `count` subresources from `first` on; gives each to `each` and answers with `pTotalBytes`.
+/// Computes the footprints of `count` subresources from `first` on, passes each to `each` and returns `pTotalBytes`.
 ///
-/// Multisampled textures are answered as if they had one sample. The total leaves out `base_offset`, which may be any
-/// number: offsets wrap, as they do on native D3D12.
+/// Multisampled textures are treated as if they had one sample. The total does not include `base_offset`, which may be
+/// any number: offsets wrap around, as they do on native D3D12.
 ///
 /// # Errors
 ///
-/// Subresources that do not exist, and sizes that overflow. What `each` got before counts for nothing then: the API fills
-/// all outputs with [`CopyableFootprint::INVALID`].
+/// Returns a refusal if a subresource does not exist or a size overflows. The footprints already passed to `each` are
+/// invalid then: the API fills all outputs with [`CopyableFootprint::INVALID`].
 pub(crate) fn copyable_footprints(
     resource: &Resource,
     first: u32,
@@ -93,12 +94,12 @@ pub(crate) fn copyable_footprints(
     Ok(end)
 }
 
-/// A subresource apart from where it lies.
+/// A footprint without its offset.
 struct Shape {
     footprint: D3D12_SUBRESOURCE_FOOTPRINT,
     row_count: u32,
     row_size: u64,
-    /// Bytes from the first row to the end of the last one, without the padding behind that.
+    /// Bytes from the first row to the end of the last one, without padding after it.
     size: u64,
 }
 
@@ -124,14 +125,14 @@ impl Shape {
         let format = texture.format;
         let blocks = texture.mip_blocks(at.mip, at.plane);
         let row_size = u64::from(blocks.width) * u64::from(format.plane(at.plane).block_bytes);
-        // The planes of a texture are copied as rows of one pitch: native rows are twice as aligned with two planes.
+        // All planes have the same pitch. On native D3D12 the pitch of two-plane formats has twice the alignment.
         let alignment = PITCH_ALIGNMENT * u64::from(format.plane_count());
         let pitch = row_size.checked_next_multiple_of(alignment)?;
         let rows = u64::from(blocks.height) * u64::from(blocks.depth);
         Some(Self {
             footprint: D3D12_SUBRESOURCE_FOOTPRINT {
                 Format: format.copy_format(at.plane),
-                // Parts of a block are copied as whole ones.
+                // Partial blocks are copied as whole blocks.
                 Width: blocks.width.checked_mul(format.block_width)?,
                 Height: blocks.height.checked_mul(format.block_height)?,
                 Depth: blocks.depth,

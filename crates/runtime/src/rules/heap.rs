@@ -1,4 +1,4 @@
-//! Heap descriptions: properties per architecture (document UPLOAD), size, alignment and flags.
+//! Heap descriptions: properties per architecture (GPU upload heaps specification), size, alignment and flags.
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -9,31 +9,31 @@ use crate::ddi::{Architecture, CpuPageProperty, DriverCaps, MemoryPool};
 /// A valid heap description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heap {
-    /// Bytes, not zero.
+    /// Size in bytes; never zero.
     pub(crate) size: ByteSize,
-    /// 64 KiB or 4 MiB.
+    /// Alignment: 64 KiB or 4 MiB.
     pub(crate) alignment: Alignment,
-    /// CPU access and pool.
+    /// CPU access and memory pool.
     pub(crate) memory: HeapMemory,
 }
 
-/// What heap properties come down to.
+/// The CPU access and memory pool that heap properties resolve to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeapMemory {
     pub(crate) cpu_page_property: CpuPageProperty,
     pub(crate) memory_pool: MemoryPool,
 }
 
-/// The heap alignments that exist; TIGHT leaves them as they are.
+/// The valid heap alignments; tight alignment does not change them.
 const HEAP_ALIGNMENT: u64 = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64;
 const MSAA_HEAP_ALIGNMENT: u64 = D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64;
 
-/// Flags that keep a kind of resource out of a heap; all of them together leave nothing.
+/// Flags that exclude a kind of resource from a heap. All three together would exclude every resource.
 const DENY_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_DENY_BUFFERS
     | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
     | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
 
-/// Flags whose rules are here.
+/// Flags that this runtime supports.
 const KNOWN_FLAGS: D3D12_HEAP_FLAGS = DENY_FLAGS
     | D3D12_HEAP_FLAG_SHARED
     | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER
@@ -43,7 +43,7 @@ const KNOWN_FLAGS: D3D12_HEAP_FLAGS = DENY_FLAGS
     | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED
     | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
 
-/// Flags that came after the first D3D12: it does not know them.
+/// Flags that were added after the first D3D12, which rejects them.
 const LATER_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_HARDWARE_PROTECTED
     | D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH
     | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS
@@ -51,17 +51,17 @@ const LATER_FLAGS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_HARDWARE_PROTECTED
     | D3D12_HEAP_FLAG_CREATE_NOT_ZEROED
     | D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
 
-/// Flags that D3D12 has and this runtime does not have, by name.
+/// Flags of D3D12 that this runtime does not implement, with their names.
 const MISSING_FLAGS: [(D3D12_HEAP_FLAGS, &str); 2] = [
     (D3D12_HEAP_FLAG_HARDWARE_PROTECTED, "D3D12_HEAP_FLAG_HARDWARE_PROTECTED"),
     (D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH, "D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH"),
 ];
 
-/// Flags that memory which the CPU can reach excludes (document UPLOAD, *Restrictions*).
+/// Flags that CPU-accessible heaps cannot have (GPU upload heaps specification, *Restrictions*).
 const NO_CPU_ACCESS_FLAGS: D3D12_HEAP_FLAGS =
     D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
 
-/// Checks the description of a heap that the application places resources in.
+/// Checks the description of an explicit heap, as `CreateHeap` takes it.
 pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options) -> Result<Heap, Refusal> {
     if desc.SizeInBytes == 0 {
         return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0")
@@ -96,7 +96,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
     })
 }
 
-/// The rules for the flags of a heap that the application places resources in.
+/// Checks the flags of an explicit heap.
 fn check_explicit_flags(
     memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
@@ -129,7 +129,7 @@ fn check_explicit_flags(
     Ok(())
 }
 
-/// Checks the heap properties and flags of a committed resource.
+/// Checks the heap properties and flags of a committed resource's implicit heap.
 pub(crate) fn check_implicit(
     properties: &D3D12_HEAP_PROPERTIES,
     flags: D3D12_HEAP_FLAGS,
@@ -152,7 +152,7 @@ pub(crate) fn check_implicit(
     Ok(memory)
 }
 
-/// The rules of heaps that have an id of their own have another one for the heaps of committed resources.
+/// Replaces message ids of `CreateHeap` by their counterparts for implicit heaps, where these exist.
 fn as_implicit(refusal: Refusal) -> Refusal {
     let id = match refusal.id() {
         D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE => {
@@ -173,9 +173,10 @@ fn as_implicit(refusal: Refusal) -> Refusal {
     refusal.with_id(id)
 }
 
-/// The custom properties that a heap type stands for, `GetCustomHeapProperties` (document UPLOAD's tables).
+/// Returns the custom properties equivalent to a heap type, as `GetCustomHeapProperties` does.
 ///
-/// GPU_UPLOAD has an answer also where it is not supported. `None` for CUSTOM and for what is no heap type.
+/// The values are those of the tables of the GPU upload heaps specification. GPU_UPLOAD has a result even where it is
+/// not supported. Returns `None` for CUSTOM and for unknown heap types.
 pub(crate) fn custom_properties(
     heap_type: D3D12_HEAP_TYPE,
     architecture: Architecture,
@@ -193,7 +194,7 @@ pub(crate) fn custom_properties(
     Some(HeapMemory { cpu_page_property, memory_pool })
 }
 
-/// The rules for flags that do not depend on what the heap holds.
+/// Checks the flags whose rules are independent of the heap's contents.
 fn check_flags(
     memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
@@ -235,7 +236,7 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
     for (mask, name) in
         [(properties.CreationNodeMask, "CreationNodeMask"), (properties.VisibleNodeMask, "VisibleNodeMask")]
     {
-        // The runtime has one node: 0 and 1 both mean it.
+        // The runtime has a single node; masks 0 and 1 both select it.
         if mask > 1 {
             return Err(Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::{name} {mask:#x} names no node")));
         }

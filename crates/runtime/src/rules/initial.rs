@@ -1,4 +1,4 @@
-//! In which state or layout a resource may begin.
+//! Checks of the initial state or layout of a resource.
 
 use heapwright_d3d12::*;
 
@@ -6,7 +6,7 @@ use super::resource::Resource;
 use super::{Refusal, under};
 use crate::ddi::{DriverCaps, TextureUsage};
 
-/// The states that a buffer can be in at all; RENDER_TARGET only with the flag for it.
+/// The states that a buffer can have; RENDER_TARGET requires the corresponding flag.
 const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
     | D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
@@ -15,7 +15,7 @@ const BUFFER_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_GENERIC_READ
     | D3D12_RESOURCE_STATE_PREDICATION
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// The states that a texture can be in at all. GENERIC_READ is one of its own: it holds buffer states.
+/// The states that a texture can have. GENERIC_READ is checked separately, because it includes buffer states.
 const TEXTURE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
     | D3D12_RESOURCE_STATE_DEPTH_WRITE
@@ -26,7 +26,7 @@ const TEXTURE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_RESOLVE_DEST
     | D3D12_RESOURCE_STATE_RESOLVE_SOURCE;
 
-/// The states that write; each stands alone.
+/// The write states; each excludes all other states.
 const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_UNORDERED_ACCESS
     | D3D12_RESOURCE_STATE_DEPTH_WRITE
@@ -35,7 +35,7 @@ const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
     | D3D12_RESOURCE_STATE_RESOLVE_DEST
     | D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// States of video queues, which this runtime does not have.
+/// The states of video queues, which this runtime does not implement.
 const VIDEO_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VIDEO_DECODE_READ
     | D3D12_RESOURCE_STATE_VIDEO_DECODE_WRITE
     | D3D12_RESOURCE_STATE_VIDEO_PROCESS_READ
@@ -43,7 +43,7 @@ const VIDEO_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_VIDEO_DECODE_RE
     | D3D12_RESOURCE_STATE_VIDEO_ENCODE_READ
     | D3D12_RESOURCE_STATE_VIDEO_ENCODE_WRITE;
 
-/// `D3D12_BARRIER_LAYOUT_VIDEO_QUEUE_COMMON`, which the bindings leave out with all of video.
+/// `D3D12_BARRIER_LAYOUT_VIDEO_QUEUE_COMMON`, which the bindings omit with the rest of video.
 const VIDEO_QUEUE_COMMON: D3D12_BARRIER_LAYOUT = 30;
 
 /// Checks `InitialResourceState` against the resource, its flags and the type of its heap.
@@ -61,7 +61,7 @@ pub(crate) fn check_state(
             check_known(state, BUFFER_STATES, "a buffer")?;
             check_buffer_flags(state, resource_flags)?;
         }
-        // What the bits of GENERIC_READ that are for buffers only mean for a texture is nothing.
+        // The bits of GENERIC_READ that apply only to buffers have no effect on a texture.
         Resource::Texture(_) if state == D3D12_RESOURCE_STATE_GENERIC_READ => {}
         Resource::Texture(texture) => {
             check_known(state, TEXTURE_STATES, "a texture")?;
@@ -89,8 +89,8 @@ fn check_known(
     Err(Refusal::invalid(format!("{what} cannot be in InitialState {state:#x}")))
 }
 
-/// Only a buffer that can hold an acceleration structure begins as one. In DXR 1.0 that is one with ALLOW_UNORDERED_ACCESS;
-/// the flag RAYTRACING_ACCELERATION_STRUCTURE came later, and needs that one. A render target has its own flag.
+/// Checks the states that require a resource flag. In DXR 1.0, the initial state of an acceleration structure requires
+/// ALLOW_UNORDERED_ACCESS; the later flag RAYTRACING_ACCELERATION_STRUCTURE requires that flag as well.
 fn check_buffer_flags(
     state: D3D12_RESOURCE_STATES,
     resource_flags: D3D12_RESOURCE_FLAGS,
@@ -115,7 +115,7 @@ fn check_buffer_flags(
 
 fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), Refusal> {
     let depth = D3D12_RESOURCE_STATE_DEPTH_WRITE | D3D12_RESOURCE_STATE_DEPTH_READ;
-    // The states, whether the flags allow them, and the rule.
+    // The states, whether the flags allow them, and the rule's text.
     let rules = [
         (
             D3D12_RESOURCE_STATE_RENDER_TARGET,
@@ -142,8 +142,9 @@ fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), 
     Ok(())
 }
 
-/// UPLOAD takes GENERIC_READ; since Agility SDK 606 any part of it, and COMMON, which is none. READBACK takes COPY_DEST, and COMMON by
-/// the same change (vkd3d-proton's tests record both, `test_create_committed_resource`).
+/// Checks the state against the heap type. UPLOAD allows GENERIC_READ and, since Agility SDK 606, any part of it and
+/// COMMON (which is 0). READBACK allows COPY_DEST and, since the same change, COMMON (vkd3d-proton's tests record both,
+/// `test_create_committed_resource`).
 fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> Result<(), Refusal> {
     let (allowed, rule) = match heap_type {
         D3D12_HEAP_TYPE_UPLOAD => (
@@ -162,7 +163,8 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }
 
-/// The first D3D12 had one state for resources in UPLOAD heaps and one in READBACK heaps: [`check_state`] knows others.
+/// Checks the stricter rules of the first D3D12, which allowed only one state each in UPLOAD and READBACK heaps.
+/// [`check_state`] implements the current rules.
 pub(crate) fn check_generation(
     state: D3D12_RESOURCE_STATES,
     heap_type: D3D12_HEAP_TYPE,
@@ -185,8 +187,8 @@ pub(crate) fn check_generation(
 
 /// Checks `InitialLayout` (enhanced barriers) against the resource and its flags.
 ///
-/// Buffers have none: `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures are taken in every layout that their
-/// flags allow: the documents at hand do not say more.
+/// Buffers must have `D3D12_BARRIER_LAYOUT_UNDEFINED`. Simultaneous-access textures may have every layout that their
+/// flags allow, because the documents at hand state no further restriction.
 pub(crate) fn check_layout(resource: &Resource, layout: D3D12_BARRIER_LAYOUT) -> Result<(), Refusal> {
     let Some(texture) = resource.texture() else {
         if layout != D3D12_BARRIER_LAYOUT_UNDEFINED {

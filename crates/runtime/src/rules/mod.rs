@@ -1,19 +1,19 @@
 //! D3D12's rules for heaps and resources as pure functions over plain structs.
 //!
-//! Nothing here creates or holds anything: a rule takes descriptions and the driver's caps and answers with what
-//! the runtime should do, or with a [`Refusal`] that names the field and the rule. What it remarks on without refusing
-//! is part of its result, as [`Notices`].
+//! Rules neither create nor hold anything. A rule takes descriptions and the driver's caps and returns either what the
+//! runtime should do or a [`Refusal`] that names the field and the rule. Remarks that do not refuse the call are part
+//! of the result, as [`Notices`].
 //!
-//! * [`heap`]: heap descriptions and heap properties per architecture (document UPLOAD's tables).
+//! * [`heap`]: heap descriptions and heap properties per architecture (GPU upload heaps specification).
 //! * [`resource`]: resource descriptions of buffers and textures.
-//! * [`castable`]: the formats that views may cast to.
-//! * [`allocation_info`]: size and alignment of resources (document TIGHT).
-//! * [`placement`]: which heap a resource may be in, and where.
-//! * [`initial`]: in which state or layout it may begin; [`clear_value`]: which clear value it may name.
+//! * [`castable`]: castable formats.
+//! * [`allocation_info`]: size and alignment of resources (tight alignment specification).
+//! * [`placement`]: the heaps and offsets that a resource may have.
+//! * [`initial`]: initial states and layouts; [`clear_value`]: optimized clear values.
 //! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
-//! * [`recreate`]: what may be created at an address of the application's choice (document RECREATE).
+//! * [`recreate`]: objects at GPU virtual addresses that the application chooses (Recreate-at-GPUVA specification).
 //! * [`texel_box`]: boxes of texels within a subresource.
-//! * [`Options`]: what a device can be told to do differently.
+//! * [`Options`]: device options that change rules.
 
 pub(crate) mod allocation_info;
 pub(crate) mod castable;

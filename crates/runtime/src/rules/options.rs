@@ -1,13 +1,14 @@
-//! What a device can be told to do differently.
+//! Device options that change rules.
 
-/// Options of a device that change rules. The default is D3D12 as the documents have it.
+/// Options of a device that change rules. The default follows the D3D12 documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Options {
-    /// A non-zero `Alignment` beside the tight alignment flag is a floor and no error.
+    /// Treats a non-zero `Alignment` combined with the tight alignment flag as a floor instead of an error.
     ///
-    /// Later headers (SDK 1.619.4 on) have it so: a power of two, at most the largest of its kind of resource, that the
-    /// driver may raise. Document TIGHT refuses it.
+    /// Headers since SDK 1.619.4 define it so: the value is a power of two of at most the largest alignment of the kind
+    /// of resource, and the driver may raise it. The tight alignment specification forbids the combination.
     pub(crate) alignment_is_floor: bool,
-    /// A tool tracks writes: `ManualWriteTrackingResourceSupported` of OPTIONS17 (document UPLOAD).
+    /// Whether a tool tracks writes: `ManualWriteTrackingResourceSupported` of OPTIONS17 (GPU upload heaps
+    /// specification).
     pub(crate) manual_write_tracking: bool,
 }

@@ -1,4 +1,4 @@
-//! Which heap a resource may be in, and where.
+//! The heaps and offsets that a resource may have.
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
@@ -16,8 +16,8 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     check_heap(resource, heap)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
-    // A buffer takes its width of the heap, whatever is allocated for it: vkd3d-proton's tests record that Windows places 1,024
-    // bytes in a heap of 1,024. The heap's last 64 KiB are there as a whole.
+    // A buffer occupies only its width of the heap, whatever is allocated for it: vkd3d-proton's tests record that
+    // Windows places 1,024 bytes in a heap of 1,024. The heap's last 64 KiB always exist as a whole.
     let taken = match resource {
         Resource::Buffer(buffer) => ResourceAllocation { size: buffer.width, ..allocation },
         Resource::Texture(_) => allocation,
@@ -25,7 +25,7 @@ pub(crate) fn check(
     check_range(taken, offset, heap.SizeInBytes)
 }
 
-/// The rules for the heap, wherever in it the resource goes.
+/// Checks the rules that do not depend on the offset in the heap.
 fn check_heap(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal> {
     check_category(resource, heap.Flags)?;
     check_heap_type(resource, &heap.Properties)?;
@@ -33,17 +33,17 @@ fn check_heap(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal
     check_heap_alignment(resource, heap.Alignment)
 }
 
-/// Checks that tiles of a reserved resource may be mapped to a heap: it is one that takes such resources.
+/// Checks that tiles of a reserved resource may be mapped to a heap.
 ///
-/// The reference of `UpdateTileMappings` has reserved resources follow the rules of placed ones. Tiles are 64 KiB, which every heap is
-/// aligned to, so that multisampled textures do not need one of 4 MiB.
+/// The reference of `UpdateTileMappings` applies the rules of placed resources to reserved ones. Tiles are 64 KiB, to
+/// which every heap is aligned, so multisampled textures do not require a heap aligned to 4 MiB.
 pub(crate) fn check_tiles(resource: &Resource, heap: &D3D12_HEAP_DESC) -> Result<(), Refusal> {
     check_category(resource, heap.Flags)?;
     check_heap_type(resource, &heap.Properties)?;
     check_cross_adapter(resource, heap.Flags)
 }
 
-/// Checks that a resource may have a heap of its own with these properties and flags.
+/// Checks that a committed resource may have these heap properties and flags.
 pub(crate) fn check_committed(
     resource: &Resource,
     properties: &D3D12_HEAP_PROPERTIES,
@@ -73,7 +73,7 @@ pub(crate) fn check_committed(
     Ok(())
 }
 
-/// The three kinds of resource that heap flags tell apart.
+/// Checks the resource against the heap flags that exclude kinds of resources.
 fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     let (denied, rule) = match resource.texture() {
         None => (D3D12_HEAP_FLAG_DENY_BUFFERS, "a buffer in a heap with D3D12_HEAP_FLAG_DENY_BUFFERS"),
@@ -93,10 +93,11 @@ fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(
     Ok(())
 }
 
-/// UPLOAD and READBACK heaps hold buffers. Custom heaps hold textures, CPU-visible or not, and so do GPU_UPLOAD heaps.
+/// Checks the resource against the heap type. UPLOAD and READBACK heaps hold only buffers. CUSTOM heaps, CPU-visible or
+/// not, and GPU_UPLOAD heaps hold textures as well.
 ///
-/// What an UPLOAD heap holds stays in states that read, and what a READBACK heap holds in COPY_DEST (the reference of
-/// `D3D12_HEAP_TYPE`): no render target or unordered access buffer is of use there, and vkd3d-proton's tests
+/// Resources in an UPLOAD heap stay in read states, those in a READBACK heap in COPY_DEST (reference of
+/// `D3D12_HEAP_TYPE`). Render target and unordered access buffers would be useless there, and vkd3d-proton's tests
 /// (`test_create_committed_resource`) record that Windows refuses them.
 fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> Result<(), Refusal> {
     if ![D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].contains(&properties.Type) {
@@ -113,7 +114,7 @@ fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> R
     }
 }
 
-/// Cross-adapter resources and cross-adapter heaps need each other.
+/// Checks that cross-adapter resources are in cross-adapter heaps, and that such heaps hold no other resources.
 fn check_cross_adapter(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     let is_cross_adapter = match resource {
         Resource::Buffer(buffer) => buffer.cross_adapter,
@@ -131,7 +132,8 @@ fn check_cross_adapter(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Res
     }
 }
 
-/// TIGHT, *How does this affect Heap alignment and offsets?*: a heap with multisampled textures is aligned to 4 MiB.
+/// Checks that a heap for multisampled textures is aligned to 4 MiB (tight alignment specification, *How does this
+/// affect Heap alignment and offsets?*).
 fn check_heap_alignment(resource: &Resource, heap_alignment: u64) -> Result<(), Refusal> {
     let multisampled = resource.texture().is_some_and(|texture| texture.args.is_multisampled());
     if multisampled && heap_alignment < D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into()

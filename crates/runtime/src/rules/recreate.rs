@@ -1,4 +1,4 @@
-//! Objects at GPU virtual addresses of the application's choice (document RECREATE).
+//! Objects at GPU virtual addresses that the application chooses (Recreate-at-GPUVA specification).
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::{
@@ -10,11 +10,12 @@ use super::Refusal;
 use super::resource::Resource;
 use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 
-/// Whether a heap may be at `address`, if one was set.
+/// Checks that a heap may be created at `address`, if one was set.
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED. That it is refused is document RECREATE's; the HRESULT is our choice.
+/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED. The specification requires the refusal; the HRESULT is our
+/// choice.
 pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
     match address {
         Some(address) => {
@@ -24,11 +25,11 @@ pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) 
     }
 }
 
-/// Whether a resource may be at `address`, if one was set: buffers may, however they are created.
+/// Checks that a resource may be created at `address`, if one was set. Only buffers may, by any kind of creation.
 ///
 /// # Errors
 ///
-/// As [`check_heap`]; E_INVALIDARG for a texture.
+/// The error of [`check_heap`], or E_INVALIDARG for a texture.
 pub(crate) fn check_resource(
     address: Option<GpuVirtualAddress>,
     resource: &Resource,
@@ -44,11 +45,12 @@ pub(crate) fn check_resource(
     }
 }
 
-/// Whether a resource may be placed at `address`, if one was set, in a heap that was created at an address or was not.
+/// Checks that a resource may be placed at `address`, if one was set. `heap_has_address` tells whether its heap was
+/// created at an address.
 ///
 /// # Errors
 ///
-/// E_INVALIDARG where the heap was not: document RECREATE has the heap of such a resource created at an address.
+/// E_INVALIDARG if the heap was not created at an address, as the Recreate-at-GPUVA specification requires.
 pub(crate) fn check_placed(
     address: Option<GpuVirtualAddress>,
     heap_has_address: bool,
@@ -62,11 +64,11 @@ pub(crate) fn check_placed(
     }
 }
 
-/// Whether a device may be created with `ranges` reserved.
+/// Checks that a device may be created with `ranges` of addresses reserved.
 ///
 /// # Errors
 ///
-/// DXGI_ERROR_UNSUPPORTED where the tier is NOT_SUPPORTED and a range has an address; the HRESULT is our choice.
+/// DXGI_ERROR_UNSUPPORTED if the tier is NOT_SUPPORTED and `ranges` has a non-empty range; the HRESULT is our choice.
 pub(crate) fn check_ranges(ranges: &[GpuVirtualAddressRange], caps: &DriverCaps) -> Result<(), Refusal> {
     let count = ranges.iter().filter(|range| range.size != ByteSize::ZERO).count();
     if count == 0 {

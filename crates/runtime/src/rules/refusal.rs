@@ -1,4 +1,4 @@
-//! Why a call is refused: the HRESULT that D3D12 answers, D3D12's message id, and a message that names the rule.
+//! Refusals of calls: the HRESULT that D3D12 returns, D3D12's message id, and a message that names the rule.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,37 +15,37 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with an HRESULT of its own, and no message id.
+    /// Creates a refusal with the given HRESULT and without a message id.
     pub(crate) fn new(hresult: HRESULT, message: impl Into<Cow<'static, str>>) -> Self {
         Self { hresult, id: D3D12_MESSAGE_ID_UNKNOWN, message: message.into() }
     }
 
-    /// The caller broke a rule: E_INVALIDARG.
+    /// Creates a refusal with E_INVALIDARG: the caller broke a rule.
     pub(crate) fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(E_INVALIDARG, message)
     }
 
-    /// There is no memory: E_OUTOFMEMORY.
+    /// Creates a refusal with E_OUTOFMEMORY.
     pub(crate) fn out_of_memory(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(E_OUTOFMEMORY, message)
     }
 
-    /// The runtime does not have this yet: E_NOTIMPL.
+    /// Creates a refusal with E_NOTIMPL: the runtime does not implement `what` yet.
     pub(crate) fn not_implemented(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(E_NOTIMPL, what)
     }
 
-    /// The same refusal under the id that D3D12's debug layer has for the rule.
+    /// Sets the id that D3D12's debug layer has for the rule.
     ///
-    /// For rules that D3D12 has no id for, `D3D12_MESSAGE_ID_UNKNOWN` stays.
+    /// Rules without an id in D3D12 keep `D3D12_MESSAGE_ID_UNKNOWN`.
     #[must_use]
     pub(crate) fn with_id(self, id: D3D12_MESSAGE_ID) -> Self {
         Self { id, ..self }
     }
 
-    /// The same refusal under `id` if it says that a rule is broken and has no id yet.
+    /// Sets the id if the HRESULT is E_INVALIDARG and no id is set yet.
     ///
-    /// For a check whose rules D3D12 reports under one id, but for those that name another.
+    /// For a check whose rules D3D12 reports under one id, except for rules with an id of their own.
     #[must_use]
     pub(crate) fn or_id(self, id: D3D12_MESSAGE_ID) -> Self {
         if self.id == D3D12_MESSAGE_ID_UNKNOWN && self.hresult == E_INVALIDARG {
@@ -54,12 +54,12 @@ impl Refusal {
         self
     }
 
-    /// The id of the message that the refused call leaves.
+    /// The id of the message that is logged for the refused call.
     pub(crate) fn id(&self) -> D3D12_MESSAGE_ID {
         self.id
     }
 
-    /// What the call answers.
+    /// The HRESULT that the refused call returns.
     pub(crate) fn hresult(&self) -> HRESULT {
         self.hresult
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// For `map_err`: puts the refusals of a check under `id`, as [`Refusal::or_id`] does.
+/// Returns a closure for `map_err` that applies [`Refusal::or_id`] to a refusal.
 pub(crate) fn under(id: D3D12_MESSAGE_ID) -> impl FnOnce(Refusal) -> Refusal {
     move |refusal| refusal.or_id(id)
 }

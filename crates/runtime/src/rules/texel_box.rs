@@ -7,10 +7,10 @@ use crate::ddi::Extent;
 use crate::ddi::driver_resource::TexelRegion;
 use crate::format::FormatProperties;
 
-/// Checks a box against the texels of a subresource: inside, and on block boundaries. Nothing for an empty box, which is inside as well
-/// (vkd3d-proton's test_read_write_subresource records that Windows takes it).
+/// Checks that a box lies within a subresource and on block boundaries. Returns `None` for an empty box, which must be
+/// within the subresource as well (vkd3d-proton's test_read_write_subresource records that Windows accepts it).
 ///
-/// A box may end where a mip level ends although no block does.
+/// A box may also end at the end of a mip level that is no block boundary.
 pub(crate) fn check(
     wanted: &D3D12_BOX,
     extent: Extent,

@@ -1,4 +1,4 @@
-//! `GetResourceTiling`: into which tiles a reserved resource is cut.
+//! `GetResourceTiling`: the division of a reserved resource into tiles.
 
 use heapwright_d3d12::*;
 
@@ -9,29 +9,30 @@ use crate::ddi::{ResourceKind, SubresourceTiles, TILE_BYTES, TileGrid};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "a value of one call, on its stack")]
 pub(crate) enum Tiling {
-    /// A buffer: tiles in a row.
+    /// A buffer, whose tiles form a row.
     Buffer {
-        /// Tiles of the whole buffer.
+        /// Number of tiles of the buffer.
         tile_count: u32,
     },
     /// A texture.
     Texture {
-        /// Its tiles.
+        /// The grid of tiles.
         grid: TileGrid,
-        /// Texels that a block is wide and high.
+        /// Width and height of a block, in texels.
         block_extent: (u32, u32),
-        /// Mip levels of a slice.
+        /// Number of mip levels of a slice.
         mip_levels: u32,
-        /// Subresources.
+        /// Number of subresources.
         subresource_count: u32,
     },
 }
 
 impl Tiling {
-    /// The tiles of a resource; `None` for a texture that has none (several planes) and for more than 2^32 tiles.
+    /// Computes the tiles of a resource. Returns `None` for a texture that has none (several planes) and for more than
+    /// 2^32 tiles.
     ///
-    /// The resource is one that [`check`](super::resource::reserved::check) takes; of others the answer says what
-    /// tiles they would have.
+    /// For a resource that [`check`](super::resource::reserved::check) would reject, returns the tiles that it would
+    /// have.
     pub(crate) fn new(resource: &Resource) -> Option<Self> {
         match resource.kind() {
             ResourceKind::Buffer { width } => {
@@ -46,7 +47,7 @@ impl Tiling {
         }
     }
 
-    /// `pNumTilesForEntireResource`.
+    /// The value of `pNumTilesForEntireResource`.
     pub(crate) fn tile_count(&self) -> u32 {
         match self {
             Self::Buffer { tile_count } => *tile_count,
@@ -54,7 +55,7 @@ impl Tiling {
         }
     }
 
-    /// `pPackedMipDesc`. A buffer has neither standard nor packed mips. The tiles are those of all slices.
+    /// The value of `pPackedMipDesc`. A buffer has neither standard nor packed mips. The tile count covers all slices.
     pub(crate) fn packed_mips(&self) -> D3D12_PACKED_MIP_INFO {
         match self {
             Self::Buffer { .. } => D3D12_PACKED_MIP_INFO::default(),
@@ -71,8 +72,10 @@ impl Tiling {
         }
     }
 
-    /// The tiles that the packed mips of one slice share, by any subresource of them: the first, counted over the whole resource, and
-    /// how many; `None` where the subresource is not packed.
+    /// Returns the first tile, counted over the whole resource, and the number of tiles that the packed mips of a slice
+    /// share.
+    ///
+    /// `index` is any packed subresource of the slice. Returns `None` if the subresource is not packed.
     pub(crate) fn packed_tiles(&self, index: u32) -> Option<(u32, u32)> {
         let Self::Texture { grid, mip_levels, .. } = self else { return None };
         let slice = index / mip_levels;
@@ -85,9 +88,9 @@ impl Tiling {
         }
     }
 
-    /// `pStandardTileShapeForNonPackedMips`, in texels; bytes of a buffer.
+    /// The value of `pStandardTileShapeForNonPackedMips`: in texels, or in bytes for a buffer.
     ///
-    /// The shape is given also where all mips are packed, as implementations do.
+    /// The shape is returned even if all mips are packed, as other implementations do.
     pub(crate) fn tile_shape(&self) -> D3D12_TILE_SHAPE {
         match self {
             Self::Buffer { .. } => D3D12_TILE_SHAPE {
@@ -103,7 +106,7 @@ impl Tiling {
         }
     }
 
-    /// How many elements `pSubresourceTilingsForNonPackedMips` has in all.
+    /// Total number of elements of `pSubresourceTilingsForNonPackedMips`.
     pub(crate) fn subresource_count(&self) -> u32 {
         match self {
             Self::Buffer { .. } => 1,
@@ -111,9 +114,9 @@ impl Tiling {
         }
     }
 
-    /// One element of `pSubresourceTilingsForNonPackedMips`; `None` where there is no such subresource.
+    /// One element of `pSubresourceTilingsForNonPackedMips`; `None` if the subresource does not exist.
     ///
-    /// A packed mip has no tiles of its own and begins at `D3D12_PACKED_TILE`.
+    /// A packed mip has no tiles of its own and starts at `D3D12_PACKED_TILE`.
     pub(crate) fn subresource(&self, index: u32) -> Option<D3D12_SUBRESOURCE_TILING> {
         match self {
             Self::Buffer { tile_count } => (index == 0).then_some(D3D12_SUBRESOURCE_TILING {

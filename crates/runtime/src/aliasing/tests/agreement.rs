@@ -1,4 +1,4 @@
-//! The tracker and the model judge random programs alike.
+//! Checks on random programs that the tracker agrees with the model.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Program {
 #[derive(Debug, Clone)]
 struct Submission {
     queue: usize,
-    /// An earlier signal that is waited for, counted from the newest.
+    /// The earlier signal to wait for, counted from the newest.
     waits: Option<usize>,
     steps: Vec<Step>,
     signals: bool,
@@ -40,7 +40,7 @@ struct Submission {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// All of a resource's unit, or a part of it.
+    /// An access to a unit of a resource, or to a part of it.
     Access {
         resource: usize,
         unit: usize,
@@ -90,8 +90,9 @@ fn resource() -> impl Strategy<Value = (Kind, u64, D3D12_RESOURCE_STATES)> {
             (Just(kind), tiles(kind.allocation().0 / KIB_64).prop_map(|at| at.min(2) * KIB_64))
         })
     };
-    // None with hidden memory: who loses all by it and is not the last who used it learns of it when it next uses that memory, and
-    // not where another that may inherit has used it in between. The model does not forget.
+    // No textures with hidden memory. A resource that loses its contents with hidden memory, but was not the last user
+    // of it, loses them in the tracker only when it next uses that memory, and not if a resource that can inherit from
+    // it used the memory in between. The model is exact here.
     let kind = prop_oneof![
         3 => buffer,
         2 => tight,
@@ -139,14 +140,15 @@ fn program() -> impl Strategy<Value = Program> {
         any::<bool>(),
     )
         .prop_map(|(queue, waits, steps, signals)| Submission { queue, waits, steps, signals });
-    // A twin of the first, so that identical resources are likely.
+    // Duplicate one resource, so that identical resources are likely.
     let resources = (proptest::collection::vec(resource(), 1..7), any::<bool>(), any::<usize>()).prop_map(
         |(mut resources, twin, which)| {
             if twin {
                 resources.push(resources[which % resources.len()]);
             }
-            // The 64 KiB of a tightly aligned buffer may lie across tiles, of which one takes them and another gives them; the
-            // tracker loses them all then, and the model by the order in which it pushes. So they lie in tiles here.
+            // The 64 KiB of a tightly aligned buffer may span two tiles, one of which takes contents and the other
+            // gives them. The tracker then invalidates them all, while the result of the model depends on its order. So
+            // such buffers are within tiles.
             if resources.iter().any(|(kind, ..)| shares_bytes(kind)) {
                 for (kind, at, _) in &mut resources {
                     *at -= if matches!(kind, Kind::Buffer { tight: true, .. }) { *at % KIB_64 } else { 0 };
@@ -162,24 +164,25 @@ fn program() -> impl Strategy<Value = Program> {
         proptest::collection::vec(submission, 1..8),
     )
         .prop_map(|([is_shared, is_zeroed], [is_simple, is_strict], resources, submissions)| {
-            // The tracker knows one cause for all of a unit that is not valid. Of tightly aligned buffers a part may be lost, and
-            // another was never written: no difference where neither may be read.
+            // The tracker has a single cause for all invalid parts of a unit. Of a tightly aligned buffer, one part may
+            // be lost and another never written; there is no difference if neither may be read.
             let is_zeroed = is_zeroed && !is_rough(&resources);
             let is_strict = is_strict && !is_rough(&resources);
             Program { is_simple, is_shared, is_zeroed, is_strict, resources, submissions }
         })
 }
 
-/// Whether a texture's layout says which byte is which texel.
+/// Returns whether a texture's layout defines the position of each texel.
 fn shares_bytes(kind: &Kind) -> bool {
     let told = [TextureMemoryLayout::RowMajor, TextureMemoryLayout::StandardSwizzle64Kib];
     matches!(kind, Kind::Texture { layout, .. } if told.contains(layout))
 }
 
-/// Elements, by unit.
+/// Elements by unit.
 type Parts = Vec<(usize, Vec<usize>)>;
 
-/// Whether a part of a unit may be lost and another never have been used, or all be lost with hidden memory that another had since.
+/// Returns whether parts of a unit can be undefined for different reasons, or all contents can be lost with hidden
+/// memory.
 fn is_rough(resources: &[(Kind, u64, D3D12_RESOURCE_STATES)]) -> bool {
     resources.iter().any(|(kind, ..)| match kind {
         Kind::Buffer { tight, .. } => *tight,
@@ -187,7 +190,7 @@ fn is_rough(resources: &[(Kind, u64, D3D12_RESOURCE_STATES)]) -> bool {
     })
 }
 
-/// A part of a unit in the model's elements, and the call that accesses it.
+/// Returns the accessed elements of the model, and the call that accesses them.
 fn access(
     stage: &Stage,
     model: &Model,
@@ -211,7 +214,7 @@ fn access(
         if matches!(effect, Effect::Discard | Effect::Write) {
             return None;
         }
-        // Anything from a cell to the next units.
+        // From part of a unit up to several units.
         let cells = (width / CELL) as usize;
         let start = (unit * 64 + if from < 32 { 0 } else { from }) % cells;
         let count = (if to < 32 { 64 * (to % 4 + 1) } else { to }).min(cells - start).max(1);
@@ -228,7 +231,7 @@ fn access(
     let slices = of.states.len();
     let index = u32::try_from(unit % slices).ok()?;
     let blocks = side.div_ceil(BLOCK);
-    // All of the subresource, a tile of it, or a block.
+    // The whole subresource, a tile of it, or a block.
     let (first, size) = match from % 3 {
         _ if effect == Effect::Discard || blocks == 1 || of.is_rows() => ([0, 0], blocks),
         0 => ([0, 0], blocks),
@@ -266,7 +269,7 @@ fn access(
     Some((parts, call))
 }
 
-/// Rules about what is in a resource, of which the first that is found is said.
+/// Returns whether a rule is about contents. Of these, only the first violation of an access is reported.
 fn is_about_contents(rule: Rule) -> bool {
     matches!(rule, Rule::I2 | Rule::I3 | Rule::I4 | Rule::I5 | Rule::I8)
 }
@@ -331,12 +334,12 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
                 order.insert((rule, of));
             }
         }
-        // A discard in the wrong state and a read of what was discarded are the same rule, which is said once.
+        // A discard in the wrong state and a read of discarded contents break the same rule, which is reported once.
         let wrong: BTreeSet<_> = model.order.iter().copied().filter(|(rule, _)| *rule == Rule::I8).collect();
         let expected: BTreeSet<_> = model.order.difference(&wrong).copied().collect();
         prop_assert_eq!(&order, &expected, "submission {}: order", number);
         prop_assert!(wrong.is_subset(&contents), "submission {number}: of {wrong:?} one is missing");
-        // After an access without a barrier the simple model promises nothing.
+        // After an access without a barrier, the simple model guarantees nothing.
         has_order &= !program.is_simple || order.is_empty();
         if !has_order {
             continue;
@@ -380,7 +383,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
 
 #[test]
 fn the_tracker_judges_as_the_model_does() {
-    // Always the same programs, so that nobody's work fails by somebody else's find; PROPTEST_CASES asks for more.
+    // The default programs are always the same, so that failures are reproducible; PROPTEST_CASES requests more.
     let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = 128;

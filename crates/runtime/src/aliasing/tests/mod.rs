@@ -1,4 +1,4 @@
-//! Programs on a tracker without a runtime around it.
+//! Tests of the tracker with programs, without the rest of the runtime.
 
 #[allow(clippy::cast_possible_truncation, reason = "heaps of half a MiB")]
 mod agreement;

@@ -1,5 +1,6 @@
-//! The rules of aliasing, kept as simply as they can be: every access is in a log, every element of every resource has a state of
-//! its own, and what an access does is pushed to all others at once. Written from the rules and not from the tracker.
+//! A simple model of the rules of aliasing: every access is logged, every element of every resource has its own state,
+//! and the effects of an access are applied to all others immediately. Written from the rules, independently of the
+//! tracker.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -10,21 +11,21 @@ use super::stage::{KIB_4, KIB_64, Kind};
 use crate::aliasing::rule::Rule;
 use crate::ddi::TextureMemoryLayout;
 
-/// Bytes of a buffer that have one state.
+/// Size of an element of a buffer, in bytes.
 pub(super) const CELL: u64 = 1024;
-/// Texels along the sides of what has one state in a texture.
+/// Width and height of an element of a texture, in texels.
 pub(super) const BLOCK: u32 = 64;
 
-/// What is known of an element.
+/// The state of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Element {
     Valid,
-    /// May be used, has no value.
+    /// Initialised, but undefined.
     Discarded,
     Never {
         zeroed: bool,
     },
-    /// Nobody else used it since, and a barrier activated it all the same.
+    /// Activated by a barrier although no other resource has used it since it was initialised.
     Activated,
     Invalid,
 }
@@ -44,12 +45,12 @@ pub(super) struct Resource {
     offset: u64,
     size: u64,
     granule: u64,
-    /// By unit.
+    /// Elements by unit.
     pub(super) elements: Vec<Vec<Element>>,
     pub(super) states: Vec<State>,
-    /// When each place was last used.
+    /// Time of the last use of each place.
     used: Vec<u64>,
-    /// By agent: the submission, and the step in it.
+    /// Submission and step of the last access, by agent.
     touches: Vec<Option<(u64, usize)>>,
     was_activated: bool,
 }
@@ -78,7 +79,7 @@ impl Resource {
         self.layout() == Some(TextureMemoryLayout::RowMajor)
     }
 
-    /// Its layout says which byte is which texel.
+    /// Returns whether the layout defines the position of each texel.
     fn is_told(&self) -> bool {
         matches!(
             self.layout(),
@@ -101,7 +102,7 @@ impl Resource {
         }
     }
 
-    /// The subresource of a unit.
+    /// Returns the subresource of a unit.
     fn subresource(&self, unit: usize) -> usize {
         if self.is_buffer() { 0 } else { unit * self.states.len() / self.elements.len() }
     }
@@ -110,7 +111,7 @@ impl Resource {
         self.offset..self.offset + self.size
     }
 
-    /// Places of 64 KiB, the last of which may be no unit; one where nobody knows the layout.
+    /// Returns a place of 64 KiB, the last of which may not be a unit; a single place if the layout is undefined.
     fn place(&self, place: usize) -> Range<u64> {
         if self.is_opaque() {
             return self.offset..self.offset + self.size;
@@ -124,7 +125,7 @@ impl Resource {
         if self.is_opaque() { BTreeSet::from([0]) } else { units.iter().copied().chain(hidden).collect() }
     }
 
-    /// What the contents of a unit are called; nothing where its parts were lost in different ways.
+    /// Returns the name of the state of a unit; `None` if its parts were lost in different ways.
     pub(super) fn summary(&self, unit: usize) -> Option<&'static str> {
         let elements = &self.elements[unit];
         let all = |test: fn(&Element) -> bool| elements.iter().all(test);
@@ -151,17 +152,17 @@ struct Use {
     bytes: Range<u64>,
 }
 
-/// What an access does to what it accesses.
+/// The effect of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Read,
     Copy,
-    /// A write that is neither a copy nor a clear.
+    /// A write other than a copy or clear.
     Write,
     Discard,
-    /// A transition: the state alone.
+    /// A transition, which changes only the state.
     Transition(D3D12_RESOURCE_STATES),
-    /// A barrier of the simple model.
+    /// An activating barrier of the simple model.
     Activate,
 }
 
@@ -170,23 +171,23 @@ pub(super) struct Model {
     is_simple: bool,
     is_shared: bool,
     is_zeroed: bool,
-    /// Whatever a resource is, a write that is no copy of a whole subresource or tile leaves invalid elements so.
+    /// Whether, for every resource, only copies of a whole subresource or tile make invalid elements valid.
     is_strict: bool,
     pub(super) resources: Vec<Resource>,
-    /// All uses of the heap, the oldest first; times are places in it, plus one.
+    /// All uses of the heap, oldest first. Times are indices into it, plus one.
     log: Vec<Use>,
-    /// By agent: the submissions that happened before, by agent and number.
+    /// The submissions that happened before, as agent and number, by agent.
     seen: Vec<HashSet<(usize, u64)>>,
-    /// By fence value.
+    /// The submissions that happened before a signal, by fence value.
     signals: Vec<HashSet<(usize, u64)>>,
     agent: usize,
     submission: u64,
     step: usize,
-    /// Of the submission: before, after, step.
+    /// The barriers of the submission: before, after, step.
     barriers: Vec<(Option<usize>, Option<usize>, usize)>,
-    /// What must be said of the submission.
+    /// The required violations of order in the submission.
     pub(super) order: BTreeSet<(Rule, usize)>,
-    /// One of these is said of each access that is wrong.
+    /// The allowed violations of each wrong access to contents, one of which is required.
     pub(super) contents: Vec<(BTreeSet<Rule>, usize)>,
 }
 
@@ -205,7 +206,7 @@ impl Model {
 
     pub(super) fn add(&mut self, kind: Kind, offset: u64, state: D3D12_RESOURCE_STATES) {
         let (size, granule) = match (kind, kind.allocation()) {
-            // Behind its last byte a buffer has a part of the granule and nothing of its own.
+            // After its last byte, a buffer has a part of the granule, but no contents.
             (Kind::Buffer { width, .. }, (_, granule)) => (width, granule),
             (Kind::Texture { .. }, both) => both,
         };
@@ -227,7 +228,7 @@ impl Model {
                 (vec![vec![never; blocks]; slices as usize], 1, slices)
             }
             Kind::Texture { layout: TextureMemoryLayout::RowMajor, side, slices, hidden, .. } => {
-                // Rows of whole pitches; nothing smaller than the whole is told apart.
+                // Rows of whole pitches; smaller parts are not distinguished.
                 let rows = (u64::from(side) * u64::from(side) * 4).div_ceil(KIB_64) as usize;
                 (vec![vec![never]; rows], rows + usize::from(hidden > 0), slices)
             }
@@ -249,7 +250,8 @@ impl Model {
         });
     }
 
-    /// The larger granularity decides; tight buffers own 64 KiB beside what is none, and are told apart by bytes.
+    /// Returns the granularity that applies: the larger one. Tight buffers have 64 KiB next to other resources, and are
+    /// distinguished by bytes among themselves.
     fn granule(&self, one: usize, two: usize) -> u64 {
         let (one, two) = (&self.resources[one], &self.resources[two]);
         if one.is_tight() && two.is_tight() {
@@ -278,7 +280,7 @@ impl Model {
         }
     }
 
-    /// Answers the fence's value.
+    /// Signals a fence and returns its value.
     pub(super) fn signal(&mut self, agent: usize) -> u64 {
         self.seen.resize(4, HashSet::new());
         self.signals.push(self.seen[agent].clone());
@@ -317,7 +319,7 @@ impl Model {
                 }
             }
             for unit in &mut self.resources[after].elements {
-                // A unit that was initialised in part is none.
+                // A partially initialised unit becomes entirely undefined.
                 if unit.contains(&Element::Activated) {
                     unit.fill(Element::Activated);
                 }
@@ -325,13 +327,13 @@ impl Model {
         }
     }
 
-    /// Nobody who is in conflict with a place has used it since its resource did.
+    /// Returns whether no conflicting resource has used a place since its resource did.
     fn is_owner(&self, id: usize, place: usize) -> bool {
         let resource = &self.resources[id];
         resource.used[place] > 0 && self.since(id, place).next().is_none()
     }
 
-    /// Uses of others that are in conflict with a place, since its resource used it.
+    /// Returns conflicting uses of a place since its resource used it.
     fn since(&self, id: usize, place: usize) -> impl Iterator<Item = &Use> {
         let resource = &self.resources[id];
         let bytes = resource.place(place);
@@ -347,7 +349,7 @@ impl Model {
         self.take(id, &units, effect);
     }
 
-    /// A resource uses units: what it finds there, what must be said of the order, and what others lose.
+    /// Applies the use of units: the contents found, violations of order, and losses of other resources.
     fn take(&mut self, id: usize, units: &BTreeSet<usize>, effect: Effect) {
         let places: Vec<usize> = self.resources[id].places_of(units).into_iter().collect();
         let lost: Vec<usize> = places.into_iter().filter(|&place| !self.is_owner(id, place)).collect();
@@ -359,7 +361,7 @@ impl Model {
             self.order.insert((rule, id));
         }
         self.check_order(id, &lost, effect);
-        // What is found: each use since the last one takes contents away, or brings others.
+        // Determine the contents: each use since the last one invalidates or replaces them.
         let mut found = self.resources[id].clone();
         for (time, other) in self.log.iter().enumerate() {
             for &place in &lost {
@@ -369,7 +371,7 @@ impl Model {
                 }
             }
         }
-        // All see the same moment: whom this is taken from may lose by it.
+        // All losses are determined from the same state, as this resource may be affected by them.
         let losses: Vec<(usize, Vec<Range<u64>>)> = (0..self.resources.len())
             .filter(|&other| other != id)
             .map(|other| (other, lost.iter().map(|&place| self.resources[id].place(place)).collect()))
@@ -384,10 +386,11 @@ impl Model {
             self.log.push(Use { resource: id, bytes: self.resources[id].place(place) });
             self.resources[id].used[place] = self.log.len() as u64;
         }
-        // Places that were its own are so still: nobody came between.
+        // Places that the resource already owned are unchanged, as nothing used them in between.
     }
 
-    /// Whether data may go over between two resources at all, and in which way: by subresource, or by tile.
+    /// Returns whether data can be inherited between two resources at all, and whether by subresource (true) or by tile
+    /// (false).
     fn can_inherit(&self, from: usize, to: usize) -> Option<bool> {
         let (one, two) = (&self.resources[from], &self.resources[to]);
         if self.is_simple {
@@ -399,7 +402,7 @@ impl Model {
                 if self.is_same(from, to) && (self.is_shared || !one.is_opaque()) {
                     return Some(self.is_shared);
                 }
-                // Tiles are alike wherever they are; and what is told byte by byte is read as anything.
+                // Tiles of the same kind match at any position, and layouts that define all bytes match each other.
                 let alike = |kind| match kind {
                     Kind::Texture { layout, usage, hidden, .. } => Some((layout, usage, hidden)),
                     Kind::Buffer { .. } => None,
@@ -414,7 +417,7 @@ impl Model {
         }
     }
 
-    /// Identical textures in one place.
+    /// Returns whether two textures are identical and at the same place.
     fn is_same(&self, one: usize, two: usize) -> bool {
         let (one, two) = (&self.resources[one], &self.resources[two]);
         one.kind == two.kind && one.offset == two.offset
@@ -439,7 +442,7 @@ impl Model {
         both_common || (by_subresource && one == two && one & writes != 0)
     }
 
-    /// What a place holds after another resource used memory that is in conflict with it.
+    /// Computes the contents of a place after a conflicting use by another resource.
     fn receive(&self, id: usize, found: &mut Resource, place: usize, other: &Use) {
         let from = &self.resources[other.resource];
         let bytes = found.place(place);
@@ -467,14 +470,14 @@ impl Model {
                 let there = byte - from.offset;
                 let from_unit = (there / KIB_64) as usize;
                 *element = if from.is_buffer() {
-                    // Behind its width a buffer has memory and no contents.
+                    // After its width, a buffer has memory but no contents.
                     let cell = (there % KIB_64 / CELL) as usize;
                     from.elements[from_unit].get(cell).copied().unwrap_or(Element::Invalid)
                 } else if from_unit < from.elements.len()
                     && self.states_allow((other.resource, from_unit), (id, unit))
                 {
                     match as_one(&from.elements[from_unit]) {
-                        // What may be used without a value is of no use to a buffer.
+                        // Contents that are only initialised are undefined for a buffer.
                         Element::Discarded | Element::Activated => Element::Invalid,
                         element => element,
                     }
@@ -500,7 +503,7 @@ impl Model {
                         cell.copied()
                     })
                     .collect();
-                // Behind its width a buffer has memory and no contents.
+                // After its width, a buffer has memory but no contents.
                 let is_short = cells.contains(&None);
                 let cells: Vec<Element> = cells.into_iter().flatten().collect();
                 let is_mixed = is_short && cells.contains(&Element::Valid);
@@ -523,7 +526,7 @@ impl Model {
         }
     }
 
-    /// A resource loses contents to one that uses bytes of the heap.
+    /// Invalidates contents of a resource because of another's use of bytes of the heap.
     fn lose(&mut self, id: usize, by: usize, taken: &Range<u64>) {
         let granule = self.granule(id, by);
         let resource = &self.resources[id];
@@ -532,7 +535,7 @@ impl Model {
         if hit.is_empty() {
             return;
         }
-        // A state other than COMMON makes one of the places that the resource was the last to use.
+        // In a state other than COMMON, places that the resource was the last to use are invalidated as one.
         let is_used = (0..self.resources[id].used.len()).any(|place| {
             !meet(&self.resources[id].place(place), &hit).is_empty() && self.is_owner(id, place)
         });
@@ -540,7 +543,7 @@ impl Model {
         if is_shared && self.can_inherit(id, by).is_some() {
             let (units, failed) = self.kept_back(id, by, taken);
             if failed.len() < units {
-                // Who was not the last to use them has nothing to hand over, nor to lose by that.
+                // A resource that was not the last user has no contents to give, and loses none.
                 for &unit in failed.iter().filter(|_| is_used) {
                     self.resources[id].elements[unit].fill(Element::Invalid);
                 }
@@ -556,7 +559,7 @@ impl Model {
         }
     }
 
-    /// How many units have memory in common with one that uses it, and which of them do not go over to it.
+    /// Returns the number of units that share memory with another resource's use, and those that it does not inherit.
     fn kept_back(&self, id: usize, by: usize, taken: &Range<u64>) -> (usize, Vec<usize>) {
         let (from, to) = (&self.resources[id], &self.resources[by]);
         let units: Vec<usize> = (0..from.elements.len())
@@ -579,7 +582,7 @@ impl Model {
         (units.len(), units.iter().copied().filter(is_kept).collect())
     }
 
-    /// Who used the memory last must be ordered before.
+    /// Checks that the last users of the memory are ordered before this use.
     fn check_order(&mut self, id: usize, lost: &[usize], effect: Effect) {
         if self.is_simple {
             return;
@@ -629,7 +632,7 @@ impl Model {
         }
     }
 
-    /// An access of elements, by unit.
+    /// Applies an access to elements, by unit.
     pub(super) fn access(&mut self, id: usize, parts: &[(usize, Vec<usize>)], effect: Effect) {
         self.step += 1;
         if let Effect::Transition(state) = effect {
@@ -643,7 +646,7 @@ impl Model {
         self.take(id, &units, effect);
         let mut wrong = BTreeSet::new();
         let resource = &mut self.resources[id];
-        // A buffer is one subresource, and so is what nothing smaller is told apart of.
+        // A buffer is one subresource, and so is a texture whose parts are not distinguished.
         let is_all = parts.len() == resource.elements.len()
             && parts.iter().all(|(unit, part)| part.len() == resource.elements[*unit].len());
         let (is_target, is_buffer) = (resource.is_target(), resource.is_buffer());
@@ -712,7 +715,7 @@ impl Model {
         }
     }
 
-    /// What the contents of a unit would be found to be.
+    /// Returns the state of a unit's contents that an access would find.
     pub(super) fn foresee(&self, id: usize, unit: usize) -> Option<&'static str> {
         let mut copy = self.clone();
         copy.take(id, &BTreeSet::from([unit]), Effect::Activate);
@@ -720,7 +723,7 @@ impl Model {
     }
 }
 
-/// The state of a whole of which the parts have these.
+/// Returns the state of a whole from the states of its parts.
 fn as_one(elements: &[Element]) -> Element {
     if elements.iter().all(|element| element == &elements[0]) {
         return elements[0];
@@ -729,7 +732,7 @@ fn as_one(elements: &[Element]) -> Element {
     if elements.contains(&Element::Valid) { Element::Invalid } else { worst }
 }
 
-/// Bytes of the heap that a resource has contents in no longer.
+/// Invalidates the contents in bytes of the heap.
 fn invalidate(resource: &mut Resource, hit: &Range<u64>, is_used: bool) {
     let is_common = resource.states.iter().all(|state| state.0 == D3D12_RESOURCE_STATE_COMMON);
     let units = resource.elements.len();
@@ -738,7 +741,7 @@ fn invalidate(resource: &mut Resource, hit: &Range<u64>, is_used: bool) {
         || (is_used && !(resource.is_stateless() || is_common))
         || (!resource.is_buffer() && hit.end > hidden);
     if resource.is_buffer() {
-        // Granules are the heap's, and a tightly aligned buffer begins anywhere in them.
+        // Granules are those of the heap, and a tightly aligned buffer may begin anywhere in them.
         let (start, offset) = (hit.start.max(resource.offset), resource.offset);
         for at in (start..hit.end).step_by(CELL as usize).map(|byte| byte - offset) {
             let unit = resource.elements.get_mut((at / KIB_64) as usize);

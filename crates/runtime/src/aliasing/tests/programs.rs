@@ -1,4 +1,4 @@
-//! Small programs, each of which the tracker once judged wrongly.
+//! Small programs that an earlier version of the tracker judged wrongly.
 
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
@@ -64,7 +64,7 @@ fn hidden_memory_belongs_to_what_was_not_used_of_late_too() {
     let (one, twin) = (stage.place(&heap, 0, kind, COMMON), stage.place(&heap, 0, kind, COMMON));
     let buffer = stage.place(&heap, 4 * KIB_64, Kind::buffer(KIB_64), COMMON);
     assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
-    // The twin takes the first tile and what is hidden; the second tile is the one's.
+    // The twin takes over the first tile and the hidden memory; the second tile remains with the first texture.
     assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&twin, 0, 0, true)]), []);
     assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
     assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&one, 0, 1, true)]), [(Rule::I2, Some(1), Some(3))]);
@@ -118,7 +118,7 @@ fn a_tile_that_was_lost_before_takes_no_other_with_it() {
     assert_eq!(stage.said(QUEUE, &[stage.all_texels(&one, 0, false)]), []);
     assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), [(Rule::I2, Some(1), Some(2))]);
     assert_eq!(stage.said(QUEUE, &[of_tile_0(false)]), []);
-    // Of tile 1, 60 KiB are the tiled texture's still, and the tile is not.
+    // 60 KiB of tile 1 still belong to the tiled texture, but the tile as a whole does not.
     assert_eq!(stage.said(QUEUE, &[stage.all_texels(&two, 0, false)]), []);
     assert_eq!(stage.said(QUEUE, &[of_tile_0(true)]), []);
     assert_eq!(stage.said(QUEUE, &[stage.bytes(&buffer, 0, 16, false)]), []);
@@ -133,7 +133,7 @@ fn a_tile_that_is_valid_in_part_is_not_lost_to_a_buffer_that_inherits() {
     let texture = stage.place(&heap, 0, texture, COMMON);
     let buffer = stage.place(&heap, KIB_64, Kind::buffer(KIB_64), COMMON);
     let block = TexelRegion { start: [0; 3], size: [64, 64, 1] };
-    // The first slice is left in COPY_DEST: what invalidates the second would invalidate both.
+    // The first slice is left in COPY_DEST, so an invalidation of the second would affect both.
     assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
     let calls = [true, false].map(|is_read| stage.texels(&texture, 1, block, is_read));
     assert_eq!(stage.said(QUEUE, &calls), [(Rule::I2, Some(1), None)]);
@@ -291,7 +291,7 @@ fn a_tight_buffer_loses_the_granules_that_are_used_and_no_others() {
 fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
     let layout = TextureMemoryLayout::StandardSwizzle64Kib;
     let kind = Kind::texture(layout, 256, 1);
-    // Of a short buffer no tile is valid.
+    // No tile is valid in a buffer that is too short.
     let stage = advanced();
     let heap = stage.heap(NONE);
     let (texture, short) =
@@ -299,7 +299,7 @@ fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
     assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
     assert_eq!(stage.said(QUEUE, &[stage.bytes(&short, 0, 1024, false)]), []);
     assert_eq!(stage.said(QUEUE, &[stage.tile_texels(&texture, 0, 0, true)]), [(Rule::I2, Some(1), Some(2))]);
-    // A buffer over the ends of two tiles has what each of them has.
+    // A buffer over the ends of two tiles has the contents of both.
     let stage = advanced();
     let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
     let usage = crate::ddi::TextureUsage { simultaneous_access: true, ..Default::default() };
@@ -333,7 +333,8 @@ fn rows(hidden: u64) -> Kind {
     Kind::Texture { layout: TextureMemoryLayout::RowMajor, side: 256, mips: 1, slices: 1, usage, hidden }
 }
 
-/// ALIAS: textures with defined layouts, ROW_MAJOR among them, may have memory that belongs to all of them.
+/// *Memory Aliasing and Data Inheritance*: textures with defined layouts, including ROW_MAJOR, may have memory that
+/// belongs to the whole texture.
 #[test]
 fn memory_behind_the_last_row_belongs_to_the_whole_texture() {
     for (place, is_lost) in [(4, true), (5, true), (6, false)] {
@@ -350,7 +351,7 @@ fn memory_behind_the_last_row_belongs_to_the_whole_texture() {
     }
 }
 
-/// The other way round: who has the memory that is hidden writes in it, and whoever had bytes there loses them.
+/// The reverse direction: a write by the owner of hidden memory invalidates the bytes of resources there.
 #[test]
 fn hidden_memory_takes_contents_and_hands_none_on() {
     for layout in [TextureMemoryLayout::RowMajor, TextureMemoryLayout::StandardSwizzle64Kib] {
@@ -364,7 +365,7 @@ fn hidden_memory_takes_contents_and_hands_none_on() {
             let stage = advanced();
             let heap = stage.heap(NONE);
             let texture = stage.place(&heap, 0, kind, COMMON);
-            // The last tile, or it and what is hidden behind it.
+            // The last tile, alone and with the hidden memory after it.
             let buffer = stage.place(&heap, 3 * KIB_64, Kind::buffer(wide * KIB_64), COMMON);
             assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, false)]), []);
             assert_eq!(
@@ -392,7 +393,7 @@ fn hidden_memory_takes_contents_and_hands_none_on() {
     }
 }
 
-/// What A hands to a buffer and the buffer to B, A hands to B.
+/// A texture inherits directly what it could inherit through a buffer in between.
 #[test]
 fn textures_whose_bytes_are_told_inherit_directly_as_over_a_buffer() {
     let swizzled = |side, slices, target| {
@@ -442,7 +443,7 @@ fn to_common(resource: &super::stage::Resource) -> Note {
     }
 }
 
-/// Tiles of placed textures go over tile by tile as those of reserved ones do.
+/// Placed textures inherit by tile, like reserved ones.
 #[test]
 fn placed_tiles_inherit_as_reserved_ones_do() {
     let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
@@ -464,7 +465,7 @@ fn placed_tiles_inherit_as_reserved_ones_do() {
     }
 }
 
-/// The strict reading of ALIAS, *Writes to invalidated resources*.
+/// The strict interpretation of *Memory Aliasing and Data Inheritance*, *Writes to invalidated resources*.
 #[test]
 fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
     for (strictness, is_strict) in [(Strictness::Documented, false), (Strictness::Strict, true)] {
@@ -475,10 +476,10 @@ fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
         let refused =
             |number, other| if is_strict { vec![(Rule::I2, Some(number), Some(other))] } else { Vec::new() };
         let region = TexelRegion { start: [0; 3], size: [64, 64, 1] };
-        // Never used by anybody else: a part is written and read.
+        // Never used by another resource: a part can be written and read.
         let part = [stage.texels(&texture, 0, region, false), stage.texels(&texture, 0, region, true)];
         assert_eq!(stage.said(QUEUE, &part), []);
-        // The buffer finds contents of the texture, which are none of its own.
+        // The buffer finds contents of the texture, which are invalid for it.
         let bytes = [stage.bytes(&buffer, KIB_64, KIB_64, false), stage.bytes(&buffer, KIB_64, KIB_64, true)];
         assert_eq!(stage.said(QUEUE, &bytes), refused(2, 1), "64 KiB of a buffer of 256");
         let all = [stage.bytes(&buffer, 0, 4 * KIB_64, false), stage.bytes(&buffer, KIB_64, 16, true)];

@@ -1,4 +1,4 @@
-//! A tracker without a runtime around it: heaps and resources that are nothing but addresses, and queues that are asked at once.
+//! A tracker without the rest of the runtime: heaps and resources are only addresses, and queues execute immediately.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -27,11 +27,11 @@ use crate::residency::PageableRecord;
 pub(super) const KIB_4: u64 = 4 * 1024;
 pub(super) const KIB_64: u64 = 64 * 1024;
 
-/// A heap or a resource of which the tracker knows the address alone.
+/// A heap or resource of which the tracker uses only the address.
 struct Stub(GpuVirtualAddress);
 
 impl Stub {
-    /// 2^40 bytes from the one before.
+    /// Creates a stub 2^40 bytes after the previous one.
     fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -109,10 +109,10 @@ pub(super) struct Heap {
     flags: D3D12_HEAP_FLAGS,
 }
 
-/// What is created: a buffer, or a texture of four bytes a texel.
+/// The kind of resource to create: a buffer, or a texture with texels of four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Width, and whether it is tightly aligned.
+    /// A buffer, with its width and whether it is tightly aligned.
     Buffer { width: u64, tight: bool },
     Texture {
         layout: TextureMemoryLayout,
@@ -152,7 +152,7 @@ impl Kind {
         ResourceArgs { kind, tight_alignment, alignment_restriction, create_at: None }
     }
 
-    /// What it takes: small opaque textures are cut into 4 KiB, all else into 64 KiB.
+    /// Returns size and alignment: 4 KiB for small opaque textures, otherwise 64 KiB.
     pub(super) fn allocation(self) -> (u64, u64) {
         match self {
             Self::Buffer { width, tight: true } => (width.next_multiple_of(256), 256),
@@ -199,7 +199,7 @@ impl Kind {
                 (D3D12_RESOURCE_DIMENSION_TEXTURE2D, side.into(), mips, slices)
             }
         };
-        // What has hidden memory is another kind of texture; something in the description must differ.
+        // Textures with hidden memory are a different kind, so their descriptions must differ.
         let quality = match self {
             Self::Buffer { .. } => 0,
             Self::Texture { hidden, .. } => hidden.try_into().expect("little"),
@@ -217,14 +217,14 @@ impl Kind {
     }
 }
 
-/// A resource that the tracker knows, or one that it does not.
+/// A resource, which the tracker may or may not know.
 #[derive(Clone)]
 pub(super) struct Resource {
     pub(super) driver: Arc<dyn DriverResource>,
     pub(super) kind: Kind,
 }
 
-/// What lists record: a call with its notes and its commands.
+/// A recorded call with its notes and commands.
 #[derive(Clone)]
 pub(super) struct Call {
     pub(super) name: &'static str,
@@ -247,12 +247,12 @@ impl Call {
     }
 }
 
-/// Violations in short: the rule, and the numbers of the resource and of the other.
+/// A violation in short: the rule, and the numbers of both resources.
 pub(super) type Said = (Rule, Option<u64>, Option<u64>);
 
 pub(super) struct Stage {
     pub(super) tracker: Arc<AliasingTracker>,
-    /// Overlaps nothing and is not tracked.
+    /// A resource that is not tracked and overlaps no other.
     outside: Arc<dyn DriverResource>,
 }
 
@@ -327,14 +327,14 @@ impl Stage {
         self.create(kind, CreatedHome::Reserved, state, &Arc::default())
     }
 
-    /// Copies bytes out of a buffer, or into it.
+    /// Copies bytes from or to a buffer.
     pub(super) fn bytes(&self, buffer: &Resource, start: u64, size: u64, is_read: bool) -> Call {
         let (here, there) = ((Arc::clone(&buffer.driver), start), (Arc::clone(&self.outside), 0));
         let (target, source) = if is_read { (there, here) } else { (here, there) };
         Call::command("CopyBufferRegion", Command::CopyBuffer { target, source, size })
     }
 
-    /// Copies texels of a subresource out of a texture, or into it.
+    /// Copies texels of a subresource from or to a texture.
     pub(super) fn texels(&self, texture: &Resource, index: u32, region: TexelRegion, is_read: bool) -> Call {
         let here = TexelLocation::Subresource { resource: Arc::clone(&texture.driver), index };
         let there = TexelLocation::Subresource { resource: Arc::clone(&self.outside), index: 0 };
@@ -355,27 +355,27 @@ impl Stage {
         Call::notes("DiscardResource", vec![note])
     }
 
-    /// Copies all of a subresource.
+    /// Copies an entire subresource.
     pub(super) fn all_texels(&self, texture: &Resource, index: u32, is_read: bool) -> Call {
         let Kind::Texture { side, mips, .. } = texture.kind else { unreachable!("a texture") };
         let side = (side >> (index % mips)).max(1);
         self.texels(texture, index, TexelRegion { start: [0; 3], size: [side, side, 1] }, is_read)
     }
 
-    /// Copies a tile of 128 by 128 texels of a subresource, of those in the first row.
+    /// Copies a tile of 128 by 128 texels in the first row of a subresource.
     pub(super) fn tile_texels(&self, texture: &Resource, index: u32, tile: u32, is_read: bool) -> Call {
         let region = TexelRegion { start: [tile * 128, 0, 0], size: [128, 128, 1] };
         self.texels(texture, index, region, is_read)
     }
 
-    /// Fills texels by a call of that name.
+    /// Fills texels by a call with the given name.
     pub(super) fn fill(name: &'static str, texture: &Resource, index: u32, region: TexelRegion) -> Call {
         let value = TexelValue { bytes: [0; 16], len: 4 };
         let target = Arc::clone(&texture.driver);
         Call::command(name, Command::FillTexels { target, subresource: index, region, value })
     }
 
-    /// One `ExecuteCommandLists` of one list; answers what is new, and the commands.
+    /// Executes one list in one `ExecuteCommandLists`. Returns the new violations and the commands.
     pub(super) fn execute(&self, agent: u32, calls: &[Call]) -> (Vec<Violation>, Vec<Command>) {
         let mut commands = Vec::new();
         let mut recorded = Vec::new();
@@ -409,7 +409,7 @@ impl Stage {
         let _ = self.tracker.after_wait(agent, &fence.begin_wait(value)).ask();
     }
 
-    /// Maps tiles to those of a heap from `heap_tile` on, or to nothing.
+    /// Maps tiles to those of a heap from `heap_tile` on, or unmaps them.
     pub(super) fn map(&self, resource: &Resource, first: u32, count: u32, memory: Option<(&Heap, u32)>) {
         let memory = match memory {
             None => TileMemory::Null,
@@ -419,7 +419,7 @@ impl Stage {
         self.tracker.audit().expect("what is known fits together");
     }
 
-    /// How many resources and heaps are remembered.
+    /// Returns the numbers of known resources and heaps.
     pub(super) fn known(&self) -> (usize, usize) {
         self.tracker.known()
     }

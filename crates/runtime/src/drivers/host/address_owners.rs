@@ -1,4 +1,4 @@
-//! Who has which GPU virtual addresses: heaps, devices that reserve some, and nobody.
+//! Ownership of GPU virtual addresses: by objects, by the reservations of devices, or free.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use super::KIB_64;
 use super::free_addresses::{FreeAddresses, Interval};
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
 
-/// Where the simulated GPU's address space begins: zero and what is near it stay invalid.
+/// The beginning of the simulated GPU's address space. Zero and the addresses near it are invalid.
 const BASE: u64 = 1 << 32;
 
 /// The addresses of an address space.
 ///
-/// Addresses come in whole pages of 64 KiB, so what was recorded of an object, wherever it begins and ends, reserves what the
-/// object needs again.
+/// Addresses are allocated in whole pages of 64 KiB. So the recorded range of an object, wherever it begins and ends,
+/// reserves all that the object needs when it is created again.
 ///
-/// Those from a place on that a seed decides are given out before those below it: so two runs have the same addresses only by
-/// design.
+/// A seed determines a start address. Addresses from there on are allocated before those below it, so two runs have the
+/// same addresses only by design.
 #[derive(Debug)]
 pub(super) struct AddressOwners {
     whole: Interval,
-    /// Free and reserved by no device, from the seed's place on.
+    /// Free addresses, reserved by no device, from the start address on.
     above: FreeAddresses,
-    /// Free and reserved by no device, below it.
+    /// Free addresses, reserved by no device, below the start address.
     below: FreeAddresses,
-    /// The seed's place.
+    /// The start address.
     place: u64,
     reservations: BTreeMap<ReservationId, Reservation>,
     next: u64,
 }
 
-/// The addresses that one device reserved.
+/// Identifies the addresses that one device reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ReservationId(u64);
 
 #[derive(Debug)]
 struct Reservation {
-    /// What is reserved, from low to high, in ranges that do not touch.
+    /// All reserved ranges, in ascending order; they do not touch.
     all: Vec<Interval>,
-    /// What of that nothing was created at.
+    /// The reserved addresses at which no object exists.
     free: FreeAddresses,
 }
 
 impl Reservation {
-    /// The lowest address of `range` that is not reserved. O(log n).
+    /// Returns the lowest address of `range` that is not reserved. O(log n).
     fn first_missing(&self, range: Interval) -> Option<u64> {
         let behind = self.all.partition_point(|reserved| reserved.start <= range.start);
         let around = behind.checked_sub(1).map(|index| self.all[index]);
@@ -54,7 +54,7 @@ impl Reservation {
 }
 
 impl AddressOwners {
-    /// An address space of `bits` bits, 33 to 62, all of it free.
+    /// Creates an address space of `bits` bits, 33 to 62, which is entirely free.
     pub(super) fn new(bits: u32, seed: u64) -> Self {
         let whole = Interval { start: BASE, end: 1 << bits };
         let place = place(whole, seed);
@@ -68,14 +68,15 @@ impl AddressOwners {
         }
     }
 
-    /// `size` bytes, not zero, at addresses that no device reserves, in whole pages. O(log n) as a rule.
+    /// Allocates `size` bytes, not zero, in whole pages, at addresses that no device reserves. O(log n) in most cases.
     pub(super) fn take(&mut self, size: ByteSize, alignment: Alignment) -> Option<Interval> {
         let size = size.align_up(KIB_64)?;
         let alignment = alignment.max(KIB_64);
         self.above.take(size, alignment).or_else(|| self.below.take(size, alignment))
     }
 
-    /// The pages of `size` bytes, not zero, from `start` on, which the device of `reservation` reserved. O(log n).
+    /// Allocates the pages of `size` bytes, not zero, from `start` on, which the device of `reservation` reserved.
+    /// O(log n).
     pub(super) fn take_at(
         &mut self,
         reservation: Option<ReservationId>,
@@ -107,7 +108,7 @@ impl AddressOwners {
         Ok(wanted)
     }
 
-    /// Takes back what an object had; with `reservation` what it had of a device's, which may be gone by now. O(log n).
+    /// Frees the addresses of an object. `reservation` is the one that they belong to, which may have ended. O(log n).
     pub(super) fn give_back(&mut self, range: Interval, reservation: Option<ReservationId>) {
         match reservation.and_then(|id| self.reservations.get_mut(&id)) {
             Some(reservation) => reservation.free.give_back(range),
@@ -115,8 +116,8 @@ impl AddressOwners {
         }
     }
 
-    /// Reserves the pages of `ranges` for a device: in any order, aligned to nothing, and one may overlap another or be empty.
-    /// Nothing is reserved when that fails. O(n log n).
+    /// Reserves the pages of `ranges` for a device. The ranges may be in any order, unaligned, overlapping or empty. On
+    /// error, nothing is reserved. O(n log n).
     pub(super) fn reserve(
         &mut self,
         ranges: &[GpuVirtualAddressRange],
@@ -144,7 +145,7 @@ impl AddressOwners {
         Ok(id)
     }
 
-    /// Ends a reservation; what objects still have of it comes back with them. O(n log n).
+    /// Ends a reservation. Addresses that objects still use are freed with the objects. O(n log n).
     pub(super) fn release(&mut self, id: ReservationId) {
         let Some(reservation) = self.reservations.remove(&id) else { return };
         for range in reservation.free.ranges() {
@@ -152,7 +153,7 @@ impl AddressOwners {
         }
     }
 
-    /// Bytes that are free and that no device reserves. O(n).
+    /// Returns the number of bytes that are free and reserved by no device. O(n).
     #[cfg(test)]
     pub(super) fn free_size(&self) -> ByteSize {
         ByteSize::new(self.above.ranges().chain(self.below.ranges()).map(Interval::len).sum())
@@ -171,7 +172,7 @@ impl AddressOwners {
         range.intersection(Interval { start: self.place, ..self.whole })
     }
 
-    /// The pages that have bytes of `range`, which is not empty; `None` where some are outside of the space.
+    /// Returns the pages that contain bytes of `range`, which is not empty, or `None` if some are outside of the space.
     fn pages(&self, range: GpuVirtualAddressRange) -> Option<Interval> {
         let start = range.start.get();
         let bytes = Interval { start, end: start.checked_add(range.size.get())? };
@@ -183,7 +184,7 @@ impl AddressOwners {
     }
 }
 
-/// The same addresses from low to high, in ranges that do not touch.
+/// Returns the same addresses as ascending ranges that do not touch.
 fn merge(mut ranges: Vec<Interval>) -> Vec<Interval> {
     ranges.sort_unstable();
     let mut merged: Vec<Interval> = Vec::with_capacity(ranges.len());
@@ -196,16 +197,16 @@ fn merge(mut ranges: Vec<Interval>) -> Vec<Interval> {
     merged
 }
 
-/// The page that addresses are given out from: one in the lower half of `whole`, the first one for seed 0.
+/// Returns the start address for a seed: a page in the lower half of `whole`, the first one for seed 0.
 ///
-/// Seeds that differ by one are far apart: the product's high bits choose the page.
+/// The high bits of the product select the page, so consecutive seeds are far apart.
 fn place(whole: Interval, seed: u64) -> u64 {
     /// 2^64 divided by the golden ratio, which spreads consecutive numbers evenly.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
     let page = KIB_64.get();
     let pages = u128::from(whole.len() / 2 / page);
     let number = (u128::from(seed.wrapping_mul(SPREAD)) * pages) >> 64;
-    // Below `pages`, which has 64 bits.
+    // The number is less than `pages`, which fits 64 bits.
     whole.start + u64::try_from(number).unwrap_or(0) * page
 }
 

@@ -1,4 +1,4 @@
-//! GPU virtual addresses: who owns which, and what stands behind them.
+//! GPU virtual addresses: their owners and the memory mapped to them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::ddi::{DriverError, GpuVirtualAddressRange};
 /// The address space of one simulated GPU, with its page table.
 pub(super) struct AddressSpace {
     owners: Mutex<AddressOwners>,
-    /// What stands behind addresses, by the first of each range.
+    /// The page table, by the first address of each range.
     pages: RwLock<BTreeMap<u64, Entry>>,
 }
 
@@ -24,18 +24,18 @@ struct Entry {
     target: Target,
 }
 
-/// What stands behind a range. Weak: an owner that is gone leaves a fault, not a dangling byte.
+/// The target of a range. It is weak, so that accesses fault once the owner is gone.
 #[derive(Clone)]
 pub(super) enum Target {
     Heap(Weak<HostHeap>),
     Tiles(Weak<TileTable>),
 }
 
-/// Bytes behind an address, as far as they are contiguous.
+/// A contiguous range of bytes behind an address.
 pub(super) enum Span {
-    /// In a heap, from an offset on. The heap lives as long as the span.
+    /// Memory of a heap from an offset on. The span keeps the heap alive.
     Memory { heap: Arc<HostHeap>, offset: u64, size: u64 },
-    /// A tile with nothing behind it: reads give zero, writes are dropped.
+    /// A tile without memory: reads return zero, and writes are discarded.
     Null { size: u64 },
 }
 
@@ -47,7 +47,7 @@ impl Span {
     }
 }
 
-/// An access that the GPU could not make.
+/// An access that the GPU could not perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PageFault {
     address: u64,
@@ -56,13 +56,13 @@ pub(super) struct PageFault {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FaultCause {
-    /// Nothing is there, or not any more.
+    /// No object has the address, or none any more.
     Unmapped,
-    /// A tile of a reserved resource that is mapped to NULL, on a GPU where that is undefined.
+    /// A tile of a reserved resource is mapped to NULL, on a GPU where accesses to it are undefined.
     NullTile,
-    /// The heap of that name is evicted.
+    /// The heap with this description is not resident.
     Evicted(String),
-    /// The operating system gave no memory for it.
+    /// The operating system could not commit memory.
     HostOutOfMemory,
 }
 
@@ -100,12 +100,12 @@ impl fmt::Display for PageFault {
 }
 
 impl AddressSpace {
-    /// An address space of `bits` bits, 33 to 62, which gives out addresses from the seed's place on.
+    /// Creates an address space of `bits` bits, 33 to 62, which allocates addresses from the seed's start address on.
     pub(super) fn new(bits: u32, seed: u64) -> Self {
         Self { owners: Mutex::new(AddressOwners::new(bits, seed)), pages: RwLock::new(BTreeMap::new()) }
     }
 
-    /// What stands behind `address`, at most `size` bytes of it. O(log ranges).
+    /// Translates `address` to at most `size` contiguous bytes. O(log ranges).
     pub(super) fn translate(&self, address: u64, size: u64) -> Result<Span, PageFault> {
         let fault = || PageFault::new(address, FaultCause::Unmapped);
         let (offset, left, target) = {
@@ -134,21 +134,21 @@ impl AddressSpace {
 /// Addresses that belong to one object until dropped.
 pub(super) struct AddressRange {
     space: Arc<AddressSpace>,
-    /// Whole pages.
+    /// The allocated addresses, in whole pages.
     pages: Interval,
-    /// The device's addresses that these are of.
+    /// The reservation that the addresses belong to.
     reservation: Option<ReservationId>,
     start: GpuVirtualAddress,
-    /// As asked for.
+    /// The requested size.
     size: ByteSize,
 }
 
 impl AddressRange {
-    /// Addresses for `size` bytes, not zero: of the space's choice, or from `at` on.
+    /// Allocates addresses for `size` bytes, not zero: anywhere, or at `at`.
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::CannotCreateAt`] with an address.
+    /// [`DriverError::OutOfAddressSpace`], or [`DriverError::CannotCreateAt`] if `at` is given.
     pub(super) fn new(
         space: &Arc<AddressSpace>,
         size: ByteSize,
@@ -178,7 +178,7 @@ impl AddressRange {
         self.size
     }
 
-    /// Puts something behind the addresses.
+    /// Maps the addresses to a target.
     pub(super) fn map_to(&self, target: Target) {
         let mut pages = self.space.pages.write().unwrap_or_else(PoisonError::into_inner);
         pages.insert(self.start.get(), Entry { size: self.size.get(), target });
@@ -192,26 +192,26 @@ impl Drop for AddressRange {
     }
 }
 
-/// An address of one's choice, and the device that is to have reserved it.
+/// An address chosen by the application, and the reservation that must contain it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CreateAt {
     pub(super) address: GpuVirtualAddress,
-    /// `None` reserved nothing.
+    /// `None` stands for a device without a reservation.
     pub(super) reservation: Option<ReservationId>,
 }
 
-/// Addresses that belong to one device until dropped, so that it can create objects there.
+/// Addresses reserved by one device until dropped, at which it can create objects.
 pub(super) struct ReservedAddresses {
     space: Arc<AddressSpace>,
     id: ReservationId,
 }
 
 impl ReservedAddresses {
-    /// The pages of `ranges`, which are as the application recorded them. O(n log n) in these.
+    /// Reserves the pages of `ranges`, which are as the application recorded them. O(n log n) in the number of ranges.
     ///
     /// # Errors
     ///
-    /// [`DriverError::AddressesInvalid`], [`DriverError::AddressesInUse`]; nothing is reserved then.
+    /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     pub(super) fn new(
         space: &Arc<AddressSpace>,
         ranges: &[GpuVirtualAddressRange],
@@ -220,7 +220,7 @@ impl ReservedAddresses {
         Ok(Self { space: Arc::clone(space), id })
     }
 
-    /// Which these are.
+    /// The identifier of the reservation.
     pub(super) fn id(&self) -> ReservationId {
         self.id
     }

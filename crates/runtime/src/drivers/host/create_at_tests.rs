@@ -1,4 +1,4 @@
-//! Objects of the simulated GPU at addresses of one's choice (document RECREATE).
+//! Objects of the simulated GPU at addresses that the application chooses (Recreate-at-GPUVA specification).
 
 use heapwright_core::GpuVirtualAddress;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn a_heap_is_created_where_it_was() {
     }
 }
 
-/// A heap of 4 KiB has a page for itself, so the page is what its recorded range reserves.
+/// A heap of 4 KiB has a page of its own, so its recorded range reserves the whole page.
 #[test]
 fn a_recorded_range_that_is_no_page_reserves_what_the_object_needs() {
     let driver = driver("discrete");
@@ -115,7 +115,7 @@ fn one_devices_reservation_is_not_anothers() {
     driver.create_heap(&*first, &at(pages(1), FIRST)).expect("its own");
 }
 
-/// Shared with another device, a heap may outlive the device whose addresses it has.
+/// A heap shared with another device may outlive the device that reserved its addresses.
 #[test]
 fn a_heap_outlives_the_device_that_reserved_its_addresses() {
     let driver = driver("discrete");
@@ -149,7 +149,7 @@ fn gpus_without_a_seed_begin_at_different_addresses() {
     assert!(places.len() > 1, "{places:?}");
 }
 
-/// As many ranges as a large capture has: reserving them, and using each, are not quadratic.
+/// As many ranges as in a large capture: reserving and using them must not be quadratic.
 #[test]
 fn a_hundred_thousand_ranges_are_reserved_and_used() {
     let driver = driver("discrete");
@@ -183,7 +183,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// A refused creation holds nothing: no memory of a segment group, no address, no entry in the ledger of residency.
+    /// A failed creation holds nothing: no memory of a segment group, no address, no entry in the residency ledger.
     #[test]
     fn what_is_refused_leaves_nothing_behind(
         reserved in prop::collection::vec((0_u64..40 * PAGE, 1_u64..8 * PAGE), 0..8),
@@ -200,7 +200,7 @@ proptest! {
             match step {
                 Step::Heap { page, pages: count, skew, alignment, is_huge } => {
                     let alignment = Alignment::new(PAGE << alignment).expect("a power of two");
-                    // More than the segment group has: refused after the addresses were had, if they were.
+                    // More than the segment group has: fails after the addresses were allocated, if they could be.
                     let size = if is_huge { 4 << 30 } else { count * PAGE };
                     let address = FIRST + page * PAGE + skew;
                     let args = HeapArgs { alignment, ..at(video(ByteSize::new(size)), address) };

@@ -1,4 +1,4 @@
-//! A device of the simulated GPU: the addresses that it reserves.
+//! Devices of the simulated GPU, which hold reserved addresses.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use heapwright_core::GpuVirtualAddress;
 use super::address_space::{AddressSpace, CreateAt, ReservedAddresses};
 use crate::ddi::{DeviceArgs, DriverDevice, DriverError};
 
-/// What the simulated GPU holds for a device.
+/// The simulated GPU's part of a device.
 pub(super) struct HostDevice {
     reserved: ReservedAddresses,
 }
 
 impl HostDevice {
-    /// Reserves what `args` names; nothing is left reserved when that fails.
+    /// Reserves the ranges of `args`. On error, nothing is reserved.
     pub(super) fn create(args: &DeviceArgs<'_>, space: &Arc<AddressSpace>) -> Result<Self, DriverError> {
         Ok(Self { reserved: ReservedAddresses::new(space, args.reserve_ranges)? })
     }
 
-    /// An address that `device` is to have reserved.
+    /// Combines an address with the reservation of `device`.
     pub(super) fn create_at(
         device: &dyn DriverDevice,
         address: Option<GpuVirtualAddress>,

@@ -1,4 +1,4 @@
-//! What queues do to memory.
+//! Execution of commands and tile mappings.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl Executor {
     }
 }
 
-/// The driver's own resource; the runtime hands back only what the driver made.
+/// Downcasts to the driver's own resource. The runtime passes only resources of this driver.
 pub(super) fn host(resource: &dyn DriverResource) -> Option<&HostResource> {
     resource.as_any().downcast_ref()
 }
@@ -101,7 +101,7 @@ fn address(resource: &Arc<dyn DriverResource>) -> u64 {
     resource.gpu_virtual_address().get()
 }
 
-/// Tile `tile` of a heap; nothing where the heap has no such tile.
+/// Returns tile `tile` of a heap, or `None` if the heap has no such tile.
 fn backing(heap: &dyn std::any::Any, tile: u64) -> Option<Backing> {
     let heap = heap.downcast_ref::<HostHeap>()?;
     let offset = tile.checked_mul(TILE_SIZE)?;

@@ -1,10 +1,10 @@
-//! Free GPU virtual addresses, by place and by size.
+//! Free GPU virtual addresses, indexed by address and by size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapwright_core::{Alignment, ByteSize};
 
-/// Addresses from `start` up to `end`, which is the first that is not among them.
+/// Addresses from `start` up to but not including `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Interval {
     pub(super) start: u64,
@@ -20,7 +20,7 @@ impl Interval {
         self.end <= self.start
     }
 
-    /// What both have; empty where they have nothing in common.
+    /// Returns the common addresses; empty if there are none.
     pub(super) fn intersection(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
@@ -30,32 +30,32 @@ impl Interval {
     }
 }
 
-/// Addresses that nobody has, in ranges that do not touch.
+/// Free addresses, in ranges that do not touch.
 ///
-/// Given out by size, the smallest range that will do and of those the lowest, or by place. O(log n) in the ranges, but
-/// for [`take`](Self::take) when the addresses run out.
+/// They are allocated at a given address, or by size: from the smallest sufficient range, the lowest if several have
+/// that size. O(log n) in the number of ranges, except for [`take`](Self::take) when addresses run short.
 #[derive(Debug, Default)]
 pub(super) struct FreeAddresses {
-    /// Where each range ends, by where it begins.
+    /// The end of each range, by its start.
     ends: BTreeMap<u64, u64>,
     /// Size and start of each range.
     sizes: BTreeSet<(u64, u64)>,
 }
 
 impl FreeAddresses {
-    /// Free are `range` and nothing else.
+    /// Creates a value in which only `range` is free.
     pub(super) fn of(range: Interval) -> Self {
         let mut free = Self::default();
         free.give_back(range);
         free
     }
 
-    /// The ranges, from low to high.
+    /// Returns the ranges in ascending order.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Interval> {
         self.ends.iter().map(|(&start, &end)| Interval { start, end })
     }
 
-    /// Makes `range` free, none of which is; what touches it becomes one range with it.
+    /// Frees `range`, none of which may be free, and joins it with adjacent ranges.
     pub(super) fn give_back(&mut self, range: Interval) {
         let Interval { mut start, mut end } = range;
         if range.is_empty() {
@@ -74,9 +74,9 @@ impl FreeAddresses {
         self.insert(Interval { start, end });
     }
 
-    /// Takes `size` bytes, not zero, at a multiple of `alignment`.
+    /// Allocates `size` bytes, not zero, at a multiple of `alignment`.
     ///
-    /// O(log n) as a rule. O(n) where no range is so large that it would do wherever it begins.
+    /// O(log n) in most cases; O(n) if no range is large enough whatever its start.
     pub(super) fn take(&mut self, size: ByteSize, alignment: Alignment) -> Option<Interval> {
         let fit = |&(bytes, start): &(u64, u64)| {
             let taken = start.checked_next_multiple_of(alignment.get())?;
@@ -93,7 +93,7 @@ impl FreeAddresses {
         self.take_at(taken).then_some(taken)
     }
 
-    /// Takes exactly `range`, if all of it is free.
+    /// Allocates exactly `range` if all of it is free. Returns whether it was.
     pub(super) fn take_at(&mut self, range: Interval) -> bool {
         let Some(around) = self.around(range.start).filter(|around| around.contains(range)) else {
             return range.is_empty();
@@ -106,13 +106,13 @@ impl FreeAddresses {
         true
     }
 
-    /// The lowest address of `range` that is not free.
+    /// Returns the lowest address of `range` that is not free.
     pub(super) fn first_missing(&self, range: Interval) -> Option<u64> {
         let first = self.around(range.start).map_or(range.start, |around| around.end);
         (first < range.end).then_some(first)
     }
 
-    /// The range that has `address`.
+    /// Returns the free range that contains `address`.
     fn around(&self, address: u64) -> Option<Interval> {
         let (&start, &end) = self.ends.range(..=address).next_back()?;
         (address < end).then_some(Interval { start, end })

@@ -1,4 +1,4 @@
-//! Memory of the simulated GPU.
+//! Heaps of the simulated GPU.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -13,7 +13,7 @@ use super::segment::{Charge, Residence, Segments};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::residency::{PageableRecord, ResidencyLedger};
 
-/// A heap: reserved host memory behind a range of GPU addresses, charged to a segment group while it is resident.
+/// A heap: reserved host memory mapped to a range of GPU addresses, charged to a segment group while it is resident.
 pub(super) struct HostHeap {
     cpu_accessible: bool,
     memory: Reservation,
@@ -22,38 +22,38 @@ pub(super) struct HostHeap {
     segments: Arc<Segments>,
     residence: Residence,
     residency: Mutex<Residency>,
-    /// Signalled when the heap arrives, and when it is evicted.
+    /// Notified when the heap has been paged in, and when it is evicted.
     changed: Condvar,
     record: PageableRecord,
-    /// To stand behind tiles.
+    /// A reference for the mapping of tiles.
     this: Weak<Self>,
 }
 
-/// Why the heap is in its segment group.
+/// The residency state of a heap.
 struct Residency {
-    /// `MakeResident` without its `Evict`.
+    /// Calls of `MakeResident` without a matching `Evict`.
     count: u32,
-    /// Held while the count is not zero.
+    /// Present while the count is not zero.
     charge: Option<Charge>,
     /// The segment group of the charge, or of the last one.
     group: SegmentGroup,
-    /// The bytes are where the GPU can reach them; not before they are paged in.
+    /// Whether the heap is paged in, so that the GPU can access it.
     has_arrived: bool,
-    /// Number of the stay in the segment group, from a first `MakeResident` to the last `Evict`: what is paged in for one stay is
-    /// out again in the next.
+    /// Counts the stays in the segment group, from a first `MakeResident` to the last `Evict`. Paging work for one stay
+    /// has no effect on the next.
     stay: u64,
 }
 
 impl Residency {
-    /// Whether `stay` goes on.
+    /// Returns whether `stay` has not ended.
     fn is_in(&self, stay: u64) -> bool {
         self.count > 0 && self.stay == stay
     }
 }
 
 impl HostHeap {
-    /// Makes a heap of `size` bytes in the segment group that takes it. Each step gives back what it took when a later one
-    /// fails.
+    /// Creates a heap of `size` bytes, charged to a segment group unless it is created not resident. On error, nothing
+    /// stays allocated.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,
@@ -90,7 +90,7 @@ impl HostHeap {
         Ok(heap)
     }
 
-    /// Whether the GPU may touch it; a fault at `address` otherwise.
+    /// Checks that the GPU may access the heap; otherwise returns a fault at `address`.
     pub(super) fn check_access(&self, address: u64) -> Result<(), PageFault> {
         if self.residency().has_arrived {
             return Ok(());
@@ -98,7 +98,7 @@ impl HostHeap {
         Err(PageFault::new(address, FaultCause::Evicted(self.describe())))
     }
 
-    /// Bytes for the GPU or the CPU, whatever the CPU may see.
+    /// Returns a pointer to bytes of the heap, independently of its CPU access.
     pub(super) fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
         self.memory
             .commit(offset, size)
@@ -121,7 +121,7 @@ impl HostHeap {
         }
     }
 
-    /// Its bytes are paged in for the stay that they were paged in for, if that has not ended meanwhile.
+    /// Marks the heap as paged in, unless `stay` has ended.
     fn arrive(&self, stay: u64) {
         let mut residency = self.residency();
         if residency.is_in(stay) {
@@ -130,7 +130,7 @@ impl HostHeap {
         }
     }
 
-    /// Blocks until the heap has arrived, or the stay has ended without that.
+    /// Blocks until the heap is paged in or the stay has ended.
     fn wait_for_arrival(&self, stay: u64) {
         let residency = self.residency();
         let waited = self.changed.wait_while(residency, |now| now.is_in(stay) && !now.has_arrived);
@@ -141,7 +141,7 @@ impl HostHeap {
         self.residency.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the GPU can access it now.
+    /// Returns whether the heap is paged in.
     #[cfg(test)]
     pub(super) fn has_arrived(&self) -> bool {
         self.residency().has_arrived
@@ -188,7 +188,7 @@ impl DriverHeap for HostHeap {
         let (heap, stay) = (self.downgrade(), residency.stay);
         let time = if is_first { self.segments.paging_time(self.size) } else { Duration::ZERO };
         Ok(Some(PagingWork::new(time, move || {
-            // Released meanwhile: then there is nothing to arrive.
+            // If the heap was released meanwhile, nothing is left to page in.
             if let Some(heap) = heap.upgrade() {
                 if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
             }

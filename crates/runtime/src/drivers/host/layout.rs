@@ -1,17 +1,18 @@
-//! Where the simulated GPU keeps the blocks of a texture.
+//! The layout of a texture's blocks on the simulated GPU.
 //!
-//! Real GPUs swizzle; this one is simple on purpose where applications cannot tell, since opaque layouts are never mapped.
+//! Real GPUs swizzle. This one is deliberately simple where applications cannot observe it: opaque layouts are never
+//! mapped.
 //!
 //! * Textures with layout UNKNOWN or ROW_MAJOR: for each plane, array slice and mip level a linear array of blocks,
 //!   row after row, slice after slice. Each subresource begins at a multiple of 512 bytes. The samples of a
-//!   texel lie side by side. Rows are packed; those of ROW_MAJOR begin at multiples of 256 bytes.
-//! * Textures with layout 64KB_UNDEFINED_SWIZZLE: 64 KiB tiles of the standard shapes ([`TileGrid`]), linear inside,
-//!   with packed mips at the end.
-//! * Textures with layout 64KB_STANDARD_SWIZZLE: the same tiles, and inside the [standard swizzle](StandardSwizzle). Packed
-//!   mips, which D3D12 leaves to the adapter, are linear.
+//!   texel are contiguous. Rows are packed, except those of ROW_MAJOR, which begin at multiples of 256 bytes.
+//! * Textures with layout 64KB_UNDEFINED_SWIZZLE: 64 KiB tiles of the standard shapes ([`TileGrid`]), which are linear,
+//!   followed by the packed mips.
+//! * Textures with layout 64KB_STANDARD_SWIZZLE: the same tiles with the [standard swizzle](StandardSwizzle). Packed
+//!   mips, whose layout D3D12 leaves to the adapter, are linear.
 //!
-//! Everything is an offset from the beginning of the resource, so reserved resources are found the same way: tile
-//! `n` is the bytes from `n * 65536`.
+//! All positions are offsets from the beginning of the resource. This holds for reserved resources as well: tile
+//! `n` consists of the bytes from `n * 65536`.
 
 use heapwright_core::ByteSize;
 
@@ -21,16 +22,16 @@ use crate::ddi::{
 use crate::format::swizzle::StandardSwizzle;
 use crate::format::tile::TileShape;
 
-/// Where a subresource begins is a multiple of this.
+/// Alignment of a subresource, in bytes.
 const SUBRESOURCE_ALIGNMENT: u64 = 512;
 
-/// Where a row of a ROW_MAJOR texture begins is a multiple of this: what a copyable footprint has, too.
+/// Alignment of a row of a ROW_MAJOR texture, in bytes; the same as that of a copyable footprint.
 const ROW_MAJOR_PITCH_ALIGNMENT: u64 = 256;
 
-/// The most planes of a format that textures can have.
+/// Maximum number of planes of a texture's format.
 const MAX_PLANES: usize = 2;
 
-/// Where the bytes of a texture are.
+/// The layout of a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextureLayout {
     /// Linear subresources.
@@ -39,12 +40,12 @@ pub(crate) enum TextureLayout {
     Tiled {
         /// The texture.
         texture: TextureArgs,
-        /// Its tiles.
+        /// The grid of tiles.
         grid: TileGrid,
     },
 }
 
-/// A texture of linear subresources.
+/// The layout of a texture with linear subresources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinearLayout {
     texture: TextureArgs,
@@ -54,60 +55,60 @@ pub(crate) struct LinearLayout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct LinearPlane {
-    /// Bytes from the beginning of the resource.
+    /// Offset from the beginning of the resource, in bytes.
     offset: u64,
-    /// Bytes from one array slice to the next.
+    /// Distance between array slices, in bytes.
     slice_stride: u64,
-    /// Bytes from the beginning of a slice.
+    /// Offset of each mip level from the beginning of a slice, in bytes.
     mip_offsets: [u64; MAX_MIP_LEVELS],
 }
 
-/// Where the blocks of one subresource are.
+/// The layout of the blocks of one subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SubresourceLayout {
-    /// How many blocks there are in each dimension.
+    /// Number of blocks in each dimension.
     pub(crate) blocks: Extent,
-    /// Bytes of a block, with all samples of its texels.
+    /// Size of a block with all samples of its texels, in bytes.
     pub(crate) block_bytes: u64,
-    /// Texels that a block is wide and high.
+    /// Width and height of a block, in texels.
     pub(crate) block_extent: (u32, u32),
-    /// How they lie.
+    /// The arrangement of the blocks.
     pub(crate) arrangement: Arrangement,
 }
 
-/// How the blocks of a subresource lie in the resource.
+/// The arrangement of a subresource's blocks in the resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrangement {
     /// Row after row, slice after slice.
     Linear {
-        /// Bytes from the beginning of the resource to the first block.
+        /// Offset of the first block from the beginning of the resource, in bytes.
         offset: u64,
-        /// Bytes from one row of blocks to the next.
+        /// Distance between rows of blocks, in bytes.
         row_pitch: u64,
-        /// Bytes from one slice to the next.
+        /// Distance between depth slices, in bytes.
         slice_pitch: u64,
     },
-    /// In tiles of their own, which lie row after row, slice after slice.
+    /// In separate tiles, row after row, slice after slice.
     Tiled {
-        /// The first tile, counted from the beginning of the resource.
+        /// Index of the first tile, counted from the beginning of the resource.
         first_tile: u32,
-        /// How many tiles there are in each dimension.
+        /// Number of tiles in each dimension.
         tiles: Extent,
         /// The shape of a tile, in blocks.
         shape: TileShape,
-        /// How the blocks of a tile lie; linear without.
+        /// The order of blocks within a tile; `None` for a linear order.
         swizzle: Option<&'static StandardSwizzle>,
     },
 }
 
 impl TextureLayout {
-    /// Lays a texture out. Cost: O(mip levels).
+    /// Computes the layout of a texture. Cost: O(mip levels).
     ///
-    /// A texture whose size would overflow 64 bits or whose tiles would overflow 32 has a layout of the largest size;
-    /// the runtime refuses textures long before.
+    /// If the size of a texture would exceed 64 bits or its tiles 32 bits, the layout has the maximum size. The runtime
+    /// refuses such textures beforehand.
     pub(crate) fn of_texture(texture: TextureArgs) -> Self {
         if texture.layout.is_tiled() {
-            // Planar formats have no tiles; what shares the layout's name is linear then.
+            // Planar formats have no tiles; their textures of tiled layouts are linear.
             if let Some(grid) = TileGrid::new(&texture) {
                 return Self::Tiled { texture, grid };
             }
@@ -115,7 +116,7 @@ impl TextureLayout {
         Self::Linear(LinearLayout::new(texture))
     }
 
-    /// Bytes from the beginning of the resource to the end of its last block, or of its last tile.
+    /// Size from the beginning of the resource to the end of its last block or tile.
     pub(crate) fn total_size(&self) -> ByteSize {
         ByteSize::new(match self {
             Self::Linear(linear) => linear.size,
@@ -123,7 +124,7 @@ impl TextureLayout {
         })
     }
 
-    /// Where a subresource is, by its D3D12 index; `None` where there is none. Cost: O(1).
+    /// Returns the layout of a subresource by its D3D12 index, or `None` if it does not exist. Cost: O(1).
     pub(crate) fn subresource(&self, index: u32) -> Option<SubresourceLayout> {
         match self {
             Self::Linear(linear) => linear.subresource(index),
@@ -165,7 +166,7 @@ impl LinearLayout {
     }
 }
 
-/// What a linear subresource takes, in bytes.
+/// The pitches and size of a linear subresource, in bytes.
 struct LinearPitches {
     row_pitch: u64,
     slice_pitch: u64,
@@ -203,7 +204,7 @@ fn tiled_subresource(texture: &TextureArgs, grid: &TileGrid, index: u32) -> Opti
     Some(SubresourceLayout { arrangement, ..undecided(texture, at.mip, at.plane) })
 }
 
-/// All of a subresource but its arrangement.
+/// Returns the layout of a subresource with a placeholder arrangement.
 fn undecided(texture: &TextureArgs, mip: u32, plane: u32) -> SubresourceLayout {
     SubresourceLayout {
         blocks: texture.mip_blocks(mip, plane),
@@ -222,7 +223,8 @@ fn align(bytes: u64) -> u64 {
 }
 
 impl SubresourceLayout {
-    /// Bytes from the beginning of the resource to a block; `None` outside of the subresource.
+    /// Returns the offset of a block from the beginning of the resource, in bytes, or `None` outside of the
+    /// subresource.
     pub(crate) fn block_offset(&self, x: u32, y: u32, z: u32) -> Option<u64> {
         if x >= self.blocks.width || y >= self.blocks.height || z >= self.blocks.depth {
             return None;
@@ -247,7 +249,7 @@ impl SubresourceLayout {
         })
     }
 
-    /// How many blocks from `x` on lie side by side, of those that are left in the row.
+    /// Returns the number of contiguous blocks from `x` to the end of the row at most.
     pub(crate) fn contiguous_blocks(&self, x: u32) -> u32 {
         let left = self.blocks.width.saturating_sub(x);
         match self.arrangement {
@@ -259,7 +261,7 @@ impl SubresourceLayout {
         }
     }
 
-    /// Whether applications know where the blocks are, so that the CPU may be given a pointer to them.
+    /// Returns whether applications know the layout, so that the CPU may get a pointer to the blocks.
     pub(crate) fn is_defined(&self, layout: TextureMemoryLayout) -> bool {
         match layout {
             TextureMemoryLayout::RowMajor => true,

@@ -1,4 +1,4 @@
-//! How the simulated GPU reads and writes: through the page table, a contiguous span at a time.
+//! Memory accesses of the simulated GPU: through the page table, one contiguous span at a time.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use super::address_space::{AddressSpace, FaultCause, PageFault, Span};
 
 /// The GPU's access to memory.
 ///
-/// Bytes are reached only through [`AddressSpace::translate`], which knows what is mapped and resident, and while a span
-/// keeps their heap alive. Whoever orders the GPU's accesses with the CPU's by fences sees whole values; an application that
-/// does not has the race that it would have on a real GPU.
+/// All accesses go through [`AddressSpace::translate`], which checks that memory is mapped and resident, and last no
+/// longer than a span keeps the heap alive. Applications that order accesses of CPU and GPU by fences see whole values;
+/// others have the same data race as on a real GPU.
 #[derive(Clone)]
 pub(super) struct GpuMemory {
     space: Arc<AddressSpace>,
@@ -20,7 +20,7 @@ impl GpuMemory {
         Self { space }
     }
 
-    /// Copies `size` bytes; what overlaps is copied as if through a buffer between, span by span.
+    /// Copies `size` bytes. Within a span, overlapping ranges are copied as if through a temporary buffer.
     pub(super) fn copy(&self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
         let mut done = 0;
         while done < size {
@@ -30,11 +30,12 @@ impl GpuMemory {
             let (from, to) = (pointer(&from, source + done)?, pointer(&to, target + done)?);
             let len = len(step, target + done)?;
             match (from, to) {
-                // SAFETY: both spans are translated ranges of at least `step` bytes of live heaps, committed by `pointer`.
+                // SAFETY: both spans are translated ranges of at least `step` bytes of live heaps, committed by
+                // `pointer`.
                 (Some(from), Some(to)) => unsafe { std::ptr::copy(from.as_ptr(), to.as_ptr(), len) },
                 // SAFETY: as above; a null tile reads as zero.
                 (None, Some(to)) => unsafe { to.write_bytes(0, len) },
-                // Writes to a null tile are dropped.
+                // Writes to a null tile are discarded.
                 (_, None) => {}
             }
             done += step;
@@ -42,7 +43,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Writes bytes of this process.
+    /// Copies bytes from this process to GPU memory.
     pub(super) fn write(&self, target: u64, bytes: &[u8]) -> Result<(), PageFault> {
         let mut rest = bytes;
         let mut address = target;
@@ -50,8 +51,8 @@ impl GpuMemory {
             let span = self.space.translate(address, rest.len() as u64)?;
             let (now, later) = rest.split_at(len(span.size(), address)?.min(rest.len()));
             if let Some(to) = pointer(&span, address)? {
-                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not in
-                // GPU memory, of which no references exist.
+                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not
+                // in GPU memory, to which no references exist.
                 unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), to.as_ptr(), now.len()) };
             }
             address += now.len() as u64;
@@ -60,7 +61,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Reads bytes into this process.
+    /// Copies bytes from GPU memory to this process.
     pub(super) fn read(&self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
         let mut rest = bytes;
         let mut address = source;
@@ -69,8 +70,8 @@ impl GpuMemory {
             let step = len(span.size(), address)?.min(rest.len());
             let (now, later) = rest.split_at_mut(step);
             match pointer(&span, address)? {
-                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not in
-                // GPU memory, of which no references exist.
+                // SAFETY: the span has at least as many bytes, of a live heap, committed by `pointer`; the slice is not
+                // in GPU memory, to which no references exist.
                 Some(from) => unsafe {
                     std::ptr::copy_nonoverlapping(from.as_ptr(), now.as_mut_ptr(), now.len());
                 },
@@ -82,7 +83,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Overwrites `size` bytes with what a seed makes; what the GPU cannot reach stays as it is.
+    /// Overwrites `size` bytes with pseudorandom data from a seed. Bytes that the GPU cannot access stay unchanged.
     pub(super) fn scramble(&self, target: u64, size: u64, seed: u64) {
         const PAGE: usize = 4096;
         let mut state = seed;
@@ -97,15 +98,15 @@ impl GpuMemory {
                 word.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
             }
             let step = usize::try_from(size - done).unwrap_or(PAGE).min(PAGE);
-            // A fault here is none of the application's.
+            // The application has not caused a fault here.
             let _ = self.write(target + done, &bytes[..step]);
             done += step as u64;
         }
     }
 
-    /// Fills `size` bytes with a pattern whose length divides it.
+    /// Fills `size` bytes, a multiple of the pattern's length, with the pattern.
     pub(super) fn fill(&self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
-        // A run of whole patterns, so that few spans are looked up.
+        // Repeat the pattern, so that fewer spans are looked up.
         let repeats = (4096 / pattern.len().max(1)).max(1);
         let run = pattern.repeat(repeats);
         let mut done = 0;
@@ -118,7 +119,7 @@ impl GpuMemory {
     }
 }
 
-/// Where a span is in this process; `None` for a null tile.
+/// Returns the address of a span in this process, or `None` for a null tile.
 fn pointer(span: &Span, address: u64) -> Result<Option<NonNull<u8>>, PageFault> {
     match span {
         Span::Null { .. } => Ok(None),

@@ -1,18 +1,18 @@
 //! The host driver: a simulated GPU whose properties are data and whose memory is the host's.
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
-//! * [`layout`]: where a texture's blocks are.
-//! * `segment`: usage of the segment groups against capacity and budget.
-//! * `reservation`: host address space that costs memory only where it is touched.
-//! * `free_addresses`, `address_owners`, `device`: GPU virtual addresses that are free; who has which; those that a device
-//!   reserves.
-//! * `address_space`, `tiles`: the page table; tiles of reserved resources.
-//! * `heap`, `resource`: what is created.
-//! * `queue`, `execute`, `texels`, `memory_access`: threads that work, and how they reach memory.
+//! * [`layout`]: the layout of textures.
+//! * `segment`: usage of the segment groups, with capacity and budget.
+//! * `reservation`: host address space that is committed only where it is used.
+//! * `free_addresses`, `address_owners`, `device`: free GPU virtual addresses, their owners, and the reservations of
+//!   devices.
+//! * `address_space`, `tiles`: the page table, and the tiles of reserved resources.
+//! * `heap`, `resource`: heaps and resources.
+//! * `queue`, `execute`, `texels`, `memory_access`: queues' threads, and their execution of commands.
 //!
-//! A heap is charged to a segment group, given a range of GPU virtual addresses, and backed by reserved address
-//! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues reach bytes only through the page
-//! table: what is evicted or gone is a page fault, and the device is lost.
+//! A heap is charged to a segment group, has a range of GPU virtual addresses, and is backed by reserved address
+//! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues access memory only through the page
+//! table: access to an evicted or released heap is a page fault, and the device is lost.
 
 mod address_owners;
 mod address_space;
@@ -58,7 +58,7 @@ use crate::residency::ResidencyLedger;
 /// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
 const KIB_64: Alignment = alignment(64 * 1024);
 
-/// VidMm's granularity, which committed resources with tight alignment reach.
+/// VidMm's granularity, to which committed resources with tight alignment are aligned.
 const KIB_4: Alignment = alignment(4 * 1024);
 
 const fn alignment(bytes: u64) -> Alignment {
@@ -68,7 +68,7 @@ const fn alignment(bytes: u64) -> Alignment {
     }
 }
 
-/// The DDI version that has addresses of one's choice (document RECREATE).
+/// The first DDI version in which applications can choose addresses (Recreate-at-GPUVA specification).
 const DDI_CREATE_AT: u32 = 109;
 
 /// A simulated GPU.
@@ -84,7 +84,7 @@ pub(crate) struct HostDriver {
 }
 
 impl HostDriver {
-    /// A fresh GPU as `profile` describes it, with nothing in use.
+    /// Creates a GPU as described by `profile`, without any memory in use.
     pub(crate) fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
         let segments = Arc::new(Segments::new(profile));
@@ -137,12 +137,12 @@ impl HostDriver {
             let size = width.align_up(alignment).unwrap_or(width);
             return ResourceAllocation { size, alignment };
         }
-        // TIGHT: buffers are sized by their width, not by their alignment.
+        // Tight alignment specification: the size of a buffer is its width, not rounded up to its alignment.
         let alignment = self.buffer_alignment.max(resource.alignment_restriction);
         ResourceAllocation { size: width, alignment }
     }
 
-    /// The layout's size, with what compression data takes, in whole multiples of the alignment.
+    /// Returns the size of the layout plus compression data, rounded up to the alignment.
     fn texture_allocation(&self, texture: &TextureArgs, resource: &ResourceArgs) -> ResourceAllocation {
         let alignment = if resource.tight_alignment {
             let largest = texture.largest_tight_alignment();
@@ -161,10 +161,10 @@ impl HostDriver {
         ResourceAllocation { size: padded.align_up(alignment).unwrap_or(padded), alignment }
     }
 
-    /// Where a heap is when it is resident.
+    /// Returns the segment groups that a resident heap may be in.
     ///
-    /// On UMA everything is local. CPU-visible video memory falls back to system memory, each time that it becomes resident;
-    /// memory without CPU access does not.
+    /// On UMA, all memory is local. CPU-visible video memory may fall back to system memory whenever it becomes
+    /// resident; video memory without CPU access may not.
     fn residence(&self, args: &HeapArgs) -> Residence {
         match (self.caps.architecture, args.memory_pool) {
             (Architecture::Discrete, MemoryPool::L0) => Residence::In(SegmentGroup::NonLocal),
@@ -177,9 +177,11 @@ impl HostDriver {
         }
     }
 
-    /// What the size of a heap is a multiple of: 64 KiB, and VidMm's 4 KiB for the heap of a committed resource, where the
-    /// driver can tell it: from DDI 0111 on by an alignment below 64 KiB (document TIGHT, *Committed Resources*), from 0115 on by
-    /// its flag.
+    /// Returns the granularity of a heap's size.
+    ///
+    /// It is 64 KiB, or VidMm's 4 KiB for the heap of a committed resource if the driver can recognize it: since DDI
+    /// 0111 by an alignment below 64 KiB (tight alignment specification, *Committed Resources*), since 0115 by its
+    /// flag.
     fn heap_granularity(&self, args: &HeapArgs) -> Alignment {
         let version = self.caps.ddi_version;
         let is_small = version >= DDI_TIGHT_ALIGNMENT && args.alignment < KIB_64;
@@ -257,7 +259,7 @@ impl Driver for HostDriver {
 }
 
 impl HostDriver {
-    /// Changes what the operating system wants the process to stay under, as another program would.
+    /// Sets the budget of the process, as demand from another program would.
     pub(crate) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.segments.set_budget(group, budget);
     }
@@ -271,7 +273,7 @@ impl HostDriver {
     }
 }
 
-/// A seed that differs from process to process and from GPU to GPU: the standard library's keys for hashing do.
+/// Returns a random seed, from the standard library's keys for hashing, which differ for each process and each call.
 fn seed_of_its_own() -> u64 {
     RandomState::new().build_hasher().finish()
 }

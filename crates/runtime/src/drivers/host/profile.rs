@@ -1,7 +1,7 @@
 //! The simulated GPUs that come with the runtime, as data.
 //!
-//! The numbers describe kinds of hardware, not products: what differs between them is what memory code has to
-//! cope with.
+//! The numbers describe kinds of hardware, not products. The profiles differ in properties that memory management must
+//! handle.
 
 use std::time::Duration;
 
@@ -12,99 +12,98 @@ use crate::ddi::Architecture;
 /// A simulated GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostProfile {
-    /// What `--device host:NAME` takes.
+    /// Name of the profile, as in `--device host:NAME`.
     pub name: &'static str,
-    /// One line for people.
+    /// Description in one line.
     pub description: &'static str,
-    /// PCI vendor; 0x1414 (Microsoft's, as its software adapters have it) would lie, so this is none's.
+    /// PCI vendor id, which belongs to no vendor. Microsoft's id of software adapters, 0x1414, would be misleading.
     pub vendor_id: u32,
-    /// PCI device.
+    /// PCI device id.
     pub device_id: u32,
-    /// How its memory relates to the CPU's.
+    /// Memory architecture of the GPU.
     pub architecture: Architecture,
     /// `D3D12_RESOURCE_HEAP_TIER`, 1 or 2.
     pub resource_heap_tier: u8,
-    /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4. On tier 1, which leaves the access to a null tile undefined, it faults.
+    /// `D3D12_TILED_RESOURCES_TIER`, 0 to 4. Tier 1 leaves accesses to null tiles undefined; here they fault.
     pub tiled_resources_tier: u8,
     /// Whether textures may have the layout 64KB_STANDARD_SWIZZLE.
     pub has_standard_swizzle: bool,
-    /// Whether textures may have the layout ROW_MAJOR, which is for sharing between adapters.
+    /// Whether textures may have the layout ROW_MAJOR, for sharing between adapters.
     pub has_cross_adapter_row_major: bool,
-    /// Alignment of placed buffers with tight alignment, 8 to 256; `None` where the driver has no such cap.
+    /// Alignment of placed buffers with tight alignment, 8 to 256 bytes; `None` if the driver does not support it.
     pub tight_buffer_alignment: Option<Alignment>,
-    /// Largest alignment of placed textures with tight alignment; `None` where they are aligned as without it, small
-    /// ones as small ones.
+    /// Largest alignment of placed textures with tight alignment. `None` means the same alignment as without it; that
+    /// of small textures is then the small one.
     pub tight_texture_alignment: Option<Alignment>,
-    /// Compression data beside render targets and depth-stencil textures, in thousandths of their size.
+    /// Size of the compression data of render targets and depth-stencil textures, in thousandths of the texture's size.
     pub texture_padding_per_mille: u32,
-    /// The CPU sees all of video memory. On UMA it does, whatever this says.
+    /// Whether the CPU sees all of video memory. On UMA it does in any case.
     pub l1_memory_fully_cpu_accessible: bool,
-    /// DDI version. A driver has no tight alignment and no addresses of the application's choice before 0111, and no GPU upload
-    /// heaps before 0098.
+    /// DDI version of the driver. Tight alignment and Recreate-at-GPUVA require 0111, GPU upload heaps 0098.
     pub ddi_version: u32,
-    /// The system is in developer mode; without, there are neither GPU upload heaps (document UPLOAD) nor addresses of the
-    /// application's choice (document RECREATE).
+    /// Whether the system is in developer mode, which GPU upload heaps and Recreate-at-GPUVA require.
     pub developer_mode: bool,
-    /// Its device is what the first D3D12 had: `ID3D12Device` and no numbered interface, E_INVALIDARG to every feature that came
-    /// later, and none of the later heap and resource flags.
+    /// Whether the device is that of the first D3D12: it has `ID3D12Device` and no numbered interface, returns
+    /// E_INVALIDARG for every later feature, and knows none of the later heap and resource flags.
     pub is_first_generation: bool,
-    /// Whether its device takes callbacks for trim notifications (`ID3D12Device15`); without, it answers E_NOTIMPL to them.
+    /// Whether the device supports callbacks for trim notifications (`ID3D12Device15`); otherwise it returns E_NOTIMPL.
     pub has_trim_notifications: bool,
-    /// Whether programs that open it by name are to use its adapter.
+    /// Whether programs that open the profile by name should use its adapter.
     ///
-    /// A D3D12 without DXGI has none, and some native builds of others are such. [`Instance::adapter`](crate::Instance::adapter)
-    /// is there all the same, for tests that count memory.
+    /// A D3D12 without DXGI has no adapter, as some native builds of other implementations do. Tests that measure
+    /// memory can use [`Instance::adapter`](crate::Instance::adapter) in any case.
     pub has_adapter: bool,
-    /// The local segment group.
+    /// Local segment group.
     pub local: SegmentProfile,
-    /// The non-local segment group; empty on UMA.
+    /// Non-local segment group; empty on UMA.
     pub non_local: SegmentProfile,
-    /// How long paging in takes, in nanoseconds for each MiB; 0 for no time at all.
+    /// Duration of paging in, in nanoseconds per MiB; 0 for none.
     pub paging_nanos_per_mib: u64,
-    /// How the local budget changes over time, in order; empty where it stays.
+    /// Changes of the local budget over time, in order; empty for a constant budget.
     pub budget_schedule: &'static [BudgetStep],
-    /// Largest resource, in bits.
+    /// Bits of GPU virtual address of a resource, which limit its size.
     pub gpu_va_bits_per_resource: u32,
-    /// Address space of a process, in bits; more than 32, at most 62.
+    /// Bits of GPU virtual address of a process: more than 32, at most 62.
     pub gpu_va_bits_per_process: u32,
-    /// Decides at which GPU virtual address the first object is; seeds that differ by one are far apart, and 0 is the lowest
-    /// address there is. `None` is another place for each GPU that is opened, in this process and in others.
+    /// Determines the GPU virtual address of the first object. Consecutive seeds give addresses that are far apart; 0
+    /// gives the lowest address. `None` gives a different address to each GPU that is opened, in this and in other
+    /// processes.
     ///
-    /// So a program that recreates objects at the addresses of an earlier run (document RECREATE) has them by design and not
-    /// by luck.
+    /// So a program that recreates objects at the addresses of an earlier run (Recreate-at-GPUVA specification) gets
+    /// them by design and not by chance.
     pub address_seed: Option<u64>,
 }
 
 /// A change of the local budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetStep {
-    /// When, since the GPU was opened.
+    /// Time of the change, since the GPU was opened.
     pub after: Duration,
-    /// The budget from then on.
+    /// Local budget from then on, in bytes.
     pub local: ByteSize,
 }
 
 /// The memory of one segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentProfile {
-    /// All there is; beyond it creation fails.
+    /// Size of the memory, in bytes. Creation fails beyond it.
     pub capacity: ByteSize,
-    /// What the process should stay under; at most the capacity.
+    /// Budget of the process, in bytes; at most the capacity.
     pub budget: ByteSize,
 }
 
 impl SegmentProfile {
-    /// No memory at all.
+    /// A segment group without memory.
     pub const EMPTY: Self = Self { capacity: ByteSize::ZERO, budget: ByteSize::ZERO };
 
-    /// A segment group of which the operating system keeps 1/16 for others.
+    /// Creates a segment group of which the operating system keeps 1/16 for other processes.
     const fn of_gib(gib: u64) -> Self {
         let capacity = ByteSize::from_gib(gib);
         Self { capacity, budget: ByteSize::new(capacity.get() - capacity.get() / 16) }
     }
 }
 
-/// A current discrete GPU; the other profiles say how they differ from it.
+/// A current discrete GPU, on which the other profiles are based.
 const DISCRETE: HostProfile = HostProfile {
     name: "discrete",
     description: "discrete GPU, 16 GiB, all of it visible to the CPU",
@@ -234,19 +233,19 @@ static PROFILES: [HostProfile; 10] = [
 ];
 
 impl HostProfile {
-    /// Every profile; the first is the default.
+    /// Returns all profiles; the first is the default.
     #[must_use]
     pub fn all() -> &'static [Self] {
         &PROFILES
     }
 
-    /// The profile that `host` without a name means: a current discrete GPU.
+    /// Returns the default profile, a current discrete GPU, which `host` without a name selects.
     #[must_use]
     pub fn default_profile() -> &'static Self {
         &PROFILES[0]
     }
 
-    /// The profile of that name.
+    /// Returns the profile with the given name, or `None` if there is none.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         PROFILES.iter().find(|profile| profile.name == name)

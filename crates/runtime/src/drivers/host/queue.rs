@@ -1,4 +1,4 @@
-//! Queues of the simulated GPU: a thread each, which does works in order.
+//! Queues of the simulated GPU. Each has a thread, which performs its work in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -13,7 +13,7 @@ use super::execute::Executor;
 use crate::ddi::DriverError;
 use crate::ddi::command::{DriverQueue, RemovalSink, Work};
 
-/// How often a queue that waits for a fence looks whether it was ended meanwhile.
+/// The interval at which a queue that waits for a fence checks whether it was ended.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// A queue of the simulated GPU.
@@ -46,7 +46,7 @@ impl DriverQueue for HostQueue {
         let sender = self.works.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*sender {
             for work in works {
-                // The other end is gone only after the device was lost.
+                // Sending fails only after the device was lost.
                 let _ = sender.send(work);
             }
         }
@@ -58,7 +58,7 @@ impl Drop for HostQueue {
         self.ended.store(true, Ordering::Relaxed);
         drop(self.works.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last reference may be dropped by a work of this very queue.
+        // The last reference may be dropped by work of this queue.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// Does one work; the error says why the device is lost.
+    /// Performs one work item. The error is the reason for the loss of the device.
     fn perform(&self, work: Work) -> Result<(), String> {
         match work {
             Work::Execute(commands) => commands

@@ -1,17 +1,17 @@
-//! Host address space that costs memory only where it is touched.
+//! Host address space that is committed only where it is used.
 
 use std::ptr::NonNull;
 
 use heapwright_core::ByteSize;
 
-/// A range of host addresses, zero-filled when first touched, given back when dropped.
+/// A range of host addresses, zero-filled on first use and released when dropped.
 ///
-/// On Unix the pages appear when they are touched. Windows wants them committed first and counts commitments
-/// against its limit, so [`commit`](Self::commit) does that for the range that is about to be used, and no more.
+/// Unix allocates pages when they are first touched. Windows requires an explicit commit and counts it against the
+/// commit limit, so [`commit`](Self::commit) commits only the range that is about to be used.
 ///
 /// # Invariants
 ///
-/// `base` is the start of a live mapping of exactly `len` bytes that nobody else unmaps.
+/// `base` is the start of a live mapping of exactly `len` bytes that nothing else unmaps.
 #[derive(Debug)]
 pub(super) struct Reservation {
     base: NonNull<u8>,
@@ -24,14 +24,14 @@ unsafe impl Send for Reservation {}
 unsafe impl Sync for Reservation {}
 
 impl Reservation {
-    /// Reserves `size` bytes, or answers `None` where the address space or the system's limits do not allow it.
+    /// Reserves `size` bytes. Returns `None` if the address space or the system's limits do not allow it.
     pub(super) fn new(size: ByteSize) -> Option<Self> {
         let len = usize::try_from(size.get()).ok()?;
         os::reserve(len).map(|base| Self { base, len })
     }
 
-    /// Where byte `offset` is, with `size` bytes from there ready to be touched; `None` outside of the
-    /// reservation or when the system has no memory left to promise.
+    /// Returns a pointer to byte `offset`, with `size` bytes from there ready for use. Returns `None` outside of the
+    /// reservation or if the system cannot commit more memory.
     pub(super) fn commit(&self, offset: u64, size: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(size)?;
         if end > u64::try_from(self.len).ok()? {
@@ -66,7 +66,7 @@ mod os {
         if base == libc::MAP_FAILED {
             return None;
         }
-        // A touched byte should cost a small page, not a huge one; a system that knows no huge pages may refuse.
+        // A touched byte should cost a small page, not a huge one; systems without huge pages may refuse.
         #[cfg(target_os = "linux")]
         // SAFETY: base and len are the mapping made above; the advice changes no contents.
         unsafe {
@@ -81,7 +81,7 @@ mod os {
 
     /// # Safety
     ///
-    /// `base` and `len` are a mapping made by `reserve` that nobody uses any more.
+    /// `base` and `len` must be a mapping made by `reserve` that is no longer in use.
     pub(super) unsafe fn release(base: NonNull<u8>, len: usize) {
         // SAFETY: the caller's promise.
         let result = unsafe { libc::munmap(base.as_ptr().cast(), len) };
@@ -116,9 +116,9 @@ mod os {
 
     /// # Safety
     ///
-    /// `base` is a reservation made by `reserve` that nobody uses any more.
+    /// `base` must be a reservation made by `reserve` that is no longer in use.
     pub(super) unsafe fn release(base: NonNull<u8>, _len: usize) {
-        // SAFETY: the caller's promise; releasing wants size 0 and frees the whole reservation.
+        // SAFETY: the caller's promise; releasing requires size 0 and frees the whole reservation.
         let result = unsafe { VirtualFree(base.as_ptr().cast(), 0, MEM_RELEASE.cast_unsigned()) };
         debug_assert!(result.as_bool(), "VirtualFree of an own reservation cannot fail");
     }

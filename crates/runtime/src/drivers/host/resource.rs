@@ -17,10 +17,10 @@ use crate::ddi::{
     ResourceKind,
 };
 
-/// A resource: a place in the address space, and how its texels lie there.
+/// A resource: its range of addresses and the layout of its texels.
 pub(super) struct HostResource {
     args: ResourceArgs,
-    /// How the texels lie; a buffer has none.
+    /// The layout of the texels; `None` for a buffer.
     layout: Option<Box<TextureLayout>>,
     allocation: ResourceAllocation,
     start: GpuVirtualAddress,
@@ -28,9 +28,9 @@ pub(super) struct HostResource {
 }
 
 enum Memory {
-    /// In a heap, from an offset on.
+    /// A range of a heap from an offset on.
     Heap { heap: Arc<dyn DriverHeap>, offset: u64 },
-    /// In addresses of its own, tile by tile.
+    /// Addresses of its own, mapped tile by tile.
     Reserved { tiles: Arc<TileTable>, addresses: AddressRange },
 }
 
@@ -84,7 +84,7 @@ impl HostResource {
         })
     }
 
-    /// The tiles of a reserved resource.
+    /// The tiles of a reserved resource; `None` for a placed one.
     pub(super) fn tiles(&self) -> Option<&Arc<TileTable>> {
         match &self.memory {
             Memory::Reserved { tiles, .. } => Some(tiles),
@@ -92,20 +92,20 @@ impl HostResource {
         }
     }
 
-    /// Whether a plane keeps three bytes of four: depth of 24 bits. A copy into it leaves the fourth byte zero, as
-    /// vkd3d-proton's test_copy_texture_ds_edge_cases records of Windows.
+    /// Returns whether a plane stores three of four bytes: depth of 24 bits. Copies to it set the fourth byte to zero,
+    /// as vkd3d-proton's test_copy_texture_ds_edge_cases records for Windows.
     pub(super) fn keeps_24_bits(&self, subresource: u32) -> bool {
         let ResourceKind::Texture(texture) = &self.args.kind else { return false };
         texture.format.family == DXGI_FORMAT_R24G8_TYPELESS
             && texture.subresource(subresource).is_some_and(|at| at.plane == 0)
     }
 
-    /// How the texels lie; `None` for a buffer.
+    /// The layout of the texels; `None` for a buffer.
     pub(super) fn layout(&self) -> Option<&TextureLayout> {
         self.layout.as_deref()
     }
 
-    /// Where bytes of the resource are in this process, by their offset in the resource.
+    /// Returns a pointer to bytes of the resource by their offset.
     fn bytes(&self, offset: u64, size: u64) -> Result<NonNull<u8>, DriverError> {
         match &self.memory {
             Memory::Heap { heap, offset: base } => {
@@ -116,8 +116,8 @@ impl HostResource {
         }
     }
 
-    /// Calls `each` for every run of blocks of a region that lies side by side: with where it is in this process, where it
-    /// is in the caller's rows, and its bytes.
+    /// Calls `each` for every contiguous run of blocks of a region, with its address in this process, its offset in the
+    /// caller's rows, and its size in bytes.
     fn for_each_run(
         &self,
         subresource: u32,
@@ -134,7 +134,7 @@ impl HostResource {
     }
 }
 
-/// How the texels of a resource lie; `None` for a buffer.
+/// Computes the layout of a resource's texels; `None` for a buffer.
 fn layout(args: &ResourceArgs) -> Option<Box<TextureLayout>> {
     match args.kind {
         ResourceKind::Buffer { .. } => None,
@@ -166,7 +166,7 @@ impl DriverResource for HostResource {
         let Some(layout) = &self.layout else {
             return self.bytes(0, self.allocation.size.get()).map(Some);
         };
-        // Refuses what the CPU cannot reach.
+        // Fails if the CPU cannot access the resource.
         self.bytes(0, 1)?;
         let ResourceKind::Texture(texture) = self.args.kind else { return Ok(None) };
         let defined = layout.subresource(subresource).filter(|at| at.is_defined(texture.layout));
@@ -182,8 +182,8 @@ impl DriverResource for HostResource {
     ) -> Result<(), DriverError> {
         let pitches = [rows.row_pitch, rows.slice_pitch];
         self.for_each_run(subresource, region, pitches, |bytes, offset, len| {
-            // SAFETY: the caller's rows are readable for the whole region, of which this is a run; the target is a run of
-            // the resource in its heap, which `bytes` checked. The two are different memory.
+            // SAFETY: the caller's rows are readable for the whole region, of which this is a run; the target is a run
+            // of the resource in its heap, which `bytes` checked. The two do not overlap.
             unsafe { std::ptr::copy_nonoverlapping(rows.start.add(offset), bytes.as_ptr(), len) };
         })
     }

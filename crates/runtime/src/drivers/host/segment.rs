@@ -1,4 +1,4 @@
-//! Usage of the segment groups against capacity and budget.
+//! Usage of the segment groups, with capacity and budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,7 +9,7 @@ use heapwright_core::ByteSize;
 use super::profile::{BudgetStep, HostProfile, SegmentProfile};
 use crate::ddi::{DriverError, SegmentGroup, VideoMemory};
 
-/// Both segment groups of a simulated GPU, and who wants to hear of their budgets.
+/// Both segment groups of a simulated GPU, and the listeners to changes of budgets.
 pub(super) struct Segments {
     local: Segment,
     non_local: Segment,
@@ -17,7 +17,7 @@ pub(super) struct Segments {
     listeners: Mutex<Vec<Weak<Listener>>>,
 }
 
-/// Called after a budget changed.
+/// A callback after each change of a budget.
 pub(super) type Listener = dyn Fn() + Send + Sync;
 
 impl Segments {
@@ -37,7 +37,7 @@ impl Segments {
         }
     }
 
-    /// Changes a budget and tells who listens.
+    /// Sets a budget and calls the listeners.
     pub(super) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
         self.get(group).budget.store(budget.get(), Ordering::Relaxed);
         let listeners: Vec<Arc<Listener>> = {
@@ -45,7 +45,7 @@ impl Segments {
             listeners.retain(|listener| listener.strong_count() > 0);
             listeners.iter().filter_map(Weak::upgrade).collect()
         };
-        // Outside of the lock: a listener may come or go while it is called.
+        // Outside of the lock: listeners may be added or removed during the calls.
         for listener in listeners {
             listener();
         }
@@ -55,14 +55,14 @@ impl Segments {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(listener));
     }
 
-    /// How long paging in takes by the profile.
+    /// Returns the time to page `size` bytes in, according to the profile.
     pub(super) fn paging_time(&self, size: ByteSize) -> Duration {
         let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 
-/// Changes the local budget as the schedule says, for as long as the GPU exists.
+/// Starts a thread that changes the local budget by the schedule for as long as the GPU exists.
 pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [BudgetStep]) {
     if schedule.is_empty() {
         return;
@@ -81,14 +81,14 @@ pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [Budg
     }
 }
 
-/// Accounts for the memory of one segment group. All operations are O(1) and take no lock.
+/// The usage and limits of one segment group. All operations are O(1) and take no lock.
 #[derive(Debug)]
 pub(super) struct Segment {
     capacity: ByteSize,
     budget: AtomicU64,
-    /// Bytes in use; never above the capacity.
+    /// Usage in bytes; never above the capacity.
     usage: AtomicU64,
-    /// Bytes reserved for this process.
+    /// The process's reservation in bytes.
     reservation: AtomicU64,
 }
 
@@ -102,7 +102,7 @@ impl Segment {
         }
     }
 
-    /// Takes `size` bytes, or fails and takes nothing when that would exceed the capacity.
+    /// Adds `size` bytes to the usage. On error, when they would exceed the capacity, nothing changes.
     fn charge(&self, size: ByteSize) -> Result<(), DriverError> {
         self.usage
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |usage| {
@@ -116,13 +116,13 @@ impl Segment {
             })
     }
 
-    /// Gives back what [`charge`](Self::charge) took.
+    /// Reverses [`charge`](Self::charge).
     fn discharge(&self, size: ByteSize) {
         let before = self.usage.fetch_sub(size.get(), Ordering::Relaxed);
         debug_assert!(before >= size.get(), "more given back than taken");
     }
 
-    /// Whether `size` more bytes would stay within the budget.
+    /// Returns whether `size` additional bytes would stay within the budget.
     pub(super) fn fits_budget(&self, size: ByteSize) -> bool {
         let usage = self.usage.load(Ordering::Relaxed);
         usage.checked_add(size.get()).is_some_and(|sum| sum <= self.budget.load(Ordering::Relaxed))
@@ -146,19 +146,19 @@ impl Segment {
         }
     }
 
-    /// Half of the budget, the order of magnitude that Windows answers.
+    /// Half of the budget, the order of magnitude of Windows' value.
     fn available_for_reservation(&self) -> ByteSize {
         ByteSize::new(self.budget.load(Ordering::Relaxed) / 2)
     }
 }
 
-/// Which segment group a heap is charged to when it becomes resident.
+/// The segment groups that a heap may be charged to when it becomes resident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Residence {
-    /// Always this one.
+    /// Always this group.
     In(SegmentGroup),
-    /// Video memory that the CPU sees: the local one within its budget, else system memory (document UPLOAD, *How to find if
-    /// GPU upload heaps are supported* and *Support for VRAM-only lockable surfaces*).
+    /// CPU-visible video memory: the local group within its budget, otherwise system memory (GPU upload heaps
+    /// specification, *How to find if GPU upload heaps are supported* and *Support for VRAM-only lockable surfaces*).
     LocalOrSystem,
 }
 
@@ -179,7 +179,7 @@ impl Charge {
         Ok(Self { segments: Arc::clone(segments), group, size })
     }
 
-    /// Charges what becomes resident to the group that takes it as of now.
+    /// Charges a heap that becomes resident to a group that currently has room.
     pub(super) fn of_resident(
         segments: &Arc<Segments>,
         residence: Residence,
@@ -191,7 +191,7 @@ impl Charge {
             Residence::LocalOrSystem if segments.get(local).fits_budget(size) => {
                 Self::new(segments, local, size).or_else(|_| Self::new(segments, system, size))
             }
-            // Above the budget video memory is the last resort.
+            // If system memory is full as well, video memory above the budget is the last resort.
             Residence::LocalOrSystem => Self::new(segments, system, size)
                 .or_else(|error| Self::new(segments, local, size).map_err(|_| error)),
         }

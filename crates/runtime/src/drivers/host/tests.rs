@@ -1,4 +1,4 @@
-//! The simulated GPU below the COM objects.
+//! Tests of the simulated GPU without COM objects.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use super::*;
 use crate::ddi::{GpuVirtualAddressRange, PagingWork};
 use crate::residency::PageableKind;
 
-/// A GPU whose addresses begin at the lowest one.
+/// Creates a GPU whose addresses begin at the lowest one.
 pub(super) fn driver(profile: &str) -> HostDriver {
     let profile = HostProfile::find(profile).expect("a profile of that name");
     HostDriver::new(&HostProfile { address_seed: Some(0), ..*profile })
 }
 
-/// Heaps of no device in particular, as one that reserves nothing makes them.
+/// Creation of heaps on a device without reservations.
 pub(super) trait MakeHeap {
     fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError>;
 }
@@ -76,7 +76,7 @@ fn profiles_are_sound_and_named_apart() {
     }
 }
 
-/// What differs between GPUs that rules depend on: each kind is there to be tested on.
+/// Rules depend on these properties, so every value must be available for tests.
 #[test]
 fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
     let with = |wanted: &dyn Fn(&HostProfile) -> bool| HostProfile::all().iter().any(wanted);
@@ -137,7 +137,8 @@ fn what_does_not_fit_takes_nothing() {
     drop(whole);
 }
 
-/// UPLOAD: over the local budget CPU-visible video memory falls back to system memory; other memory does not.
+/// GPU upload heaps specification: beyond the local budget, CPU-visible video memory falls back to system memory; other
+/// memory does not.
 #[test]
 fn gpu_upload_heaps_fall_back_to_system_memory_over_budget() {
     let driver = driver("discrete");
@@ -150,7 +151,8 @@ fn gpu_upload_heaps_fall_back_to_system_memory_over_budget() {
     drop((held, over, local));
 }
 
-/// The same when memory that was evicted, or created not resident, becomes resident; and back, when there is room again.
+/// The same for memory that becomes resident after it was evicted or created not resident; and back, once there is
+/// room.
 #[test]
 fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
     let driver = driver("discrete");
@@ -183,7 +185,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
     }
 }
 
-/// Above the budget there is video memory still, where system memory is full.
+/// If system memory is full, video memory above the budget is used.
 #[test]
 fn memory_without_system_memory_to_fall_back_to_stays_in_video_memory() {
     let none = SegmentProfile::EMPTY;
@@ -195,7 +197,7 @@ fn memory_without_system_memory_to_fall_back_to_stays_in_video_memory() {
     assert!(matches!(error, Some(DriverError::OutOfMemory { .. })), "{error:?}");
 }
 
-/// What the DDI has from which version on (documents TIGHT and UPLOAD).
+/// Caps and the DDI versions that introduced them (tight alignment and GPU upload heaps specifications).
 #[test]
 fn caps_begin_with_their_ddi_versions() {
     let caps = |ddi_version, profile: &HostProfile| {
@@ -232,7 +234,8 @@ fn caps_begin_with_their_ddi_versions() {
     }
 }
 
-/// TIGHT, *Committed Resources*: 4 KiB begin with tight alignment, DDI 0111, and not with the flag of 0115.
+/// Tight alignment specification, *Committed Resources*: 4 KiB start with tight alignment, DDI 0111, not with the flag
+/// of 0115.
 #[test]
 fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on() {
     for (ddi_version, tight, implicit) in
@@ -280,15 +283,15 @@ pub(super) fn device(
     driver.create_device(&DeviceArgs { reserve_ranges })
 }
 
-/// Where the first heap of a fresh GPU is, with seed 0.
+/// The address of the first heap of a new GPU with seed 0.
 pub(super) const FIRST: u64 = 1 << 32;
 
-/// RECREATE: what a device reserves is given to nothing while it lives.
+/// Recreate-at-GPUVA specification: addresses that a device reserves are not allocated while it lives.
 #[test]
 fn what_a_device_reserves_is_given_to_nothing_else() {
     let driver = driver("discrete");
     let kib_64 = ByteSize::from_kib(64);
-    // The first two and the fourth heap's place; a byte is enough to make a place unfit.
+    // The first two places and that of the fourth heap; a single reserved byte makes a place unusable.
     let reserved = [addresses(FIRST, 2 * kib_64.get()), addresses(FIRST + 3 * kib_64.get() + 999, 1)];
     let device = device(&driver, &reserved).expect("all is free");
     let place = || driver.make_heap(&video(kib_64)).expect("there is room");
@@ -310,7 +313,7 @@ fn what_a_device_reserves_is_given_to_nothing_else() {
 #[test]
 fn reserved_ranges_of_one_device_may_overlap_one_another() {
     let driver = driver("discrete");
-    // As a heap and what is placed in it, twice, and a neighbour.
+    // Ranges like those of a heap and its placed resources, twice, and a neighbour.
     let ranges = [
         addresses(FIRST + 4096, 256),
         addresses(FIRST, 65_536),
@@ -387,7 +390,7 @@ fn mapped_bytes_are_zero_first_and_keep_their_place() {
         driver.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("there is room");
     let start = heap.map(0, size.get()).expect("CPU-accessible");
     let middle = heap.map(2 << 30, 16).expect("CPU-accessible");
-    // SAFETY: both pointers lie in the mapped heap, which lives to the end of the test, and nobody else uses it.
+    // SAFETY: both pointers lie in the mapped heap, which lives to the end of the test, and nothing else uses it.
     unsafe {
         assert_eq!(start.add(2 << 30), middle);
         assert_eq!(middle.read(), 0);
@@ -415,12 +418,12 @@ fn reservations_have_a_bound() {
     assert_eq!(driver.video_memory(SegmentGroup::Local).current_reservation, available);
 }
 
-/// Whether the GPU can access the heap now.
+/// Returns whether the GPU can access the heap now.
 fn is_resident(heap: &Arc<dyn DriverHeap>) -> bool {
     heap.as_any().downcast_ref::<HostHeap>().expect("the host driver's").has_arrived()
 }
 
-/// A heap of 16 MiB on `profile` that was evicted.
+/// Creates a heap of 16 MiB on `profile` and evicts it.
 fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
     let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("there is room");
     assert!(is_resident(&heap), "as it was created");
@@ -436,7 +439,7 @@ fn begin(heap: &Arc<dyn DriverHeap>) -> impl FnOnce() + Send + 'static {
     }
 }
 
-/// Many small heaps take as long as one of their size: what a thread oversleeps is not added up.
+/// Many small heaps take as long as one of their total size: oversleeping does not accumulate.
 #[test]
 fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
     let start = Instant::now().checked_sub(Duration::from_secs(1)).expect("the clock began before");

@@ -1,4 +1,4 @@
-//! Copies, fills and resolves of texels, a row of blocks at a time.
+//! Copies, fills and resolves of texels, one row of blocks at a time.
 
 use super::address_space::{FaultCause, PageFault};
 use super::execute::host;
@@ -10,15 +10,15 @@ use crate::ddi::command::TexelLocation;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::format::Resolver;
 
-/// Blocks of texels somewhere in the address space.
+/// Blocks of texels in the address space.
 struct Blocks {
-    /// The GPU address that the arrangement counts from.
+    /// The GPU address to which offsets of the arrangement are relative.
     base: u64,
     arrangement: Arrangement,
     block_bytes: u64,
-    /// Texels in a block, in x and y.
+    /// Size of a block in x and y, in texels.
     block_texels: [u32; 2],
-    /// The fourth byte of four is not kept.
+    /// Whether the fourth of four bytes is not stored.
     keeps_24_bits: bool,
 }
 
@@ -55,7 +55,7 @@ impl Blocks {
         })
     }
 
-    /// Where a block is.
+    /// Returns the GPU address of a block.
     fn address(&self, [x, y, z]: [u32; 3]) -> Option<u64> {
         let offset = match &self.arrangement {
             Arrangement::Subresource(layout) => layout.block_offset(x, y, z)?,
@@ -66,7 +66,7 @@ impl Blocks {
         Some(self.base + offset)
     }
 
-    /// How many blocks from `x` on lie side by side.
+    /// Returns the number of contiguous blocks from `x` on.
     fn run(&self, x: u32) -> u32 {
         match &self.arrangement {
             Arrangement::Subresource(layout) => layout.contiguous_blocks(x),
@@ -74,13 +74,13 @@ impl Blocks {
         }
     }
 
-    /// Texels as blocks; regions begin on block boundaries.
+    /// Converts texels to blocks; regions begin on block boundaries.
     fn to_blocks(&self, [x, y, z]: [u32; 3]) -> [u32; 3] {
         [x.div_ceil(self.block_texels[0].max(1)), y.div_ceil(self.block_texels[1].max(1)), z]
     }
 }
 
-/// The runtime checked the region, so a block outside of its subresource is a defect; it is told as what it is to the GPU.
+/// Reports a block outside of its subresource as unmapped. The runtime has checked the region, so this is a defect.
 fn outside(blocks: &Blocks) -> PageFault {
     PageFault::new(blocks.base, FaultCause::Unmapped)
 }
@@ -122,7 +122,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// Copies numbers of 32 bits whose upper 8 become zero.
+/// Copies 32-bit numbers and sets their upper 8 bits to zero.
 fn copy_24_bits(memory: &GpuMemory, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
     let mut bytes =
         vec![0; usize::try_from(size).map_err(|_| PageFault::new(source, FaultCause::HostOutOfMemory))?];
@@ -131,7 +131,7 @@ fn copy_24_bits(memory: &GpuMemory, target: u64, source: u64, size: u64) -> Resu
     memory.write(target, &bytes)
 }
 
-/// Fills a region of a subresource with one texel; the samples of a texel all get it.
+/// Fills a region of a subresource with one texel, which is written to each sample.
 pub(super) fn fill(
     memory: &GpuMemory,
     target: &dyn DriverResource,
@@ -156,7 +156,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Makes texels of the samples of others, which lie side by side.
+/// Resolves the samples of texels, which are contiguous, to texels of the target.
 pub(super) fn resolve(
     memory: &GpuMemory,
     (target, target_index): (&dyn DriverResource, u32),
@@ -196,10 +196,10 @@ pub(super) fn resolve(
     Ok(())
 }
 
-/// Calls `each` for every run of blocks of a region that lies side by side.
+/// Calls `each` for every contiguous run of blocks of a region.
 ///
-/// `each` is given the run's offset in the resource, where it is in rows of the region alone (bytes along its row, the row,
-/// the slice), and its bytes.
+/// The arguments are the run's offset in the resource, its position in rows of the region alone (bytes along its row,
+/// row, slice), and its size in bytes.
 pub(super) fn for_each_run(
     resource: &HostResource,
     subresource: u32,

@@ -1,30 +1,31 @@
-//! Tiles of reserved resources, and what stands behind each.
+//! Tiles of reserved resources, and the memory mapped to them.
 
 use std::sync::{PoisonError, RwLock, Weak};
 
 use super::address_space::{FaultCause, PageFault, Span};
 use super::heap::HostHeap;
 
-/// D3D12's tile.
+/// Size of a D3D12 tile, in bytes.
 pub(super) const TILE_SIZE: u64 = 64 * 1024;
 
-/// What stands behind the tiles of one reserved resource.
+/// The mappings of one reserved resource's tiles.
 pub(super) struct TileTable {
     tiles: RwLock<Vec<Option<Backing>>>,
     null_access: NullAccess,
 }
 
-/// What the GPU does where nothing stands behind a tile.
+/// The effect of accesses to unmapped tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NullAccess {
-    /// Reads give zero and writes are dropped: tiled resources tier 2.
+    /// Reads return zero and writes are discarded, as in tiled resources tier 2.
     Zero,
-    /// It faults. Tier 1 leaves the access undefined, a removed device included, and that is the answer no program can miss.
+    /// A page fault. Tier 1 leaves the effect undefined, including device removal; a fault is the effect that programs
+    /// notice.
     Fault,
 }
 
 impl NullAccess {
-    /// What a device of that tiled resources tier does.
+    /// Returns the behaviour of devices of a tiled resources tier.
     pub(super) fn of_tier(tiled_resources_tier: u8) -> Self {
         if tiled_resources_tier < 2 { Self::Fault } else { Self::Zero }
     }
@@ -34,17 +35,17 @@ impl NullAccess {
 #[derive(Clone)]
 pub(super) struct Backing {
     pub(super) heap: Weak<HostHeap>,
-    /// Where the tile begins in the heap.
+    /// Offset of the tile in the heap, in bytes.
     pub(super) offset: u64,
 }
 
 impl TileTable {
-    /// `count` tiles with nothing behind them.
+    /// Creates `count` unmapped tiles.
     pub(super) fn new(count: usize, null_access: NullAccess) -> Self {
         Self { tiles: RwLock::new(vec![None; count]), null_access }
     }
 
-    /// Bytes behind `address`, which is `offset` bytes into the resource, up to the end of the tile.
+    /// Translates `address`, which is `offset` bytes into the resource, to a span of at most `size` bytes of its tile.
     pub(super) fn translate(&self, address: u64, offset: u64, size: u64) -> Result<Span, PageFault> {
         let within = offset % TILE_SIZE;
         let size = size.min(TILE_SIZE - within);
@@ -60,13 +61,13 @@ impl TileTable {
         Ok(Span::Memory { heap, offset: backing.offset + within, size })
     }
 
-    /// What stands behind a tile.
+    /// Returns the mapping of a tile.
     pub(super) fn get(&self, tile: u64) -> Option<Backing> {
         let tiles = self.tiles.read().unwrap_or_else(PoisonError::into_inner);
         usize::try_from(tile).ok().and_then(|index| tiles.get(index).cloned()).flatten()
     }
 
-    /// Changes what stands behind a tile; one that does not exist is passed over.
+    /// Sets the mapping of a tile; a tile that does not exist is ignored.
     pub(super) fn set(&self, tile: u64, backing: Option<Backing>) {
         let mut tiles = self.tiles.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = usize::try_from(tile).ok().and_then(|index| tiles.get_mut(index)) {

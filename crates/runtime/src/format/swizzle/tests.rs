@@ -1,9 +1,9 @@
-//! The patterns beside an interleaver that reads them off as they are drawn, a bit at a time.
+//! Comparison of the patterns with an interleaver that reads them as drawn, one bit at a time.
 
 use super::*;
 use crate::format::tile::{TileShape, TileSize};
 
-/// The 16 bits of an offset as Intel's documents draw them, highest first.
+/// The 16 bits of an offset as drawn in Intel's documents, highest first.
 const DRAWN: [(u32, TileDimension, &str); 10] = [
     (1, TileDimension::Two, "XYXYXYXYYYYYXXXX"),
     (2, TileDimension::Two, "XYXYXYXYXYYYXXXX"),
@@ -17,7 +17,7 @@ const DRAWN: [(u32, TileDimension, &str); 10] = [
     (16, TileDimension::Three, "XYZXYZXXZZYYXXXX"),
 ];
 
-/// Takes a bit of a coordinate for each letter, from the lowest on; x counts bytes.
+/// Takes one bit of a coordinate for each letter, from the lowest on; x counts bytes.
 fn interleaved(drawn: &str, block_bytes: u32, [x, y, z]: [u32; 3]) -> u64 {
     let mut left = [x * block_bytes, y, z];
     let mut offset = 0;
@@ -56,7 +56,7 @@ fn blocks_lie_where_the_documents_draw_them() {
     }
 }
 
-/// The example of the reference of `D3D12_TEXTURE_LAYOUT`, by what its `_pdep_u32` does.
+/// The example in the reference of `D3D12_TEXTURE_LAYOUT`, in terms of its `_pdep_u32`.
 #[test]
 fn the_published_masks_give_the_same() {
     let deposit = |value: u32, mask: u32| {
@@ -92,7 +92,7 @@ fn what_has_no_pattern_has_none() {
         assert_eq!(StandardSwizzle::of(block_bytes, TileDimension::Two), None, "{block_bytes}");
     }
     assert_eq!(StandardSwizzle::of(4, TileDimension::One), None);
-    // Outside of a tile nothing panics.
+    // Coordinates outside of a tile do not panic.
     let pattern = StandardSwizzle::of(16, TileDimension::Three).expect("a pattern");
     assert!(pattern.offset([u32::MAX; 3]) < 65_536);
 }

@@ -1,4 +1,5 @@
-//! The `Alignment` field, and the tight alignment flag beside it (document TIGHT, *Validation*).
+//! The `Alignment` field and its combination with the tight alignment flag (tight alignment specification,
+//! *Validation*).
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
@@ -9,7 +10,7 @@ use crate::rules::{Options, Refusal};
 
 const DEFAULT: Alignment = constant(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64);
 
-/// TIGHT's largest alignment of buffers.
+/// The largest tight alignment of a buffer.
 const TIGHT_BUFFER_MAXIMUM: Alignment = constant(256);
 
 const fn constant(bytes: u64) -> Alignment {
@@ -19,7 +20,7 @@ const fn constant(bytes: u64) -> Alignment {
     }
 }
 
-/// What a buffer's description asks of the alignment.
+/// Checks the alignment of a buffer's description.
 pub(super) fn check_buffer(
     desc: &D3D12_RESOURCE_DESC1,
     caps: &DriverCaps,
@@ -29,14 +30,14 @@ pub(super) fn check_buffer(
         return Ok(AlignmentRequest::Tight { floor });
     }
     match desc.Alignment {
-        // Beside an overruled tight flag a floor has no meaning: the alignment is 64 KiB whatever it says.
+        // If the tight alignment flag is overruled, a floor has no effect: the alignment is 64 KiB in any case.
         0 => Ok(AlignmentRequest::Fixed(DEFAULT)),
         bytes if bytes == DEFAULT.get() => Ok(AlignmentRequest::Fixed(DEFAULT)),
         other => Err(Refusal::invalid(format!("a buffer's Alignment is {other:#x}, neither 0 nor 64 KiB"))),
     }
 }
 
-/// What a texture's description asks of the alignment.
+/// Checks the alignment of a texture's description.
 pub(super) fn check_texture(
     desc: &D3D12_RESOURCE_DESC1,
     texture: &TextureArgs,
@@ -80,7 +81,7 @@ pub(super) fn check_texture(
     Ok(AlignmentRequest::Fixed(fixed))
 }
 
-/// The floor of a tightly aligned resource; `None` where the flag is not set or is overruled.
+/// Returns the floor of a tightly aligned resource, or `None` if the flag is not set or is overruled.
 fn check_tight(
     desc: &D3D12_RESOURCE_DESC1,
     largest: Alignment,
@@ -102,7 +103,7 @@ fn check_tight(
         )));
     }
     if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
-        // `notices` says so to the application.
+        // The flag is overruled; `notices` warns the application.
         return Ok(None);
     }
     if desc.Alignment == 0 {

@@ -10,13 +10,13 @@ use crate::rules::{Options, Refusal, under};
 /// A valid buffer description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Buffer {
-    /// Bytes, not zero.
+    /// Width in bytes; never zero.
     pub(crate) width: ByteSize,
-    /// What the description asks of the alignment.
+    /// The alignment that the description requests.
     pub(crate) alignment: AlignmentRequest,
-    /// `D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER`.
+    /// Whether `D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER` is set.
     pub(crate) cross_adapter: bool,
-    /// `D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET` or `ALLOW_UNORDERED_ACCESS`.
+    /// Whether `D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET` or `ALLOW_UNORDERED_ACCESS` is set.
     pub(crate) gpu_writes: bool,
 }
 

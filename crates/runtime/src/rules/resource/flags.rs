@@ -1,4 +1,4 @@
-//! Which resource flags go together, and with what kind of resource.
+//! Valid combinations of resource flags with each other and with kinds of resources.
 
 use heapwright_d3d12::*;
 
@@ -6,11 +6,11 @@ use crate::ddi::{DriverCaps, TextureDimension, TextureMemoryLayout, TextureUsage
 use crate::format::{FormatProperties, properties};
 use crate::rules::Refusal;
 
-/// Flags that a buffer may carry.
+/// Flags that a buffer may have.
 ///
-/// The reference of `D3D12_RESOURCE_FLAGS` excludes buffers from ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS alone: render
-/// target views of buffers exist (`D3D12_BUFFER_RTV`). It has DENY_SHADER_RESOURCE go with ALLOW_DEPTH_STENCIL, which Windows asks
-/// of textures only; readback buffers of many programs carry it.
+/// The reference of `D3D12_RESOURCE_FLAGS` forbids only ALLOW_DEPTH_STENCIL and ALLOW_SIMULTANEOUS_ACCESS for buffers:
+/// render target views of buffers exist (`D3D12_BUFFER_RTV`). According to the reference, DENY_SHADER_RESOURCE requires
+/// ALLOW_DEPTH_STENCIL. Windows enforces that for textures only, and readback buffers of many programs have the flag.
 const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
     | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
     | D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE
@@ -18,7 +18,7 @@ const BUFFER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARG
     | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE
     | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
 
-/// Flags that a texture may carry.
+/// Flags that a texture may have.
 const TEXTURE_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET
     | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL
     | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
@@ -27,18 +27,18 @@ const TEXTURE_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TAR
     | D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS
     | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
 
-/// Flags of textures that this runtime does not have, by name.
+/// Texture flags that this runtime does not implement, with their names.
 const MISSING_TEXTURE_FLAGS: [(D3D12_RESOURCE_FLAGS, &str); 2] = [
     (D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY"),
     (D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY, "D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY"),
 ];
 
-/// Flags that came after the first D3D12, beside tight alignment, which has a cap of its own.
+/// Flags that were added after the first D3D12, except tight alignment, which has its own cap.
 const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFERENCE_ONLY
     | D3D12_RESOURCE_FLAG_VIDEO_ENCODE_REFERENCE_ONLY
     | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
 
-/// Checks that the device is new enough to know the flags.
+/// Checks that the device's generation knows the flags.
 pub(super) fn check_generation(flags: D3D12_RESOURCE_FLAGS, caps: &DriverCaps) -> Result<(), Refusal> {
     match flags & LATER_FLAGS {
         later if caps.is_first_generation && later != 0 => {
@@ -64,7 +64,7 @@ pub(super) fn check_buffer(flags: D3D12_RESOURCE_FLAGS) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What the flags of a texture depend on.
+/// The properties of a texture that restrict its flags.
 pub(super) struct TextureFacts<'a> {
     pub(super) dimension: TextureDimension,
     pub(super) sample_count: u32,
@@ -73,7 +73,7 @@ pub(super) struct TextureFacts<'a> {
     pub(super) castable_formats: &'a [DXGI_FORMAT],
 }
 
-/// Checks the flags of a texture and says what they mean for the driver.
+/// Checks the flags of a texture and converts them for the driver.
 pub(super) fn check_texture(
     flags: D3D12_RESOURCE_FLAGS,
     texture: &TextureFacts<'_>,
@@ -105,7 +105,7 @@ pub(super) fn check_texture(
 
 fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<(), Refusal> {
     let multisampled = texture.sample_count > 1;
-    // Whether it is refused, and the rule.
+    // Whether the combination is refused, and the rule's text.
     let rules: [(bool, &'static str); 12] = [
         (
             usage.render_target && usage.depth_stencil,
@@ -163,7 +163,7 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
     }
 }
 
-/// A flag needs a format that can do it: the texture's own, one of its family that its views may have, or a castable one.
+/// Checks that a format supports each flag: the texture's own, a view format of its family, or a castable format.
 fn check_format(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<(), Refusal> {
     let needs = [
         (usage.render_target, D3D12_FORMAT_SUPPORT1_RENDER_TARGET, "ALLOW_RENDER_TARGET"),

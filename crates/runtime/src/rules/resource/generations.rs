@@ -1,8 +1,8 @@
-//! The two generations of resource descriptions; they differ by a field that is zero for most.
+//! Conversions between the two generations of resource descriptions, which differ in one field, usually zero.
 
 use heapwright_d3d12::*;
 
-/// A description of the first generation as one of the second.
+/// Converts a first-generation description to the second generation.
 pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     D3D12_RESOURCE_DESC1 {
         Dimension: desc.Dimension,
@@ -19,7 +19,7 @@ pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     }
 }
 
-/// The first-generation view of a description.
+/// Converts a second-generation description to the first generation.
 pub(crate) fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: desc.Dimension,

@@ -1,10 +1,10 @@
 //! Resource descriptions.
 //!
-//! * `buffer`, `texture`: what the fields of a description may be.
-//! * `flags`: which resource flags go together.
-//! * `alignment`: the `Alignment` field and the tight alignment flag (document TIGHT).
-//! * `reserved`: what reserved resources ask beyond that.
-//! * `generations`: D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
+//! * `buffer`, `texture`: checks of the descriptions' fields.
+//! * `flags`: valid combinations of resource flags.
+//! * `alignment`: the `Alignment` field and the tight alignment flag (tight alignment specification).
+//! * `reserved`: additional rules of reserved resources.
+//! * `generations`: conversions between D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
 
 mod alignment;
 mod buffer;
@@ -31,20 +31,20 @@ pub(crate) enum Resource {
     Texture(Texture),
 }
 
-/// What a description asks of the alignment.
+/// The alignment that a description requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AlignmentRequest {
-    /// Exactly this: what `Alignment` says, or the default where it is 0.
+    /// Exactly this alignment: the value of `Alignment`, or the default if that is 0.
     Fixed(Alignment),
-    /// As tight as the driver likes, but not below a floor (see [`Options::alignment_is_floor`]).
+    /// Tight: any alignment of the driver's choice, but not below the floor (see [`Options::alignment_is_floor`]).
     Tight {
-        /// 1 where the description gives none.
+        /// The smallest alignment allowed; 1 if the description specifies none.
         floor: Alignment,
     },
 }
 
 impl Resource {
-    /// What it is, as the driver sees it.
+    /// The resource as described to the driver.
     pub(crate) fn kind(&self) -> ResourceKind {
         match self {
             Self::Buffer(buffer) => ResourceKind::Buffer { width: buffer.width },
@@ -52,7 +52,7 @@ impl Resource {
         }
     }
 
-    /// What it asks of the alignment.
+    /// The alignment that the description requests.
     pub(crate) fn alignment(&self) -> AlignmentRequest {
         match self {
             Self::Buffer(buffer) => buffer.alignment,
@@ -60,7 +60,7 @@ impl Resource {
         }
     }
 
-    /// The texture, where it is one.
+    /// The texture, or `None` for a buffer.
     pub(crate) fn texture(&self) -> Option<&Texture> {
         match self {
             Self::Buffer(_) => None,
@@ -69,12 +69,12 @@ impl Resource {
     }
 }
 
-/// What the application should know about a valid description.
+/// Returns remarks on a valid description.
 pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1) -> Notices {
     let mut notices = Notices::default();
     let both = D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
     if desc.Flags & both == both {
-        // TIGHT, Validation.
+        // Tight alignment specification, *Validation*.
         notices.push(Notice::warning(
             D3D12_MESSAGE_ID_UNKNOWN,
             "USE_TIGHT_ALIGNMENT has no effect beside ALLOW_CROSS_ADAPTER: the alignment stays 64 KiB, or 4 MiB for MSAA",
@@ -83,7 +83,7 @@ pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1) -> Notices {
     notices
 }
 
-/// Checks a resource description that has no castable formats.
+/// Checks a resource description without castable formats.
 pub(crate) fn check(
     desc: &D3D12_RESOURCE_DESC1,
     caps: &DriverCaps,
@@ -92,7 +92,7 @@ pub(crate) fn check(
     check_castable(desc, &[], caps, options)
 }
 
-/// Checks a resource description with the formats that its views may cast to.
+/// Checks a resource description with castable formats.
 pub(crate) fn check_castable(
     desc: &D3D12_RESOURCE_DESC1,
     castable_formats: &[DXGI_FORMAT],

@@ -1,4 +1,4 @@
-//! What reserved resources ask beyond a valid description.
+//! Additional rules of reserved resources.
 
 use heapwright_d3d12::{
     D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT, D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS,
@@ -11,8 +11,8 @@ use crate::rules::Refusal;
 
 /// Checks that a valid resource can be a reserved one on a device of `tiled_resources_tier` (0 to 4).
 ///
-/// Document TIGHT, *Validation*, supports no reserved resources with the tight alignment flag, buffers included: their tiles are
-/// 64 KiB.
+/// The tight alignment specification, *Validation*, forbids the tight alignment flag on reserved resources, including
+/// buffers: their tiles are 64 KiB.
 pub(crate) fn check(
     resource: &Resource,
     flags: D3D12_RESOURCE_FLAGS,

@@ -10,9 +10,9 @@ use crate::rules::{Options, Refusal, castable, under};
 /// A valid texture description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Texture {
-    /// What the driver is told.
+    /// The texture as described to the driver.
     pub(crate) args: TextureArgs,
-    /// What the description asks of the alignment.
+    /// The alignment that the description requests.
     pub(crate) alignment: AlignmentRequest,
 }
 
@@ -97,7 +97,7 @@ fn check_format(
     Ok(row)
 }
 
-/// The texels of the most detailed mip level, and how many slices there are.
+/// Returns the extent of the most detailed mip level, in texels, and the number of array slices.
 fn check_extent(desc: &D3D12_RESOURCE_DESC1, dimension: TextureDimension) -> Result<(Extent, u32), Refusal> {
     let (size, slices) = match dimension {
         TextureDimension::Texture1D => (SIZE_1D, SLICES_1D),
@@ -125,7 +125,8 @@ fn check_extent(desc: &D3D12_RESOURCE_DESC1, dimension: TextureDimension) -> Res
     })
 }
 
-/// The most detailed mip level consists of whole blocks; the device does not have `UnalignedBlockTexturesSupported`.
+/// Checks that the most detailed mip level consists of whole blocks: the device does not support
+/// `UnalignedBlockTexturesSupported`.
 fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal> {
     for (field, texels, block) in
         [("Width", extent.width, format.block_width), ("Height", extent.height, format.block_height)]
@@ -140,10 +141,11 @@ fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal
     Ok(())
 }
 
-/// How many mip levels there are; 0 stands for the full chain.
+/// Returns the number of mip levels; 0 in the description stands for the full chain.
 ///
-/// Windows takes more than that, as vkd3d-proton's tests record (`test_create_committed_resource`, 10 levels of 32 by 32): the levels
-/// beyond have one texel, like the last of the chain. `D3D12_REQ_MIP_LEVELS` bounds them.
+/// Windows accepts more levels than the full chain has, as vkd3d-proton's tests record
+/// (`test_create_committed_resource`, 10 levels of 32 by 32). The additional levels have one texel, like the last of
+/// the chain. `D3D12_REQ_MIP_LEVELS` limits them.
 fn check_mips(
     desc: &D3D12_RESOURCE_DESC1,
     extent: Extent,
@@ -153,7 +155,7 @@ fn check_mips(
     let largest = extent.width.max(extent.height).max(extent.depth);
     let all = u32::BITS - largest.leading_zeros();
     let mip_levels = match u32::from(desc.MipLevels) {
-        // A multisampled texture has one level; that is what 0 stands for there.
+        // A multisampled texture has exactly one level, so 0 stands for 1.
         0 if desc.SampleDesc.Count > 1 => 1,
         0 => all,
         levels if levels <= MIP_LEVELS => levels,
@@ -194,7 +196,7 @@ fn check_samples(
             format.name
         )));
     }
-    // The standard pattern is quality level 0xffffffff.
+    // Quality level 0xffffffff selects the standard pattern.
     if quality >= levels && quality != D3D12_STANDARD_MULTISAMPLE_PATTERN.cast_unsigned() {
         return Err(Refusal::invalid(format!(
             "D3D12_RESOURCE_DESC::SampleDesc.Quality {quality} is not below the {levels} quality levels that there are"
@@ -275,7 +277,7 @@ fn check_layout(
     }
 }
 
-/// What both layouts of 64 KiB tiles ask of a texture.
+/// Checks the rules that both layouts with 64 KiB tiles share.
 fn check_tiled(
     dimension: TextureDimension,
     format: &FormatProperties,
@@ -293,7 +295,7 @@ fn check_tiled(
     Ok(())
 }
 
-/// No resource is larger than the GPU addresses of one. The bound leaves out padding, which is the driver's.
+/// Checks that the texture fits the GPU virtual addresses of one resource. The bound ignores the driver's padding.
 fn check_size(args: &TextureArgs, caps: &DriverCaps) -> Result<(), Refusal> {
     let per_texel = u64::from(args.format.block_bytes) * u64::from(args.sample_count);
     let slices = u64::from(args.array_size);

@@ -1,4 +1,4 @@
-//! Sizes and alignments, document TIGHT's tables.
+//! Sizes and alignments (tables of the tight alignment specification).
 
 use proptest::prelude::*;
 
@@ -6,7 +6,8 @@ use super::*;
 use crate::rules::allocation_info::{self, StructureLayout};
 use crate::rules::resource;
 
-/// TIGHT's tables: placed buffers 8 to 256 B and as large as their width, committed buffers exactly 4 KiB.
+/// Tables of the tight alignment specification: placed buffers 8 to 256 B and the size of their width, committed
+/// buffers exactly 4 KiB.
 #[test]
 fn tight_buffers_stay_within_the_tables() {
     for (profile, driver) in drivers() {
@@ -35,7 +36,7 @@ fn layout(members: &[ResourceAllocation]) -> Option<(u64, u64)> {
     layout.finish().map(|whole| (whole.size.get(), whole.alignment.get()))
 }
 
-/// TIGHT's example: two tiny resources at 256 B and a tiny one at 2 MiB.
+/// An example of the tight alignment specification: two tiny resources at 256 B and a tiny one at 2 MiB.
 #[test]
 fn the_size_of_several_resources_depends_on_their_order() {
     let small = member(100, 256);
@@ -53,8 +54,8 @@ fn the_size_of_several_resources_depends_on_their_order() {
     }
 }
 
-/// A GPU that aligns buffers to more than textures: the part of a buffer that is smaller than its alignment ends where the
-/// texture behind it begins.
+/// On a GPU that aligns buffers more than textures, a buffer smaller than its alignment ends where the texture after it
+/// begins.
 #[test]
 fn parts_do_not_overlap_whichever_is_aligned_more() {
     let alignments = [8, 16, 64, 256].map(Alignment::new);
@@ -97,8 +98,8 @@ fn a_layout_that_overflows_has_no_answer() {
 }
 
 proptest! {
-    /// The layout is what a C++ compiler does: beside a plain re-computation, in which a member's size is a multiple of its
-    /// alignment and members do not overlap.
+    /// The layout is that of a C++ compiler. Compares with a plain computation in which a member's size is a multiple
+    /// of its alignment and members do not overlap.
     #[test]
     fn structure_layout_is_c_layout(members in prop::collection::vec((1_u64..1 << 24, 0_u32..23), 1..20)) {
         let members: Vec<_> = members.iter().map(|&(size, log2)| member(size, 1 << log2)).collect();
@@ -122,7 +123,7 @@ fn alignments(desc: &D3D12_RESOURCE_DESC1, profile: &str) -> (u64, u64) {
     (placed.alignment.get(), committed.alignment.get())
 }
 
-/// Without the flag the alignment is what the description says, or the default, on every driver.
+/// Without the flag, every driver has the alignment of the description, or the default.
 #[test]
 fn default_alignments_are_those_of_the_document() {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
@@ -144,11 +145,11 @@ fn default_alignments_are_those_of_the_document() {
     }
 }
 
-/// TIGHT's tables: minima, maxima, and never worse than without the flag.
+/// Tables of the tight alignment specification: minima, maxima, and never worse than without the flag.
 #[test]
 fn tight_textures_stay_within_the_tables() {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    // Description, largest alignment.
+    // Description and largest alignment.
     let table = [
         (texture2d(8, 8), 4096),
         (texture2d(1024, 1024), 65_536),
@@ -167,7 +168,7 @@ fn tight_textures_stay_within_the_tables() {
     }
 }
 
-/// A cross-adapter resource is at 64 KiB, or 4 MiB with several samples, with the tight flag as without.
+/// A cross-adapter resource has 64 KiB, or 4 MiB if multisampled, with and without the tight alignment flag.
 #[test]
 fn cross_adapter_overrules_tight_alignment() {
     let flags = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
@@ -177,7 +178,7 @@ fn cross_adapter_overrules_tight_alignment() {
     }
 }
 
-/// A floor raises the alignment; one below the driver's changes nothing.
+/// A floor raises the alignment, unless it is below the driver's.
 #[test]
 fn a_floor_raises_the_alignment() {
     let options = Options { alignment_is_floor: true, ..PLAIN };
@@ -209,7 +210,7 @@ fn several_resources_are_reported_one_by_one() {
     assert!(allocation_info::of_several(broken, driver, |_, _| ()).is_err());
 }
 
-/// Compression data is for what compresses, and the size stays a multiple of the alignment.
+/// Only compressible textures have compression data, and the size stays a multiple of the alignment.
 #[test]
 fn the_compressing_profile_pads_render_targets() {
     let driver = driver("compressing");
@@ -222,7 +223,8 @@ fn the_compressing_profile_pads_render_targets() {
     assert_eq!(size(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET), (4 << 20) + 2 * 65_536);
 }
 
-/// What rule I-11 of data inheritance is about: memory of a render target beyond its tiles, whatever its layout defines.
+/// The subject of rule I-11 of data inheritance: memory of a render target beyond its tiles, whatever its layout
+/// defines.
 #[test]
 fn defined_layouts_hide_memory_behind_their_tiles() {
     let beyond_tiles = |profile, layout, flags| {
@@ -235,7 +237,7 @@ fn defined_layouts_hide_memory_behind_their_tiles() {
         allocation_info::of_placed(&resource, driver).size.get() - u64::from(tiles) * 65_536
     };
     for layout in [D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE] {
-        // 64, 16 and 4 tiles, and 16 thousandths of 84: less than two tiles more.
+        // 64, 16 and 4 tiles, and 16 thousandths of 84: less than two more tiles.
         assert_eq!(beyond_tiles("compressing", layout, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET), 2 * 65_536);
         assert_eq!(beyond_tiles("compressing", layout, D3D12_RESOURCE_FLAG_NONE), 0);
         assert_eq!(beyond_tiles("discrete", layout, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET), 0);
@@ -243,11 +245,11 @@ fn defined_layouts_hide_memory_behind_their_tiles() {
 }
 
 proptest! {
-    /// What holds of every texture on every driver that has tight alignment.
+    /// Properties of every texture on every driver with tight alignment.
     #[test]
     fn tight_is_never_worse(desc in texture::any_texture()) {
         for (_, driver) in drivers() {
-            // Not every GPU tiles volumes.
+            // Not every GPU supports tiled volumes.
             let Ok(plain) = resource::check(&desc, driver.caps(), &PLAIN) else { continue };
             let loose = allocation_info::of_placed(&plain, driver);
             prop_assert!(loose.size.is_aligned(loose.alignment));

@@ -43,7 +43,7 @@ fn buffers_cast_to_nothing() {
     assert!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN, DXGI_FORMAT_R32_UINT]).is_err());
 }
 
-/// A castable format brings what it supports.
+/// A castable format adds its support.
 #[test]
 fn a_castable_format_allows_its_views() {
     let desc = D3D12_RESOURCE_DESC1 {
@@ -55,7 +55,8 @@ fn a_castable_format_allows_its_views() {
     assert_eq!(check(&desc, &[DXGI_FORMAT_R32G32_UINT]), Ok(()));
 }
 
-/// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: what a typed format is cast to within its family counts.
+/// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: the formats to which a typed format can be cast
+/// within its family count.
 #[test]
 fn flags_ask_the_family_of_a_typed_format() {
     let of = |format, flags| {
@@ -85,7 +86,7 @@ fn flags_ask_the_family_of_a_typed_format() {
     }
 }
 
-/// TIGHT speaks of all textures.
+/// The tight alignment specification applies to all textures.
 #[test]
 fn volumes_are_tight_too() {
     let volume = D3D12_RESOURCE_DESC1 {

@@ -98,7 +98,7 @@ fn subresources_that_do_not_exist_have_no_footprints() {
 }
 
 proptest! {
-    /// Subresources neither overlap nor leave the total.
+    /// Subresources do not overlap and stay within the total.
     #[test]
     fn footprints_are_apart(desc in any_texture()) {
         let args = valid(&desc).texture().expect("a texture").args;

@@ -12,7 +12,7 @@ fn heap(heap_type: D3D12_HEAP_TYPE) -> D3D12_HEAP_DESC {
     }
 }
 
-/// UPLOAD's three tables.
+/// The three tables of the GPU upload heaps specification.
 #[test]
 fn custom_properties_follow_the_architecture() {
     use Architecture::{CacheCoherentUma, Discrete, Uma};
@@ -148,7 +148,7 @@ fn committed_resources_take_no_allow_or_deny_flags() {
     assert!(check(D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS).is_err());
 }
 
-/// The flags whose behaviour is a heap's own.
+/// Flags whose effect does not depend on the heap's contents.
 #[test]
 fn heap_flags_are_taken_where_d3d12_takes_them() {
     let check = |flags, heap_type, options: &Options| {
@@ -166,7 +166,7 @@ fn heap_flags_are_taken_where_d3d12_takes_them() {
     for flags in taken {
         assert!(check(flags, D3D12_HEAP_TYPE_DEFAULT, &PLAIN), "{flags:#x}");
     }
-    // UPLOAD's restriction is one of all memory that the CPU reaches.
+    // The restriction of the GPU upload heaps specification applies to all CPU-accessible memory.
     for heap_type in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK, D3D12_HEAP_TYPE_GPU_UPLOAD] {
         assert!(!check(shared, heap_type, &PLAIN), "{heap_type}");
         assert!(check(D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, heap_type, &PLAIN), "{heap_type}");

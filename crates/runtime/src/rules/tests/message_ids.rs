@@ -3,10 +3,10 @@
 use super::*;
 use crate::rules::{clear_value, footprints, heap, initial, placement, resource};
 
-/// How a sound description is broken, and the id of the message.
+/// A change that invalidates a valid description, and the id of the message.
 type IdCase<T> = (fn(&mut T), D3D12_MESSAGE_ID);
 
-/// How a sound heap is broken, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
+/// A change that invalidates a valid heap, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
 type HeapIdCase = (fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
 
 fn heap_desc() -> D3D12_HEAP_DESC {

@@ -1,4 +1,4 @@
-//! The rules read off as tables.
+//! Tests of the rules, as tables.
 
 mod allocation_info;
 mod castable;
@@ -25,13 +25,13 @@ use crate::HostProfile;
 use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
 use crate::drivers::host::HostDriver;
 
-/// How a sound description is broken, what the answer is, and what the message names.
+/// A change that invalidates a valid description, the result, and a part of the message.
 type Case<T> = (fn(&mut T), HRESULT, &'static str);
 
-/// Nothing beyond D3D12 as the documents have it.
+/// D3D12 as documented, without options.
 const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
 
-/// One driver for each profile, made once.
+/// One driver for each profile, created once.
 fn drivers() -> &'static [(&'static HostProfile, HostDriver)] {
     static DRIVERS: LazyLock<Vec<(&HostProfile, HostDriver)>> = LazyLock::new(|| {
         HostProfile::all().iter().map(|profile| (profile, HostDriver::new(profile))).collect()
@@ -95,22 +95,22 @@ fn multisampled(count: u32) -> D3D12_RESOURCE_DESC1 {
     }
 }
 
-/// A valid resource of the default profile.
+/// Returns a valid resource of the default profile.
 fn valid(desc: &D3D12_RESOURCE_DESC1) -> Resource {
     super::resource::check(desc, &caps("discrete"), &PLAIN).expect("a valid description")
 }
 
-/// Whether tight alignment was asked for and is not overruled.
+/// Returns whether tight alignment was requested and is not overruled.
 fn is_tight(resource: &Resource) -> bool {
     matches!(resource.alignment(), super::resource::AlignmentRequest::Tight { .. })
 }
 
-/// What a check answers, as the tables have it.
+/// Returns the result of a check as the tables state it.
 fn outcome<T>(result: Result<T, Refusal>) -> Result<T, (HRESULT, String)> {
     result.map_err(|refusal| (refusal.hresult(), refusal.to_string()))
 }
 
-/// Breaks a sound description in one way after the other.
+/// Checks that each change invalidates a valid description.
 fn assert_refused<T: Copy>(sound: T, cases: &[Case<T>], check: impl Fn(&T) -> Result<(), Refusal>) {
     assert_eq!(outcome(check(&sound)), Ok(()));
     for &(change, hresult, named) in cases {

@@ -1,4 +1,4 @@
-//! Which heap a resource may be in, and where.
+//! Tests of the heaps and offsets that a resource may have.
 
 use super::*;
 use crate::rules::placement;
@@ -33,7 +33,7 @@ fn is_placed(desc: &D3D12_RESOURCE_DESC1, heap: &D3D12_HEAP_DESC) -> bool {
     placement::check(&valid(desc), member(4096, 4096), 0, heap).is_ok()
 }
 
-/// Heap tier 1's three kinds; the flags mean the same on tier 2.
+/// The three kinds of heap tier 1; the flags have the same meaning on tier 2.
 #[test]
 fn heap_flags_keep_kinds_of_resources_out() {
     let kinds = [
@@ -86,7 +86,7 @@ fn multisampled_textures_need_a_heap_aligned_to_4_mib() {
     assert!(is_placed(&texture2d(64, 64), &heap));
 }
 
-/// Which heaps may stand behind tiles: those that may hold such a resource, on tier 1 of heaps those of its kind alone.
+/// Tiles may be mapped to heaps that may hold the resource; on heap tier 1, only to those of its kind.
 #[test]
 fn tiles_go_to_heaps_of_their_kind() {
     let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {
@@ -113,7 +113,7 @@ fn tiles_go_to_heaps_of_their_kind() {
         let found = kinds.each_ref().map(|desc| placement::check_tiles(&valid(desc), &heap).is_ok());
         assert_eq!(found, expected, "{heap_type} {flags:#x}");
     }
-    // A tile is 64 KiB, several samples or not.
+    // A tile is 64 KiB, multisampled or not.
     let samples = tiled(D3D12_RESOURCE_DESC1 { Width: 256, Height: 256, ..multisampled(4) });
     let small = D3D12_HEAP_DESC { Alignment: 65_536, ..heap_of(default, D3D12_HEAP_FLAG_NONE) };
     assert!(placement::check_tiles(&valid(&samples), &small).is_ok());

@@ -1,4 +1,4 @@
-//! What may be at an address of the application's choice.
+//! Tests of objects at addresses that the application chooses.
 
 use heapwright_core::GpuVirtualAddress;
 

@@ -41,7 +41,7 @@ fn buffer_descriptions_are_checked_field_by_field() {
     }
 }
 
-/// TIGHT, *Validation*.
+/// Tight alignment specification, *Validation*.
 #[test]
 fn tight_alignment_is_refused_where_the_document_says_so() {
     assert!(is_tight(&valid(&tight(1000))));
@@ -59,7 +59,7 @@ fn tight_alignment_is_refused_where_the_document_says_so() {
     assert!(!is_tight(&checked), "the alignment stays 64 KiB");
 }
 
-/// Later headers: a non-zero alignment beside the flag is a floor.
+/// Later headers: a non-zero alignment combined with the flag is a floor.
 #[test]
 fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
     let options = Options { alignment_is_floor: true, ..PLAIN };
@@ -85,7 +85,7 @@ fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
     let small = D3D12_RESOURCE_DESC1 { Width: 16, Height: 16, ..image };
     assert_eq!(floor(small, 4096), tight_to(4096));
     assert_eq!(floor(small, 65_536), None, "above the largest of a small resource");
-    // Without the tight flag nothing changes.
+    // Without the tight alignment flag, nothing changes.
     assert_eq!(floor(buffer(1000), 256), None);
     let refused =
         resource::check(&D3D12_RESOURCE_DESC1 { Alignment: 16, ..tight(1) }, &caps("discrete"), &PLAIN);

@@ -101,7 +101,7 @@ fn mip_levels_are_counted_from_the_largest_side() {
         "slices have no mips"
     );
     assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7), Some(7), "beyond the chain");
-    // 15 * 2,048 is exactly the limit; two planes are above it.
+    // 15 * 2,048 is exactly the limit; two planes exceed it.
     let deep = D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2048, ..texture2d(16_384, 1) };
     assert_eq!(mips(deep, 15), Some(15));
     let planar = D3D12_RESOURCE_DESC1 {
@@ -236,7 +236,7 @@ fn swizzled_textures_need_a_format_with_tiles() {
     assert_refused(tiled, &cases, check);
 }
 
-/// TIGHT, *Validation*.
+/// Tight alignment specification, *Validation*.
 #[test]
 fn tight_textures_are_refused_where_the_document_says_so() {
     let tight = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..texture2d(64, 64) };
@@ -252,7 +252,7 @@ fn tight_textures_are_refused_where_the_document_says_so() {
     assert!(!is_tight(&valid(&D3D12_RESOURCE_DESC1 { Flags: crossing, ..tight })), "a warning, not an error");
 }
 
-/// Native results, of vkd3d-proton's cross tests: one slice counts, whatever the array size.
+/// Native results, from vkd3d-proton's cross tests: only one slice counts, whatever the array size.
 #[test]
 fn small_resources_are_told_by_their_most_detailed_mip() {
     let is_small = |desc: &D3D12_RESOURCE_DESC1| {
@@ -336,13 +336,13 @@ fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
     for taken in [volume, blocks, target, D3D12_RESOURCE_DESC1 { Alignment: 65_536, ..desc }] {
         assert_eq!(outcome(check("uma", &taken)), Ok(()));
     }
-    // Reserved resources have the other layout.
+    // Reserved resources require the other layout.
     let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
     let refusal = resource::reserved::check(&found, desc.Flags, 4).expect_err("a defined swizzle");
     assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
 }
 
-/// `D3D12_TILED_RESOURCES_TIER`, for placed and committed textures as well.
+/// `D3D12_TILED_RESOURCES_TIER` also applies to placed and committed textures.
 #[test]
 fn the_tiled_layout_needs_its_tier() {
     let check = |tier, desc: &D3D12_RESOURCE_DESC1| {
@@ -380,7 +380,7 @@ fn reserved_textures_are_swizzled() {
     assert!(check(&tiled(texture2d(256, 256)), 1));
     assert!(!check(&texture2d(256, 256), 4));
     assert!(check(&buffer(65_536), 1) && !check(&buffer(65_536), 0));
-    // TIGHT, Validation: not with the flag, not even where ALLOW_CROSS_ADAPTER overrules it.
+    // Tight alignment specification, *Validation*: not with the flag, not even if ALLOW_CROSS_ADAPTER overrules it.
     let across = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
     for desc in [tight(65_536), D3D12_RESOURCE_DESC1 { Flags: across, ..buffer(65_536) }] {
         let refusal = resource::reserved::check(&valid(&desc), desc.Flags, 4).expect_err("tight alignment");
@@ -395,7 +395,7 @@ fn reserved_textures_are_swizzled() {
     assert!(!check(&packed, 3) && check(&packed, 4));
 }
 
-/// Any description at all: a check answers, and never panics.
+/// Any description at all: a check returns a result and never panics.
 pub(super) fn any_desc() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
     let sizes = prop_oneof![0_u64..300, Just(16_384), Just(1 << 40), any::<u64>()];
     let fields = (
@@ -430,7 +430,7 @@ pub(super) fn any_desc() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
     )
 }
 
-/// Valid textures of every shape.
+/// Valid textures of all shapes.
 pub(super) fn any_texture() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
     let formats = prop::sample::select(vec![
         DXGI_FORMAT_R8_UNORM,
@@ -495,7 +495,7 @@ proptest! {
     }
 }
 
-/// D3D12's own ids, where it has one for the field.
+/// D3D12's own ids, for fields that have one.
 #[test]
 fn refusals_of_descriptions_carry_d3d12_s_ids() {
     let id = |change: fn(&mut D3D12_RESOURCE_DESC1)| {

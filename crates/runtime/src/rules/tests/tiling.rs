@@ -8,8 +8,8 @@ const THREE: D3D12_RESOURCE_DIMENSION = D3D12_RESOURCE_DIMENSION_TEXTURE3D;
 
 type Row = (D3D12_RESOURCE_DIMENSION, DXGI_FORMAT, u64, u32, u16, u16, u32, u8, [u32; 3]);
 
-/// What implementations report, of vkd3d-proton's tests: dimension, format, width, height, depth or slices, mips; then
-/// tiles, standard mips, tile shape.
+/// Values that implementations report, from vkd3d-proton's tests: dimension, format, width, height, depth or slices,
+/// mips; then tiles, standard mips, tile shape.
 #[rustfmt::skip]
 const TABLE: [Row; 26] = [
     (TWO, DXGI_FORMAT_R8_UNORM, 1, 1, 1, 1, 1, 0, [256, 256, 1]),
@@ -58,7 +58,7 @@ fn textures_are_cut_as_implementations_cut_them() {
         assert_eq!(u16::from(packed.NumPackedMips), mips - u16::from(standard), "row {row}");
         let found = tiling.tile_shape();
         assert_eq!([found.WidthInTexels, found.HeightInTexels, found.DepthInTexels], shape, "row {row}");
-        // The standard mips of all slices follow each other, then come the packed ones.
+        // The standard mips of all slices follow each other; the packed mips come after them.
         let mut next = 0;
         for index in 0..tiling.subresource_count() {
             let found = tiling.subresource(index).expect("a subresource");
@@ -105,7 +105,7 @@ fn samples_make_tiles_smaller() {
     }
 }
 
-/// D3D's tables of tile shapes, in texels: those of blocks too, and where mips begin to be packed.
+/// D3D's tables of tile shapes, in texels, including block-compressed formats, and the first packed mips.
 #[test]
 fn tile_shapes_are_the_published_ones_in_texels() {
     const BC: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 7] = [
@@ -138,7 +138,7 @@ fn tile_shapes_are_the_published_ones_in_texels() {
     }
 }
 
-/// Tier 4: each slice has packed mips of its own, which a region names by any of them.
+/// Tier 4: each slice has its own packed mips, any of which identifies the region.
 #[test]
 fn packed_mips_are_those_of_their_slice() {
     let desc = D3D12_RESOURCE_DESC1 {

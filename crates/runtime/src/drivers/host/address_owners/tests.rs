@@ -1,4 +1,4 @@
-//! Who has which addresses, beside a model that knows the owner of each page.
+//! Comparison with a model that knows the owner of each page.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 const PAGE: u64 = 64 * 1024;
-/// Few enough bits for a whole space to be exhausted.
+/// Few enough bits to exhaust a whole space.
 const BITS: u32 = 33;
 
 fn address(address: u64) -> GpuVirtualAddress {
@@ -30,11 +30,11 @@ fn a_seed_decides_where_the_first_object_is() {
     assert_eq!(places, (0..1000).map(first).collect::<Vec<_>>(), "the same seed gives the same place");
     places.sort_unstable();
     assert!(places.iter().all(|place| place.is_multiple_of(PAGE) && *place < 1 << 43));
-    // Spread as evenly as the golden ratio spreads: no two of 1,000 seeds within a quarter of the mean distance.
+    // As even as with the golden ratio: no two of 1,000 seeds are closer than a quarter of the mean distance.
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] > (1 << 43) / 4000));
 }
 
-/// Every address can be had, wherever the seed says that they begin.
+/// Every address can be allocated, whatever the start address.
 #[test]
 fn the_whole_space_is_given_out() {
     for seed in [0, 1, 2, u64::MAX] {
@@ -113,7 +113,7 @@ fn what_cannot_be_had_says_why() {
     at(id, BASE, PAGE, 1).expect("reserved and free");
 }
 
-/// Who has a page.
+/// The owner of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Object,
@@ -130,7 +130,7 @@ enum Step {
     Release(prop::sample::Index),
 }
 
-/// Pages around the seed's place, so that calls meet one another.
+/// Pages around the start address, so that calls conflict often.
 const NEAR: u64 = 48;
 
 fn step() -> impl Strategy<Value = Step> {
@@ -169,10 +169,10 @@ proptest! {
                     let wanted: Vec<_> = wanted.iter().map(|&(at, size)| addresses(near + at, size)).collect();
                     let covered = |range: &GpuVirtualAddressRange| {
                         let (start, size) = (range.start.get(), range.size.get());
-                        // An empty one names no address.
+                        // An empty range has no addresses.
                         pages(Interval { start: if size == 0 { start } else { start - start % PAGE }, end: start + size })
                     };
-                    // The first that is in the way decides.
+                    // The first conflicting range determines the error.
                     let error = wanted.iter().find_map(|range| {
                         let is_free = covered(range).all(|page| !model.contains_key(&page));
                         (!is_free).then_some(DriverError::AddressesInUse { range: *range })

@@ -1,4 +1,4 @@
-//! Free addresses beside a model that marks each one.
+//! Comparison with a model that marks each free address.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn free() -> FreeAddresses {
     FreeAddresses::of(range(0, END))
 }
 
-/// The two indices say the same, and no two ranges touch.
+/// Checks that both indices agree and that no two ranges touch.
 fn audit(free: &FreeAddresses) {
     let by_size: BTreeSet<_> = free.ranges().map(|range| (range.len(), range.start)).collect();
     assert_eq!(by_size, free.sizes);
@@ -51,7 +51,7 @@ fn the_smallest_range_that_will_do_is_taken_and_of_those_the_lowest() {
     assert_eq!(take(&mut free, 2, 1), None, "one byte is left");
 }
 
-/// The last resort: only a range that happens to begin well will do.
+/// The last resort: only a range that happens to be aligned is sufficient.
 #[test]
 fn an_alignment_is_found_where_no_range_is_large_enough_for_any_start() {
     let mut free = free();

@@ -1,4 +1,4 @@
-//! Layouts beside a plain enumeration of their blocks.
+//! Comparison of layouts with a plain enumeration of their blocks.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ const BC1: i32 = heapwright_d3d12::DXGI_FORMAT_BC1_UNORM;
 const D24S8: i32 = heapwright_d3d12::DXGI_FORMAT_D24_UNORM_S8_UINT;
 const RGBA32: i32 = heapwright_d3d12::DXGI_FORMAT_R32G32B32A32_FLOAT;
 
-/// The tile that a block is in, counted from the beginning of the resource.
+/// Returns the tile of a block, counted from the beginning of the resource.
 fn tile(layout: &SubresourceLayout, x: u32, y: u32) -> Option<u64> {
     layout.block_offset(x, y, 0).map(|offset| offset / TILE_BYTES)
 }
@@ -100,7 +100,7 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
     assert_eq!(linear(&layout, 4).0, (42 << 16) + 64 * 64 * 4);
 }
 
-/// The standard swizzle inside of tiles that lie as ever; what is packed is linear, and not for the CPU to know.
+/// The standard swizzle applies within tiles in the usual order. Packed mips are linear and not accessible to the CPU.
 #[test]
 fn standard_swizzle_is_inside_of_tiles() {
     let swizzled = TextureArgs {
@@ -111,7 +111,7 @@ fn standard_swizzle_is_inside_of_tiles() {
     let layout = TextureLayout::of_texture(swizzled);
     assert_eq!(layout.total_size().get(), 22 << 16, "the tiles of the other layout");
     let top = layout.subresource(0).expect("one");
-    // 32-bit texels: bytes 0 to 15 are x, 16 to 127 y, then x and y in turn.
+    // 32-bit texels: bytes 0 to 15 follow x, 16 to 127 y, then x and y alternate.
     assert_eq!(top.block_offset(3, 0, 0), Some(12));
     assert_eq!(top.block_offset(0, 1, 0), Some(16));
     assert_eq!(top.block_offset(4, 0, 0), Some(128));
@@ -134,7 +134,7 @@ fn standard_swizzle_is_inside_of_tiles() {
     assert_eq!((found.block_offset(0, 0, 1), found.block_offset(0, 0, 32)), (Some(1 << 6), Some(1 << 16)));
 }
 
-/// The largest texture that any field allows: nothing overflows or panics.
+/// The largest texture that the fields allow: nothing overflows or panics.
 #[test]
 fn absurd_sizes_saturate() {
     let most = u32::MAX;
@@ -178,7 +178,7 @@ fn any_layout() -> impl Strategy<Value = TextureArgs> {
                 TextureDimension::Texture3D => (height, depth, 1, 1),
             };
             let extent = (width, height, depth);
-            // What has no standard swizzle: the rules keep it out.
+            // 1D textures have no standard swizzle; the rules exclude them.
             let is_swizzled = layout == TextureMemoryLayout::StandardSwizzle64Kib;
             let layout = if is_swizzled && dimension == TextureDimension::Texture1D {
                 TextureMemoryLayout::UndefinedSwizzle64Kib
@@ -194,7 +194,7 @@ fn any_layout() -> impl Strategy<Value = TextureArgs> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every block of every subresource has bytes of its own, within the total size.
+    /// Each block of each subresource has its own bytes, within the total size.
     #[test]
     fn blocks_are_apart(args in any_layout()) {
         let layout = TextureLayout::of_texture(args);

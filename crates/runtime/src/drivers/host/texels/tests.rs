@@ -1,4 +1,4 @@
-//! Resolves, of samples that differ: nothing that this GPU executes could make such.
+//! Resolves of differing samples, which no command of this GPU can produce.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ddi::{
 use crate::format::{self, ResolveMode, Resolver};
 use crate::residency::PageableKind;
 
-/// A driver with a heap in which textures lie 64 KiB apart.
+/// A driver with a heap in which textures are 64 KiB apart.
 struct Gpu {
     driver: HostDriver,
     device: Box<dyn DriverDevice>,
@@ -73,7 +73,7 @@ fn each_texel_is_made_of_its_own_samples() {
     let gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R8G8_UNORM, 4, 1, 4));
     let target = gpu.texture(1, args(DXGI_FORMAT_R8G8_UNORM, 8, 2, 1));
-    // Sample s of texel t: red 10 t + s and green 4 t, so red is 10 t + 1.5 on average, rounded up.
+    // Sample s of texel t: red 10 t + s and green 4 t, so the average of red is 10 t + 1.5, rounded up.
     let samples: Vec<u8> =
         (0..16_u8).flat_map(|t| (0..4_u8).flat_map(move |s| [10 * t + s, 4 * t])).collect();
     gpu.memory.write(source.gpu_virtual_address().get(), &samples).expect("it is mapped");
