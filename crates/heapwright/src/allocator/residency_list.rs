@@ -5,7 +5,7 @@ use crate::Error;
 use crate::residency::{OpenResidencyList, ResidencyList};
 
 impl ResidencyList {
-    /// Adds the heap of an allocation; nothing if its allocator has no residency manager. O(1), amortized.
+    /// Adds the heap of an allocation, or nothing if its allocator has no residency manager. O(1), amortized.
     ///
     /// # Errors
     ///
@@ -16,7 +16,7 @@ impl ResidencyList {
 }
 
 impl OpenResidencyList<'_> {
-    /// Adds the heap of an allocation, as [`ResidencyList::add_allocation`].
+    /// Adds the heap of an allocation, like [`ResidencyList::add_allocation`].
     ///
     /// # Errors
     ///
