@@ -52,7 +52,7 @@ enum BudgetSource {
     Os {
         max_pct: Fraction,
     },
-    /// At most these bytes, beside the usage at creation.
+    /// At most these bytes, plus the usage at creation.
     Max(ByteSize),
     Fixed([ByteSize; 2]),
     Schedule {
