@@ -118,7 +118,7 @@ pub struct Defragmentation {
 pub struct DefragmentationStep {
     /// The planned moves, which may be completed or abandoned in any order, and while further steps are made.
     pub moves: Vec<Move>,
-    /// What to do next.
+    /// The state of the run after the step.
     pub state: DefragmentationState,
 }
 

@@ -482,7 +482,7 @@ pub const unsafe fn cast_ref<From, To>(from: &From) -> &To {
 ///
 /// # Safety
 ///
-/// As [`cast_ref`].
+/// See [`cast_ref`].
 #[inline]
 pub const unsafe fn cast<From, To>(from: From) -> To {
     const { assert_layout::<From, To>() };

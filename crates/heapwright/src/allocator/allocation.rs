@@ -209,7 +209,7 @@ impl ResourceAllocation {
         Some(before)
     }
 
-    /// Returns the id of the allocation, which is unique within its allocator until the allocation is moved.
+    /// Returns the id of the allocation within its allocator. A move of a defragmentation changes it.
     #[must_use]
     pub fn id(&self) -> AllocationId {
         match &self.memory {
@@ -305,7 +305,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns size, alignment, and how the allocation was made.
+    /// Returns size, alignment and placement of the allocation.
     #[must_use]
     pub fn info(&self) -> ResourceAllocationInfo {
         let size = match &self.memory {
@@ -404,7 +404,7 @@ impl ResourceAllocation {
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map); invalid argument for a range that exceeds the buffer.
+    /// The errors of [`map`](Self::map); invalid argument for a range that exceeds the buffer.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -439,7 +439,7 @@ impl ResourceAllocation {
     ///
     /// # Errors
     ///
-    /// As `map`.
+    /// The errors of `map`.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc};

@@ -330,7 +330,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether an allocation that is placed in the usual way must be recorded.
+    /// Returns whether an allocation that is placed in the usual way must be recorded.
     #[inline]
     fn is_recorded(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
         let special = ResourceAllocationFlags::NEVER_RESIDENT
@@ -397,7 +397,7 @@ impl Inner {
     }
 }
 
-/// Whether the heap must keep the requested type.
+/// Returns whether the heap must keep the requested type.
 #[inline]
 pub(crate) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
     // Memory that the CPU can access, such as unified memory, cannot have these flags.

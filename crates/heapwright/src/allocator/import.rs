@@ -22,7 +22,7 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// As [`ResourceAllocator::import`](crate::ResourceAllocator::import).
+    /// See [`ResourceAllocator::import`](crate::ResourceAllocator::import).
     pub(crate) unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,

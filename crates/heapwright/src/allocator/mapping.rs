@@ -126,7 +126,7 @@ impl<'a> Mapping<'a> {
     ///
     /// # Errors
     ///
-    /// As `write`.
+    /// The errors of `write`.
     #[cfg(feature = "bytemuck")]
     pub fn write_slice<T: bytemuck::NoUninit>(&mut self, offset: u64, values: &[T]) -> Result<(), Error> {
         self.write(offset, bytemuck::cast_slice(values))
@@ -137,7 +137,7 @@ impl<'a> Mapping<'a> {
     ///
     /// # Errors
     ///
-    /// As `read`.
+    /// The errors of `read`.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};

@@ -9,7 +9,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn add_allocation(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
         self.open()?.add_allocation(allocation)
     }
@@ -20,7 +20,7 @@ impl OpenResidencyList<'_> {
     ///
     /// # Errors
     ///
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
         allocation.memory().map_or(Ok(()), |heap| self.add(heap))
     }

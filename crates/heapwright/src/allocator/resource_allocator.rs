@@ -82,7 +82,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     pub fn create_resource(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -272,7 +272,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); invalid argument for a manager of another device.
+    /// The errors of [`new`](Self::new); invalid argument for a manager of another device.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -304,7 +304,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// As [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
+    /// The errors of [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
     pub fn with_new_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -363,7 +363,7 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn create_nested(&self, desc: ResourceAllocatorDesc) -> Result<Self, Error> {
         let inner = &self.inner;
         let source = &inner.heaps.source;
@@ -398,7 +398,6 @@ impl ResourceAllocator {
     /// The same applies to the texels of a texture in memory that the CPU can access, which
     /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. For a resource in memory that the CPU cannot
     /// access, nothing is required.
-    /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. Nothing is asked for a resource in memory that the CPU cannot reach.
     pub unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,

@@ -100,7 +100,7 @@ impl<'a> TextureMapping<'a> {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write). After an error of the device, the contents of `bytes` are unspecified.
+    /// The errors of [`write`](Self::write). After an error of the device, the contents of `bytes` are unspecified.
     pub fn read(
         &self,
         texels: Option<&D3D12_BOX>,

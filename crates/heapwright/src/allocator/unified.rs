@@ -15,7 +15,7 @@ use crate::plan::ResourceRequest;
 use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
-    /// Whether the heap must keep the requested type.
+    /// Returns whether the heap must keep the requested type.
     #[inline]
     pub(crate) fn attributes(
         &self,
@@ -120,7 +120,7 @@ impl Inner {
         is_limited.then_some(heap_type)
     }
 
-    /// Whether types other than DEFAULT have a limit in unified memory.
+    /// Returns whether types other than DEFAULT have a limit in unified memory.
     #[inline]
     pub(crate) fn has_limits_in_unified_memory(&self) -> bool {
         let limits = &self.desc().limits;

@@ -45,7 +45,7 @@ pub struct ResourceAllocatorDesc {
     pub release_size: ByteSize,
     /// Flags that are added to every resource.
     pub extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
-    /// What is recorded.
+    /// The events to record.
     pub record_options: RecordOptions,
     /// The maximum that may be held, for each heap type.
     pub limits: HeapLimits,

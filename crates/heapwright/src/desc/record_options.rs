@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitflags::bitflags;
 
 bitflags! {
-    /// What is recorded: `RECORD_FLAGS` of GPGMM.
+    /// The events to record: `RECORD_FLAGS` of GPGMM.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct RecordFlags: u32 {
         /// Creation and destruction of objects.
@@ -34,10 +34,10 @@ pub enum RecordScope {
     PerInstance,
 }
 
-/// What is recorded, and the output file: `RECORD_OPTIONS` of GPGMM.
+/// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOptions {
-    /// What is recorded; nothing by default. This version does not implement recording and rejects any other value.
+    /// The events to record; none by default. This version does not implement recording and rejects any other value.
     pub flags: RecordFlags,
     /// The scope of the recording.
     pub scope: RecordScope,

@@ -90,12 +90,13 @@ impl HeapFamilies {
         Some(GrantedHeaps { heap_type, family, segment_group, is_cpu_accessible, needs_copy })
     }
 
-    /// Whether one family of heaps serves all heap types except READBACK.
+    /// Returns whether one family of heaps serves all heap types except READBACK.
     pub(crate) fn has_unified_memory(&self) -> bool {
         self.unified_memory
     }
 
-    /// Returns CUSTOM heaps with UPLOAD's properties: the architecture's where no request gets them.
+    /// Returns CUSTOM heaps with UPLOAD's properties. On discrete GPUs, which grant none, the documented
+    /// ones.
     pub(crate) fn custom(&self, architecture: Architecture) -> HeapFamily {
         match architecture {
             Architecture::Discrete => HeapFamily::Custom(HeapMemory::of(HeapType::Upload, architecture)),
@@ -151,7 +152,7 @@ impl HeapFamilies {
         Some(GrantedHeaps { heap_type: granted.heap_type, ..self.granted(HeapFamily::Custom(self.upload)) })
     }
 
-    /// Whether heaps are in unified memory.
+    /// Returns whether heaps are in unified memory.
     #[inline]
     pub(crate) fn is_unified(&self, family: HeapFamily) -> bool {
         self.unified_memory && matches!(family, HeapFamily::Custom(_))

@@ -70,7 +70,7 @@ impl HeapMemory {
         }
     }
 
-    /// Whether the CPU can map the memory.
+    /// Returns whether the CPU can map the memory.
     pub(crate) const fn is_cpu_accessible(self) -> bool {
         !matches!(self.cpu_page_property, CpuPageProperty::NotAvailable)
     }

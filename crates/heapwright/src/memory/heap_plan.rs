@@ -83,7 +83,7 @@ pub(crate) enum GivenBack {
 impl HeapRequest<'_> {
     /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
-        // Memory without a residency manager is never taken from held heaps.
+        // Memory that the residency manager must not manage is never taken from held heaps.
         if self.may_be_held() && self.heaps.room_for(self.sharing, self.placement)? == Room::Held {
             return Ok(ProbedMemory::Held);
         }

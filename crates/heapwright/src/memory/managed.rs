@@ -98,7 +98,7 @@ where
     }
 }
 
-/// Whether memory with these heap flags is created evicted, and then needs no budget.
+/// Returns whether memory with these heap flags is created evicted, and then needs no budget.
 pub(crate) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
     flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
 }

@@ -144,7 +144,7 @@ impl PlacedRange {
         &self.heaps
     }
 
-    /// Whether no other allocation can be in the heap.
+    /// Returns whether no other allocation can be in the heap.
     pub(crate) fn has_own_heap(&self) -> bool {
         self.sharing != Sharing::Shared
     }

@@ -94,7 +94,7 @@ impl PoolEntry {
         }
     }
 
-    /// Whether the totals include the pool's contents, or the pool will be visited again.
+    /// Returns whether the totals include the pool's contents, or the pool will be visited again.
     pub(crate) fn is_counted(&self, share: impl Fn() -> HeapsShare) -> bool {
         self.has_changed.load(Ordering::Relaxed) || *lock(&self.counted) == share()
     }

@@ -25,13 +25,13 @@ impl Refusal {
         self.fatal = self.fatal.take().or(other.fatal);
     }
 
-    /// Whether a heap of the required size is not allowed, or does not match the algorithm.
+    /// Returns whether a heap of the required size is not allowed, or does not match the algorithm.
     pub(crate) fn is_about_size(&self) -> bool {
         self.attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::HeapSize { .. }))
     }
 
-    /// Whether every obstacle was a shortage of memory. An HRESULT other than E_OUTOFMEMORY is not a shortage, because
-    /// releasing memory would not change it.
+    /// Returns whether every obstacle was a shortage of memory. An HRESULT other than E_OUTOFMEMORY is not a shortage,
+    /// because releasing memory would not change it.
     pub(crate) fn is_shortage(&self) -> bool {
         let is_shortage = |attempt: &Attempt| !matches!(attempt.obstacle, Obstacle::Device(hresult) if hresult != E_OUTOFMEMORY);
         self.fatal.is_none() && self.attempts.iter().all(is_shortage)

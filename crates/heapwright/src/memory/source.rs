@@ -73,14 +73,14 @@ impl HeapSource {
         self.residency.as_ref().filter(|_| !constraints.never_resident)
     }
 
-    /// Whether the allocator or the residency manager forbids memory beyond the budget.
+    /// Returns whether the allocator or the residency manager forbids memory beyond the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
             || self.residency.as_ref().is_some_and(ResidencyManager::is_always_in_budget)
     }
 
-    /// Whether empty heaps are never released to create a new one.
+    /// Returns whether empty heaps are never released to create a new one.
     pub(crate) fn never_over_allocates(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
     }

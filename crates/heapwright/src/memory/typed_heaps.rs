@@ -76,11 +76,11 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) max_heap_count: u64,
     pub(crate) min_alignment: Alignment,
     pub(crate) engine: EngineDesc,
-    /// What happens to heaps that an engine gives up.
+    /// The treatment of empty heaps that an engine gives up.
     pub(crate) recycling: Recycling,
 }
 
-/// What happens to empty heaps that an engine gives up.
+/// The treatment of empty heaps that an engine gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recycling {
     /// The pool keeps those that it is for; the others are released to the device.
@@ -96,7 +96,7 @@ pub(crate) enum Sharing {
     Shared,
     /// Not shared.
     Own,
-    /// Not shared, and without the residency manager. The heap is never used for other allocations, before or after.
+    /// Not shared, and not managed by the residency manager. The heap is never used for other allocations.
     Unmanaged,
 }
 
@@ -340,7 +340,7 @@ impl TypedHeaps {
         }
     }
 
-    /// Whether a pool would have fewer heaps than its minimum without this one.
+    /// Returns whether a pool would have fewer heaps than its minimum without this one.
     pub(crate) fn is_needed(&self, heap: &Heap) -> bool {
         self.desc.pool.is_some()
             && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count
@@ -349,7 +349,7 @@ impl TypedHeaps {
 
     fn recycle_one(&self, heap: Arc<Heap>) {
         if self.source.residency.is_some() && heap.residency().is_none() {
-            // A heap without the residency manager is never used for other allocations.
+            // A heap that the manager does not manage is never used for other allocations.
             return;
         }
         if self.is_needed(&heap) {
@@ -365,12 +365,12 @@ impl TypedHeaps {
         self.own_spare().map(HeapPool::sizes).unwrap_or_default()
     }
 
-    /// Whether a heap of any sufficient size can serve a request.
+    /// Returns whether a heap of any sufficient size can serve a request.
     pub(crate) fn takes_any_heap(&self) -> bool {
         self.shared.algorithm() == PlacementAlgorithm::Default && self.desc.heap_size.is_zero()
     }
 
-    /// Whether no two resources share a heap.
+    /// Returns whether no two resources share a heap.
     pub(crate) fn is_dedicated(&self) -> bool {
         self.shared.algorithm() == PlacementAlgorithm::Dedicated
     }

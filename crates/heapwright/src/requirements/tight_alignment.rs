@@ -31,8 +31,8 @@ pub(super) enum TightAlignment {
 /// | [`AlignmentBesideTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
 /// | [`AlignmentBesideTight::Floor`] | yes, and the floor is passed to the driver where that is certainly legal |
 ///
-/// Not certain are floors above the maximum of *small* textures, because only the device knows which textures are
-/// small. Floors of buffers that the device satisfies anyway are not passed either.
+/// Floors above the maximum of *small* textures are not passed, because only the device knows which textures are small.
+/// Floors of buffers that the device satisfies anyway are not passed either.
 #[inline]
 pub(super) fn decide(
     desc: &D3D12_RESOURCE_DESC,

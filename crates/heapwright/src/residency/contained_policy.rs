@@ -69,7 +69,7 @@ impl ContainedPolicy {
         self.check(catch(|| call(policy)))
     }
 
-    /// As [`ask`](Self::ask), for methods that change the policy.
+    /// Like [`ask`](Self::ask), for methods that change the policy.
     fn call<T>(&mut self, call: impl FnOnce(&mut dyn EvictionPolicy) -> T) -> Option<T> {
         let failed = self.failed.get();
         let policy = self.policy.as_deref_mut().filter(|_| !failed)?;

@@ -66,7 +66,7 @@ impl ManagedDevice {
             .map_err(|_| Error::invalid_argument("queue", "belongs to another device"))
     }
 
-    /// As [`PagedObject::inspect`].
+    /// Like [`PagedObject::inspect`].
     pub(super) fn inspect(
         &self,
         pageable: &ID3D12Pageable,

@@ -361,7 +361,7 @@ impl ResidencyManager {
 
 /// Queries for an allocator, before it creates anything.
 impl ResidencyManager {
-    /// Whether usage must never exceed the budget.
+    /// Returns whether usage must never exceed the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {
         self.parts.pager.always_in_budget

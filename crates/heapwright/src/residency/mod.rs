@@ -50,7 +50,6 @@
 //! Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books'
 //! (`books`). The lock of a residency list is never waited for, and is held while its heaps are read. No lock is held
 //! while a thread waits for the GPU, nor while a callback for memory pressure runs.
-//! callback for memory pressure runs.
 
 mod books;
 mod budget;

@@ -24,7 +24,7 @@ impl PagedObject {
     ///
     /// # Errors
     ///
-    /// As [`inspect`].
+    /// The errors of [`inspect`].
     pub(crate) fn inspect(
         device: DeviceNames<'_>,
         caps: &DeviceCaps,

@@ -21,7 +21,7 @@ type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 pub(super) unsafe fn execute(
     manager: &ManagerParts,
     queue: &ID3D12CommandQueue,
@@ -144,7 +144,7 @@ fn each_list(
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 #[cold]
 unsafe fn execute_paged(
     pager: &Pager,
@@ -173,7 +173,7 @@ unsafe fn execute_paged(
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists). The heaps in the residency lists of
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists). The heaps in the residency lists of
 /// these command lists are resident when the paging fence has reached `arrives`.
 #[inline]
 unsafe fn hand_over(
@@ -222,7 +222,7 @@ pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
     /// The number of lists up to which nothing is allocated. More are rare.
     const FEW: usize = 32;

@@ -4,7 +4,7 @@
 //! * `arithmetic`: effective budgets, as pure functions.
 //! * `background`: the thread that waits for the operating system's notifications.
 //! * `trim`: the device's notifications that trimming is advisable.
-//! `pressure`: the memory pressure of a segment group, and callbacks that are called when it changes.
+//! * `pressure`: the memory pressure of a segment group, and callbacks that are called when it changes.
 
 mod arithmetic;
 mod background;

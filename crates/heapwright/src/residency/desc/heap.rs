@@ -58,7 +58,7 @@ pub enum ResidencyHeapStatus {
     Resident = 2,
 }
 
-/// Size and status of a residency heap: `RESIDENCY_HEAP_INFO` (document GPGMM).
+/// Size and status of a residency heap: `RESIDENCY_HEAP_INFO` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidencyHeapInfo {
     /// Size of the heap, in bytes.

@@ -13,7 +13,7 @@ use crate::{Error, RecordFlags, RecordOptions};
 pub struct ResidencyManagerDesc {
     /// Flags; none by default.
     pub flags: ResidencyManagerFlags,
-    /// What is recorded; recording is not supported yet.
+    /// The events to record; recording is not supported yet.
     pub record_options: RecordOptions,
     /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored with a warning if
     /// `max_budget` is set.
