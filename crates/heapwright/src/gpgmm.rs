@@ -1,8 +1,8 @@
 //! GPGMM's names and their counterparts in heapwright.
 //!
-//! This page lists every name of the allocating part of `gpgmm::d3d12`, in the order of its reference (the GPGMM document),
-//! with the counterpart and the differences. Flags have GPGMM's values; our own begin at bit 16. Where the reference and
-//! GPGMM's code disagree, the last column names the one that is followed: *reference* or *code*.
+//! This page lists every name of the allocating part of `gpgmm::d3d12`, in the order of its reference (the GPGMM
+//! document), with the counterpart and the differences. Flags have GPGMM's values; our own begin at bit 16. Where the
+//! reference and GPGMM's code disagree, the last column names the one that is followed: *reference* or *code*.
 //!
 //! # Objects and functions
 //!

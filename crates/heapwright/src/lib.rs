@@ -38,9 +38,9 @@
 //!
 //! The GPU accesses memory only because the program executes a command list. Executing is an `unsafe` call, of D3D12 or
 //! of [`ResidencyManager::execute_command_lists`](residency::ResidencyManager::execute_command_lists). Its caller
-//! promises that everything the list references stays alive, keeps its memory and is resident until the GPU has finished.
-//! Only a broken promise lets memory be freed, moved or evicted while the GPU uses it. Therefore the functions that free,
-//! move or evict memory are safe:
+//! promises that everything the list references stays alive, keeps its memory and is resident until the GPU has
+//! finished. Only a broken promise lets memory be freed, moved or evicted while the GPU uses it. Therefore the
+//! functions that free, move or evict memory are safe:
 //!
 //! | operation | why it is safe |
 //! |---|---|

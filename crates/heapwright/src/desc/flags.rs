@@ -17,8 +17,8 @@ bitflags! {
         const ALLOW_PREFETCH = 0x4;
         /// Releases each heap as soon as it is empty. This minimizes memory and maximizes the calls of CreateHeap.
         const ALWAYS_ON_DEMAND = 0x8;
-        /// On cache-coherent UMA, uses one kind of CUSTOM heap for all requests except those that name READBACK. On other
-        /// architectures it has no effect, and a warning is logged.
+        /// On cache-coherent UMA, uses one kind of CUSTOM heap for all requests except those that name READBACK. On
+        /// other architectures it has no effect, and a warning is logged.
         ///
         /// Heaps and committed resources of unified memory are accounted for as DEFAULT; see
         /// [`HeapLimits`](crate::HeapLimits). A resource that the device does not create in unified memory gets a heap
