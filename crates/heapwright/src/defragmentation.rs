@@ -51,9 +51,9 @@ impl Default for DefragmentationBudget {
 
 /// Empties sparsely used heaps, so that they can be released.
 ///
-/// Heaps are emptied one at a time. Those that free the most bytes for each moved byte come first. A heap is selected
-/// only if its allocations fit elsewhere, or if a new heap for the contents of several heaps costs less than these
-/// free. While a heap is being emptied, nothing new is placed in it. Any thread may use the allocator meanwhile.
+/// Only whole heaps are emptied. Those that free the most bytes for each moved byte come first. A heap is selected only
+/// if its allocations fit elsewhere, or if a new heap for the contents of several heaps costs less than these free.
+/// While a heap is being emptied, nothing new is placed in it. Any thread may use the allocator meanwhile.
 ///
 /// Dropping this ends the run: heaps that are not empty yet accept allocations again, and moves in progress can still
 /// be completed. It keeps its allocator alive.
@@ -484,7 +484,7 @@ impl Move {
     ///
     /// # Errors
     ///
-    /// As there; also invalid argument for a resource that does not fit in the target range, and the errors of
+    /// Its errors; also invalid argument for a resource that does not fit in the target range, and the errors of
     /// [`create`](ResourceAllocator::create) for a description.
     pub fn create_resource_as(
         &mut self,
