@@ -1,7 +1,7 @@
-//! What the allocator costs beside the device alone, on the host driver, in one run.
+//! The cost of the allocator compared with the device alone, on the host driver, in one run.
 //!
-//! Each pair creates a resource and drops it, while 1,000 others live. `threads` prints how much more pairs 4 threads make in a
-//! second than one.
+//! Each pair creates a resource and drops it, while 1,000 others are alive. `threads` prints how many times more pairs
+//! 4 threads make in a second than one.
 #![allow(missing_docs, reason = "a bench")]
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -34,7 +34,7 @@ fn create(
 }
 
 fn live(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) -> Vec<ResourceAllocation> {
-    // Small ones, and some that are no slots of slabs.
+    // Mostly small ones, and some that do not use slots of slabs.
     (0..1000)
         .map(|i| create(allocator, place, if i % 10 == 0 { 20_000 + i * 200 } else { 1 + i * 37 % 16_000 }))
         .collect()
@@ -63,7 +63,8 @@ fn pairs(criterion: &mut Criterion) {
     });
 }
 
-/// Pairs that some threads make in a second, in all. Each thread has 64 things at a time, that `create` makes of a number.
+/// Returns the pairs per second of several threads in total. Each thread holds 64 objects that `create` creates from a
+/// number.
 fn throughput<T>(threads: usize, create: impl Fn(u64) -> T + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let time = Duration::from_millis(500);
@@ -91,8 +92,8 @@ fn throughput<T>(threads: usize, create: impl Fn(u64) -> T + Sync) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 
-/// Prints how many times the pairs of one thread four make: alternately, so that what else the machine does concerns both; the
-/// median of the ratios.
+/// Prints how many times the pairs of one thread four threads make. The two alternate, so that other load of the
+/// machine affects both. Prints the median of the ratios.
 fn print_scaling<T>(name: &str, create: impl Fn(u64) -> T + Sync) {
     let mut ratios: Vec<f64> = (0..5)
         .map(|_| {
@@ -117,7 +118,7 @@ fn threads(_: &mut Criterion) {
     print_scaling("device alone, one heap", |i| {
         place_at(&gpu.device, &heap, i % 1000 * 65_536, 100 + i % 12_000)
     });
-    // What two cores have to give.
+    // The upper bound for two cores.
     print_scaling("arithmetic alone", |i| (0..300).fold(i, |sum, i| black_box(sum.wrapping_mul(31) + i)));
 }
 
@@ -134,7 +135,7 @@ fn large_heap(device: &ID3D12Device) -> ID3D12Heap {
     made.expect("S_OK comes with a heap")
 }
 
-/// Resources may lie over each other; nobody uses them.
+/// Resources may overlap, because none is used.
 fn place_at(device: &ID3D12Device, heap: &ID3D12Heap, offset: u64, size: u64) -> ID3D12Resource {
     let mut desc = buffer_desc(ByteSize::new(size));
     desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;

@@ -1,7 +1,8 @@
-//! How long steps of a defragmentation plan: 20,000 small buffers and 500 textures, of which 70 in 100 were freed at random.
+//! The planning time of a defragmentation's steps: 20,000 small buffers and 500 textures, of which 70 in 100 were freed
+//! at random.
 //!
-//! Nothing is copied; a step's time has the heaps that it creates and gives back in it, on the host driver. The worst of each of
-//! 7 runs is taken, and the least of these, as whatever else the machine does makes a step longer and never shorter.
+//! Nothing is copied. A step's time includes the heaps that it creates and releases, on the host driver. The result is
+//! the minimum over 7 runs of each run's worst step, because other load of the machine only makes a step longer.
 #![allow(missing_docs, reason = "a bench")]
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 

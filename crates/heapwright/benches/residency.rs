@@ -1,8 +1,8 @@
-//! What `ExecuteCommandLists` costs through the residency manager when everything is resident, beside the queue alone, on the host driver, in
-//! one run.
+//! The cost of `ExecuteCommandLists` through the residency manager when everything is resident, compared with the queue
+//! alone, on the host driver, in one run.
 //!
-//! The heaps of a list are in no order in memory; managed heaps that are not in the list are there to show that their number does not
-//! matter. `list` is what recording costs: adding the heaps to a list, and resetting it.
+//! The heaps of a list are in random order in memory. Managed heaps outside the list show that their number does not
+//! matter. `list` is the cost of recording: adding the heaps to a list, and resetting it.
 #![allow(missing_docs, reason = "a bench")]
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -49,7 +49,7 @@ impl Bench {
         }
     }
 
-    /// The queue alone: the same calls of D3D12.
+    /// Makes the same calls of D3D12 on the queue alone.
     fn alone(&mut self) {
         self.value += 1;
         // SAFETY: live COM objects.
@@ -77,7 +77,8 @@ fn heaps(gpu: &Instance, manager: &ResidencyManager, count: usize) -> Vec<Reside
         .collect()
 }
 
-/// The least time of one call, in nanoseconds, over some rounds: others use the machine, too.
+/// Returns the minimum time of one call, in nanoseconds, over some rounds, because other processes also use the
+/// machine.
 fn least(mut rounds: usize, calls: u32, mut call: impl FnMut(), mut between: impl FnMut()) -> f64 {
     let mut least = Duration::MAX;
     while rounds > 0 {
@@ -110,7 +111,7 @@ fn main() {
             let desc = ResidencyManagerDesc { policy: policy.clone(), ..Default::default() };
             let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
             let mut heaps = heaps(&gpu, &manager, managed);
-            // No order: multiplication by an odd number goes once around.
+            // A random order: multiplication by an odd number is a permutation.
             let mut order: Vec<usize> = (0..managed).collect();
             order.sort_by_key(|&index| (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let list = ResidencyList::new();

@@ -1,8 +1,10 @@
-//! The frame loop of a small renderer that has more meshes than memory: a residency manager keeps what each frame draws in memory.
+//! The frame loop of a small renderer whose meshes exceed the memory. A residency manager keeps the meshes of each
+//! frame resident.
 //!
-//! Each frame says in a `ResidencyList` what its commands use, and hands both to the manager, which pages in what is missing and out what
-//! was not used for longest. Three frames are in flight; the manager's own fence for the queue tells when one is done. To draw a mesh is to
-//! copy a part of it, so that the CPU can compare what the GPU saw.
+//! Each frame adds the heaps that its commands use to a `ResidencyList`, and passes both to the manager. The manager
+//! makes missing heaps resident and evicts the least recently used ones. Three frames are in flight; the manager's own
+//! fence for the queue reports when one has finished. Drawing a mesh copies a part of it, so that the CPU can compare
+//! what the GPU read.
 //!
 //! ```text
 //! cargo run -p heapwright --example frame_loop                    a simulated GPU, on any operating system
@@ -26,16 +28,16 @@ use heapwright::{
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// Not all of them fit: 24 MiB of meshes beside a budget of 16 MiB.
+/// Not all meshes fit: 24 MiB with a budget of 16 MiB.
 const MESHES: usize = 24;
 const MESH: ByteSize = ByteSize::from_mib(1);
 const BUDGET: ByteSize = ByteSize::from_mib(16);
 const FRAMES: usize = 60;
-/// Frames that the CPU may be ahead of the GPU.
+/// Number of frames that the CPU may be ahead of the GPU.
 const IN_FLIGHT: usize = 3;
-/// Meshes that a frame sees; each fourth frame one of them is another.
+/// Number of meshes that a frame draws. Every fourth frame, one of them changes.
 const SEEN: usize = 8;
-/// What is drawn of a mesh.
+/// Number of bytes that are drawn of a mesh.
 const PART: usize = 16 << 10;
 
 fn main() -> ExitCode {
@@ -53,15 +55,15 @@ pub(crate) fn run(device: Option<&str>) -> Answer<()> {
     let gpu = device::open(device)?;
     let budgets = GroupBudgets { local: BUDGET, non_local: BUDGET };
     let desc = ResidencyManagerDesc {
-        // A renderer leaves it to the operating system. This one is to show the same wherever it runs.
+        // A renderer leaves the budget to the operating system. This example must behave the same everywhere.
         budget_override: Some(BudgetOverride::Fixed(budgets)),
         ..Default::default()
     };
-    // Without the adapter, which a renderer names, what else is in memory does not count.
+    // Without the adapter, which a renderer passes, other memory of the process does not count.
     let manager = ResidencyManager::new(&gpu.device, None, desc)?;
     let allocator =
         ResourceAllocator::with_residency(&gpu.device, gpu.adapter.as_ref(), Default::default(), &manager)?;
-    // Here a renderer drops what it can make again. The registration ends when it is dropped.
+    // A renderer would free memory here that it can recreate. Dropping the registration ends it.
     let _told = manager.on_pressure(|change| {
         println!("pressure   {}: {} of {} in use", change.level, change.usage, change.budget);
     });
@@ -69,7 +71,7 @@ pub(crate) fn run(device: Option<&str>) -> Answer<()> {
     let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
     // SAFETY: the device is alive, and the result is of the interface asked for.
     let queue: ID3D12CommandQueue = unsafe { gpu.device.CreateCommandQueue(&desc)? };
-    // What `execute_command_lists` answers are values of this one.
+    // `execute_command_lists` returns values of this fence.
     let fence = manager.queue_fence(&queue)?;
     let mut frames = Vec::new();
     for _ in 0..IN_FLIGHT {
@@ -81,7 +83,7 @@ pub(crate) fn run(device: Option<&str>) -> Answer<()> {
     println!("loaded     {MESHES} meshes, {} of them are resident", loaded.local.resident);
 
     let drawn = draw_frames(&manager, &queue, &fence, &mut frames, &meshes);
-    // After an error, too: the GPU may be drawing, and meshes and frames are dropped when this returns.
+    // Also after an error, because the GPU may be drawing, and meshes and frames are dropped when this returns.
     for frame in &frames {
         frame.wait(&fence)?;
     }
@@ -106,7 +108,7 @@ pub(crate) fn run(device: Option<&str>) -> Answer<()> {
     Ok(())
 }
 
-/// Draws all frames; how many bytes of those that are done were compared.
+/// Draws all frames. Returns how many bytes of finished frames were compared.
 fn draw_frames(
     manager: &ResidencyManager,
     queue: &ID3D12CommandQueue,
@@ -137,7 +139,7 @@ fn draw_frames(
     Ok(compared)
 }
 
-/// The meshes, with their bytes. Those that come late push out those that came early, as nobody needs these yet.
+/// Creates and uploads the meshes. The first ones are evicted for later ones, because no frame uses them yet.
 fn load(
     allocator: &ResourceAllocator,
     manager: &ResidencyManager,
@@ -151,7 +153,7 @@ fn load(
         D3D12_RESOURCE_STATE_GENERIC_READ,
         None,
     )?;
-    // What shares a heap is paged together: here each mesh is paged by itself.
+    // Resources that share a heap are paged together. Here each mesh must be paged individually.
     let by_itself = ResourceAllocationDesc {
         flags: ResourceAllocationFlags::ALWAYS_COMMITTED,
         ..ResourceAllocationDesc::new(HeapType::Default)
@@ -179,17 +181,17 @@ fn byte_of(mesh: usize, at: u64) -> u8 {
     ((at * 7 + at / 256 + mesh as u64 * 31) % 251) as u8
 }
 
-/// What a frame in flight has for itself.
+/// The objects of a frame in flight.
 struct Frame {
     commands: ID3D12CommandAllocator,
     list: ID3D12GraphicsCommandList,
-    /// What the list uses.
+    /// The heaps that the list uses.
     uses: ResidencyList,
-    /// Where it draws to: part after part.
+    /// The target of the copies, one part after the other.
     target: ResourceAllocation,
-    /// The mesh of each part, and where in the mesh it begins.
+    /// The mesh of each part, and the offset of the part in the mesh.
     drawn: Vec<(usize, u64)>,
-    /// What the fence comes to when the GPU is done with it.
+    /// The fence value that the GPU reaches when it has finished the frame.
     done: FenceValue,
 }
 
@@ -229,8 +231,8 @@ impl Frame {
         self.uses.add_allocation(mesh)?;
         self.uses.add_allocation(&self.target)?;
         let to = self.target.offset_from_resource().get() + (self.drawn.len() * PART) as u64;
-        // SAFETY: both ranges lie in their buffers, which live longer than the frame. The mesh is promoted from COMMON by the copy, and goes
-        // back with the frame.
+        // SAFETY: both ranges are within their buffers, which live longer than the frame. The copy promotes the mesh
+        // from COMMON, and it decays at the end of the frame.
         unsafe {
             self.list.CopyBufferRegion(self.target.resource(), to, mesh.resource(), from, PART as u64);
         }
@@ -238,24 +240,25 @@ impl Frame {
         Ok(())
     }
 
-    /// Hands the frame to the manager, which has the queue execute it once all that it uses is resident.
+    /// Submits the frame through the manager. The queue executes it once all its heaps are resident.
     fn submit(&mut self, manager: &ResidencyManager, queue: &ID3D12CommandQueue) -> Answer<()> {
         // SAFETY: the list is alive and open.
         unsafe { self.list.Close().ok()? };
         let list: &ID3D12CommandList = &self.list;
-        // SAFETY: the list is closed and of the queue's type, this thread alone has it, and what it uses is in `uses`. Meshes and frames live
-        // until the queue is done, as every frame is waited for before it is recorded anew, compared or dropped; there is no other queue.
+        // SAFETY: the list is closed and of the queue's type, only this thread uses it, and its heaps are in `uses`.
+        // Meshes and frames live until the queue has finished, because every frame is waited for before it is recorded
+        // again, compared or dropped; there is no other queue.
         self.done = unsafe { manager.execute_command_lists(queue, &[(list, &self.uses)])? };
         Ok(())
     }
 
     fn wait(&self, fence: &ID3D12Fence) -> Answer<()> {
-        // SAFETY: the fence is alive. Without an event, the call returns when the fence is there.
+        // SAFETY: the fence is alive. Without an event, the call returns when the fence reaches the value.
         unsafe { fence.SetEventOnCompletion(self.done.get(), HANDLE::default()).ok()? };
         Ok(())
     }
 
-    /// Whether the GPU saw what was loaded; how many bytes those are.
+    /// Compares what the GPU copied with what was loaded. Returns the number of bytes.
     fn compare(&mut self) -> Answer<usize> {
         let mut seen = vec![0; self.drawn.len() * PART];
         self.target.map()?.read(0, &mut seen)?;

@@ -1,4 +1,4 @@
-//! A buffer and a texture go to the GPU's memory and come back.
+//! Copies a buffer and a texture to the GPU's memory and back.
 //!
 //! ```text
 //! cargo run -p heapwright --example hello_allocator                    a simulated GPU, on any operating system
@@ -39,15 +39,15 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         println!("device     {}", AdapterDesc::query(adapter)?.description);
     }
 
-    // One allocator for a device. The adapter is for budgets; it works without.
+    // One allocator for each device. The adapter provides budgets and is optional.
     let allocator = ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), Default::default())?;
 
-    // What is to be uploaded: some vertices, and the texels of a square texture.
+    // The data to upload: some vertices, and the texels of a square texture.
     let vertices: Vec<u8> = (0..VERTICES).flat_map(|at| (at as f32).to_le_bytes()).collect();
     let texels: Vec<u8> =
         (0..SIDE * SIDE).flat_map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
 
-    // Where it goes: resources in the GPU's own memory, which share heaps with others of their kind.
+    // The targets: resources in the GPU's own memory, which share heaps with others of their kind.
     let in_gpu_memory = ResourceAllocationDesc::new(HeapType::Default);
     let vertex_buffer = allocator.create_resource(
         &in_gpu_memory,
@@ -70,7 +70,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     tell("vertices", &vertex_buffer);
     tell("texture", &texture);
 
-    // The way there and back: the texture's rows as the device wants them, and behind them the vertices.
+    // The staging buffers: the texture's rows in the device's layout, followed by the vertices.
     let rows = Rows::of(&gpu.device, &texture_desc);
     let staging_desc =
         buffer_desc(ByteSize::new(rows.size).checked_add(vertex_buffer.size()).ok_or("large")?);
@@ -98,7 +98,8 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
 
     let list = CommandList::new(&gpu.device)?;
     let bytes = vertices.len() as u64;
-    // SAFETY: the resources are alive until the list was executed and waited for, and lie in the states that the copies want.
+    // SAFETY: the resources are alive until the list has been executed and waited for, and are in the states that the
+    // copies need.
     unsafe {
         let list = &list.list;
         let (there, back) = (upload.resource(), readback.resource());
@@ -111,7 +112,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         list.CopyTextureRegion(&rows.location(back), 0, 0, 0, &subresource(&texture), None);
 
         list.CopyBufferRegion(vertex_buffer.resource(), 0, there, rows.size, bytes);
-        // It was promoted from COMMON by the copy, as buffers are.
+        // The copy promoted the buffer from COMMON.
         list.ResourceBarrier(&[transition(
             vertex_buffer.resource(),
             D3D12_RESOURCE_STATE_COPY_DEST,
@@ -137,7 +138,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     drop(mapping);
     println!("compared   {} bytes, all the same", texels.len() + vertices.len());
 
-    // The GPU is done with them, so they may go. (Where it is not: ResourceAllocator::free_after.)
+    // The GPU has finished with the resources, so they can be dropped. (Otherwise: ResourceAllocator::free_after.)
     let held = allocator.reserved();
     drop((vertex_buffer, texture, upload, readback));
     let kept = allocator.reserved();
@@ -148,14 +149,14 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints where an allocation lies.
+/// Prints the placement of an allocation.
 fn tell(name: &str, allocation: &ResourceAllocation) {
     let (size, alignment, offset) = (allocation.size(), allocation.alignment(), allocation.offset());
     let heap_type = allocation.heap_type();
     println!("{name:<10} {size}, aligned to {alignment}, at {offset} of a heap of type {heap_type}");
 }
 
-/// How a texture of one subresource lies in a buffer.
+/// The layout of a texture with one subresource in a buffer.
 struct Rows {
     placed: D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
     size: u64,
@@ -171,7 +172,7 @@ impl Rows {
         Self { placed, size }
     }
 
-    /// Where a row begins.
+    /// Returns the offset of a row.
     fn offset(&self, row: u64) -> u64 {
         self.placed.Offset + row * u64::from(self.placed.Footprint.RowPitch)
     }
@@ -211,17 +212,17 @@ fn transition(
     }
 }
 
-/// The pointer as D3D12's structures hold it: no reference is counted, and none given back.
+/// Returns the pointer as D3D12's structures contain it, without counting or releasing a reference.
 fn borrowed(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
-    // SAFETY: the pointer is an ID3D12Resource's, and ManuallyDrop keeps the reference from being given back twice. The structures of
-    // this program do not outlive the call that they are made for.
+    // SAFETY: the pointer is an ID3D12Resource's, and ManuallyDrop prevents a second release of the reference. The
+    // structures of this program do not outlive the call for which they are created.
     ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
 }
 
 /// A command list, and the queue that executes it.
 struct CommandList {
     queue: ID3D12CommandQueue,
-    /// Holds what was recorded, until it was executed.
+    /// Holds the recorded commands until they are executed.
     _commands: ID3D12CommandAllocator,
     list: ID3D12GraphicsCommandList,
     fence: ID3D12Fence,
@@ -243,14 +244,14 @@ impl CommandList {
         }
     }
 
-    /// Executes what was recorded, and waits for the GPU.
+    /// Executes the recorded commands, and waits for the GPU.
     fn execute_and_wait(&self) -> Result<(), Box<dyn Error>> {
         // SAFETY: all objects are alive, and belong to one device.
         unsafe {
             self.list.Close().ok()?;
             self.queue.ExecuteCommandLists(&[Some(self.list.cast()?)]);
             self.queue.Signal(&self.fence, 1).ok()?;
-            // Without an event, the call returns when the fence is there.
+            // Without an event, the call returns when the fence reaches the value.
             self.fence.SetEventOnCompletion(1, HANDLE::default()).ok()?;
         }
         Ok(())

@@ -1,7 +1,9 @@
-//! A ring of upload memory: each frame writes what it uploads behind what the frame before wrote, while the GPU still copies from there.
+//! A ring of upload memory. Each frame writes its uploads after those of the previous frame, while the GPU still copies
+//! from there.
 //!
-//! One buffer in an UPLOAD heap stays mapped. `suballoc::Ring` hands its offsets out in order, notes the fence value of each frame, and takes
-//! a frame's bytes back when the GPU has come that far. Nothing is allocated or freed once it runs.
+//! One buffer in an UPLOAD heap stays mapped. `suballoc::Ring` allocates its offsets in order, records the fence value
+//! of each frame, and frees a frame's bytes when the GPU has reached the value. Nothing is created or destroyed in the
+//! steady state.
 //!
 //! ```text
 //! cargo run --release -p heapwright --example upload_ring                    a simulated GPU, on any operating system
@@ -24,11 +26,11 @@ use heapwright::{
 };
 
 const FRAMES: u64 = 300;
-/// Frames that the CPU may be ahead of the GPU.
+/// Number of frames that the CPU may be ahead of the GPU.
 const IN_FLIGHT: usize = 3;
-/// Room for a frame of any size, and not for three of the largest: at times the ring is full.
+/// Large enough for any single frame, but not for three of the largest: sometimes the ring is full.
 const RING: ByteSize = ByteSize::from_mib(3);
-/// What a frame writes to, from its start.
+/// Size of the buffer that each frame writes from its start.
 const TARGET: ByteSize = ByteSize::from_mib(2);
 const UPLOADS_PER_FRAME: usize = 24;
 const LARGEST_UPLOAD: u64 = 80 << 10;
@@ -51,7 +53,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     let target = buffer(&allocator, HeapType::Default, TARGET, D3D12_RESOURCE_STATE_COMMON)?;
     let mut readback = buffer(&allocator, HeapType::Readback, TARGET, D3D12_RESOURCE_STATE_COPY_DEST)?;
 
-    // A reference of its own, as the mapping borrows the allocation for as long as it lives: for all frames.
+    // A reference of its own, because the mapping borrows the allocation for its lifetime, which is all frames.
     let ring_buffer = memory.resource().clone();
     let mut mapped = memory.map()?;
     let mut ring = Ring::new(RING)?;
@@ -59,7 +61,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
 
     let alignment = Alignment::new(16).ok_or("no power of two")?;
     let mut random = Random(1);
-    // What the target should hold in the end, as far as any frame has written: what is behind it is not said to be zero.
+    // The expected contents of the target, as far as any frame has written. The rest is not known to be zero.
     let mut expected = vec![0; usize::try_from(TARGET.get())?];
     let mut written = 0;
     let (mut uploads, mut bytes, mut waits, mut wraps) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -67,7 +69,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
 
     for _ in 0..FRAMES {
-        // Waits if the frame that had this frame's command allocator is not done yet.
+        // Waits if the frame that used the same command allocator has not finished.
         queue.begin_frame()?;
         ring.retire(queue.completed());
 
@@ -77,7 +79,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
             let upload: Suballocation = loop {
                 match ring.allocate(size, alignment) {
                     Ok(upload) => break upload,
-                    // Frames in flight fill the ring: wait for the oldest. This frame alone always fits.
+                    // Frames in flight fill the ring: wait for the oldest. A single frame always fits.
                     Err(SuballocError::OutOfSpace { .. }) => {
                         let oldest = ring.oldest_fence().ok_or("the ring is too small for one frame")?;
                         queue.wait_for(oldest)?;
@@ -95,8 +97,9 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
             let data = &mut expected[at..end];
             random.fill(data);
             mapped.write(offset, data)?;
-            // SAFETY: both ranges lie in their buffers; the ring gives this one to nobody else until the GPU has signalled the frame's fence
-            // value. Buffers are promoted from COMMON to COPY_DEST by the copy, and go back to COMMON with the frame.
+            // SAFETY: both ranges are within their buffers; the ring does not reuse this range until the GPU has
+            // signaled the frame's fence value. The copy promotes buffers from COMMON to COPY_DEST, and they decay to
+            // COMMON at the end of the frame.
             unsafe {
                 queue.list.CopyBufferRegion(target.resource(), at as u64, &ring_buffer, offset, size.get())
             };
@@ -106,13 +109,13 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         }
         written = written.max(at);
         peak = peak.max(ring.used());
-        // All that this frame took is in use until the fence has this value.
+        // All bytes of this frame are in use until the fence reaches this value.
         let fence = queue.end_frame()?;
         ring.submit(fence)?;
     }
 
     queue.begin_frame()?;
-    // SAFETY: both buffers are as large as that, and alive until the wait below.
+    // SAFETY: both buffers are large enough, and alive until the wait below.
     unsafe {
         queue.list.CopyBufferRegion(readback.resource(), 0, target.resource(), 0, TARGET.get());
     }
@@ -157,16 +160,16 @@ fn buffer(
     allocator.create_resource(&ResourceAllocationDesc::new(heap_type), &buffer_desc(size), state, None)
 }
 
-/// A queue that runs ahead by some frames: a command allocator for each that may be in flight, and a fence that counts them.
+/// A queue that may be some frames behind: a command allocator for each frame in flight, and a fence that counts them.
 struct Queue {
     queue: ID3D12CommandQueue,
     list: ID3D12GraphicsCommandList,
     fence: ID3D12Fence,
-    /// With the fence value of the last frame that each one recorded.
+    /// Each with the fence value of the last frame that it recorded.
     commands: [(ID3D12CommandAllocator, FenceValue); IN_FLIGHT],
-    /// Whose turn it is.
+    /// Index of the current command allocator.
     slot: usize,
-    /// The fence value of the frame that is recorded now, or next.
+    /// The fence value of the current or next frame.
     frame: u64,
 }
 
@@ -186,11 +189,11 @@ impl Queue {
         }
     }
 
-    /// Opens the list for a frame, once the GPU is done with the frame that used the same command allocator.
+    /// Opens the list for a frame, once the GPU has finished the frame that used the same command allocator.
     fn begin_frame(&mut self) -> Result<(), Box<dyn Error>> {
         let (commands, last) = &self.commands[self.slot];
         self.wait_for(*last)?;
-        // SAFETY: the GPU is done with what the allocator holds, and the list is closed.
+        // SAFETY: the GPU has finished the commands of the allocator, and the list is closed.
         unsafe {
             commands.Reset().ok()?;
             self.list.Reset(commands, None).ok()?;
@@ -198,7 +201,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands the frame to the GPU, and answers the fence value that says that it is done.
+    /// Submits the frame to the GPU, and returns the fence value that is reached when it has finished.
     fn end_frame(&mut self) -> Result<FenceValue, Box<dyn Error>> {
         // SAFETY: all objects are alive, and belong to one device.
         unsafe {
@@ -213,7 +216,7 @@ impl Queue {
         Ok(value)
     }
 
-    /// How far the GPU has come.
+    /// Returns the fence value that the GPU has reached.
     fn completed(&self) -> FenceValue {
         // SAFETY: the fence is alive.
         FenceValue::new(unsafe { self.fence.GetCompletedValue() })
@@ -221,14 +224,14 @@ impl Queue {
 
     fn wait_for(&self, value: FenceValue) -> Result<(), Box<dyn Error>> {
         if self.completed() < value {
-            // SAFETY: the fence is alive. Without an event, the call returns when the fence is there.
+            // SAFETY: the fence is alive. Without an event, the call returns when the fence reaches the value.
             unsafe { self.fence.SetEventOnCompletion(value.get(), HANDLE::default()).ok()? };
         }
         Ok(())
     }
 }
 
-/// The same numbers each time (xorshift).
+/// A deterministic sequence of numbers (xorshift).
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! What an adapter says of itself and its memory, as plain values.
+//! Properties of an adapter and of its memory, as plain values.
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::SegmentGroup;
@@ -6,27 +6,27 @@ use heapwright_d3d12::*;
 
 use crate::Error;
 
-/// Who an adapter is and what memory it has.
+/// The identity of an adapter, and its memory sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterDesc {
-    /// The name that people see.
+    /// The adapter's display name.
     pub description: String,
-    /// PCI vendor.
+    /// The PCI vendor id.
     pub vendor_id: u32,
-    /// PCI device.
+    /// The PCI device id.
     pub device_id: u32,
-    /// Video memory that the CPU does not share.
+    /// Video memory that is not shared with the CPU, in bytes.
     pub dedicated_video_memory: ByteSize,
-    /// System memory that the adapter may use.
+    /// System memory that the adapter may use, in bytes.
     pub shared_system_memory: ByteSize,
 }
 
 impl AdapterDesc {
-    /// Asks an adapter.
+    /// Queries an adapter.
     ///
     /// # Errors
     ///
-    /// What the adapter answers.
+    /// Returns the adapter's error.
     pub fn query(adapter: &IDXGIAdapter3) -> Result<Self, Error> {
         let mut desc = DXGI_ADAPTER_DESC2::default();
         // SAFETY: the adapter is a live COM object and the description is writable.
@@ -45,7 +45,7 @@ impl AdapterDesc {
     }
 }
 
-/// A segment group as DXGI names it.
+/// Conversion of a segment group to DXGI's enumeration.
 pub(crate) trait ToDxgi {
     fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP;
 }
@@ -59,27 +59,27 @@ impl ToDxgi for SegmentGroup {
     }
 }
 
-/// DXGI's four numbers for one segment group, for this process.
+/// DXGI's four numbers for one segment group and this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VideoMemoryInfo {
-    /// What the operating system wants this process to stay under.
+    /// The usage, in bytes, that the operating system wants this process to stay below.
     pub budget: ByteSize,
-    /// What this process uses.
+    /// Bytes that this process uses.
     pub current_usage: ByteSize,
-    /// What may be reserved.
+    /// Bytes that may be reserved.
     pub available_for_reservation: ByteSize,
-    /// What is reserved.
+    /// Bytes that are reserved.
     pub current_reservation: ByteSize,
 }
 
 impl VideoMemoryInfo {
-    /// Asks an adapter about its first node.
+    /// Queries an adapter about its first node.
     ///
-    /// On a real system this is a call into the kernel: not for a hot path.
+    /// On Windows this is a kernel call; do not use it on a hot path.
     ///
     /// # Errors
     ///
-    /// What the adapter answers.
+    /// Returns the adapter's error.
     pub fn query(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<Self, Error> {
         let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
         // SAFETY: the adapter is a live COM object and the structure is writable.

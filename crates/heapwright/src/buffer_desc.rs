@@ -3,7 +3,7 @@
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
-/// The description of a buffer of `size` bytes, without flags.
+/// Returns the description of a buffer of `size` bytes, without flags.
 #[must_use]
 pub fn buffer_desc(size: ByteSize) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {

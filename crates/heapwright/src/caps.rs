@@ -1,4 +1,4 @@
-//! What a device supports, as plain values.
+//! The capabilities of a device, as plain values.
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ use windows_core::Interface;
 use crate::buffer_desc;
 use crate::{Error, HeapType, SegmentGroup};
 
-/// Committed resources are aligned to VidMm's pages, with tight alignment too.
+/// Committed resources are aligned to VidMm's pages, even with tight alignment.
 pub(crate) const COMMITTED_MINIMUM: Alignment =
     match Alignment::new(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64) {
         Some(alignment) => alignment,
         None => panic!("4 KiB is a power of two"),
     };
 
-/// How the GPU's memory relates to the CPU's.
+/// The relation of the GPU's memory to the CPU's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Architecture {
-    /// Memory of its own beside system memory.
+    /// The GPU has memory of its own beside system memory.
     Discrete,
-    /// One memory for both; the GPU does not snoop the CPU's caches.
+    /// CPU and GPU share one memory. The GPU does not snoop the CPU's caches.
     Uma,
-    /// One memory for both, coherent with the CPU's caches.
+    /// CPU and GPU share one memory, coherent with the CPU's caches.
     CacheCoherentUma,
 }
 
@@ -38,59 +38,64 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// What a device makes of a non-zero `D3D12_RESOURCE_DESC::Alignment` beside `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT`.
+/// How a device treats a non-zero `D3D12_RESOURCE_DESC::Alignment` combined with
+/// `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT`.
 ///
-/// The rule changed with the Agility SDK 1.619.4. A device does not say which one it follows, and trying is an error message of
-/// its debug layer; so who knows the SDK says it
-/// ([`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight)).
+/// The rule changed with the Agility SDK 1.619.4. A device does not report which rule it follows, and trying it makes
+/// the debug layer report an error. Applications that know their SDK configure the rule in
+/// [`ResourceAllocatorDesc::alignment_beside_tight`](crate::ResourceAllocatorDesc::alignment_beside_tight).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum AlignmentBesideTight {
-    /// It is E_INVALIDARG, as document TIGHT has it. What assumes this is right on every SDK: the device is handed none, and
-    /// the resource is placed at the alignment that was asked for all the same.
+    /// The combination is E_INVALIDARG, as Microsoft's tight alignment specification has it. Assuming this rule is
+    /// correct on every SDK: no alignment is passed to the device, and the resource is still placed at the requested
+    /// alignment.
     #[default]
     Invalid,
-    /// It is a floor: a power of two up to the largest of its kind of resource, which the driver may raise.
+    /// The alignment is a minimum: a power of two, up to the largest alignment of the kind of resource, that the driver
+    /// may raise.
     Floor,
 }
 
-/// What a device supports of that which matters to memory.
+/// The capabilities of a device that concern memory.
 ///
-/// A device is asked once; a feature that it does not know counts as absent.
+/// The device is queried once. A feature that the device does not know counts as absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceCaps {
-    /// How the GPU's memory relates to the CPU's.
+    /// The relation of the GPU's memory to the CPU's.
     pub architecture: Architecture,
-    /// `D3D12_RESOURCE_HEAP_TIER`: 1 keeps buffers and textures in separate heaps.
+    /// `D3D12_RESOURCE_HEAP_TIER`. On tier 1, buffers and textures are in separate heaps.
     pub resource_heap_tier: u8,
-    /// `D3D12_TIGHT_ALIGNMENT_TIER` (document TIGHT): 0 or 1.
+    /// `D3D12_TIGHT_ALIGNMENT_TIER`: 0 or 1.
     pub tight_alignment_tier: u8,
-    /// What becomes of an alignment that is asked for beside the tight alignment flag: assumed, not asked.
+    /// How the device treats an explicit alignment combined with the tight alignment flag. Configured, not queried.
     pub(crate) alignment_beside_tight: AlignmentBesideTight,
-    /// Alignment of a small placed buffer, with tight alignment where there is such a thing.
+    /// Alignment of a small placed buffer, in bytes; the tight alignment where the device supports it.
     pub buffer_alignment: Alignment,
-    /// `GPUUploadHeapSupported` (document UPLOAD).
+    /// `GPUUploadHeapSupported`.
     pub gpu_upload_heaps: bool,
-    /// `EnhancedBarriersSupported`: resources may begin in a layout.
+    /// `EnhancedBarriersSupported`: resources may be created in a layout.
     pub enhanced_barriers: bool,
     /// `RelaxedFormatCastingSupported`: resources may have castable formats.
     pub relaxed_format_casting: bool,
-    /// Largest resource, in bits of GPU virtual address.
+    /// The largest resource, in bits of GPU virtual address.
     pub gpu_va_bits_per_resource: u32,
-    /// GPU virtual address space of a process, in bits.
+    /// The GPU virtual address space of a process, in bits.
     pub gpu_va_bits_per_process: u32,
-    /// How many GPUs are linked to one adapter; bits 0 to this are the node masks. 1 for almost every device.
+    /// Number of GPUs that are linked to one adapter. Node masks use bits 0 to `node_count - 1`. 1 for almost every
+    /// device.
     pub node_count: u32,
-    /// The newest `ID3D12Device` that the device answers to, 0 for the first, at most 14.
+    /// The newest numbered `ID3D12Device` interface that the device supports: 0 for the first, at most 14.
     pub interface_version: u32,
 }
 
 impl DeviceCaps {
-    /// Asks a device.
+    /// Queries a device.
     ///
     /// # Errors
     ///
-    /// When the device does not answer to what every device knows (ARCHITECTURE and OPTIONS).
+    /// Returns an error if the device does not support the queries that every device must support (ARCHITECTURE and
+    /// OPTIONS).
     pub fn query(device: &ID3D12Device) -> Result<Self, Error> {
         let mut architecture = D3D12_FEATURE_DATA_ARCHITECTURE::default();
         require(device, D3D12_FEATURE_ARCHITECTURE, &mut architecture)?;
@@ -134,14 +139,14 @@ impl DeviceCaps {
         Ok(caps)
     }
 
-    /// The largest resource that the device can address.
+    /// Returns the size of the largest resource that the device can address.
     #[must_use]
     #[inline]
     pub fn max_resource_size(&self) -> ByteSize {
         ByteSize::new(1_u64.checked_shl(self.gpu_va_bits_per_resource).unwrap_or(u64::MAX))
     }
 
-    /// The segment group that heaps of a type are charged to: on UMA all memory is local.
+    /// Returns the segment group that heaps of a type are charged to. On UMA all memory is local.
     #[must_use]
     pub fn segment_group(&self, heap_type: HeapType) -> SegmentGroup {
         match (self.architecture, heap_type) {
@@ -150,8 +155,8 @@ impl DeviceCaps {
         }
     }
 
-    /// The description with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` added where document TIGHT allows it: the device
-    /// has the tier, no alignment is asked for, the layout is not a 64 KiB one, and the resource does not cross adapters.
+    /// Returns the description with `D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT` added where that is legal: the device has
+    /// the tier, no alignment is requested, the layout is not a 64 KiB one, and the resource does not cross adapters.
     pub(crate) fn with_tight_alignment(&self, desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC {
         let has_fixed_layout =
             [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
@@ -165,7 +170,7 @@ impl DeviceCaps {
     }
 }
 
-/// Bytes and alignment of a placed resource, or `None` where the device finds the description invalid.
+/// Returns size and alignment of a placed resource, or `None` if the device finds the description invalid.
 pub(crate) fn allocation_info(
     device: &ID3D12Device,
     desc: &D3D12_RESOURCE_DESC,
@@ -175,7 +180,7 @@ pub(crate) fn allocation_info(
     read_allocation_info(info)
 }
 
-/// Bytes and alignment; `None` for what a device answers to an invalid description.
+/// Returns size and alignment, or `None` for the values that a device returns for an invalid description.
 pub(crate) fn read_allocation_info(info: D3D12_RESOURCE_ALLOCATION_INFO) -> Option<(ByteSize, Alignment)> {
     if info.SizeInBytes == u64::MAX || info.SizeInBytes == 0 {
         return None;
@@ -183,10 +188,11 @@ pub(crate) fn read_allocation_info(info: D3D12_RESOURCE_ALLOCATION_INFO) -> Opti
     Some((ByteSize::new(info.SizeInBytes), Alignment::new(info.Alignment)?))
 }
 
-/// Bytes and alignment of a committed resource that says that it is one of `desc`, or `None` where the device does not know.
+/// Returns size and alignment of an existing committed resource with the description `desc`, or `None` if the device
+/// does not know them.
 ///
-/// What `GetDesc` says of the alignment is what was found, not what may be asked for. The device is asked about a placed resource; what
-/// has a heap of its own has whole pages of 4 KiB (document TIGHT).
+/// The alignment that `GetDesc` returns is the actual one, which may be illegal in a request; so none is requested. The
+/// device is asked about a placed resource. A resource with a heap of its own takes whole pages of 4 KiB.
 pub(crate) fn committed_info(
     device: &ID3D12Device,
     desc: &D3D12_RESOURCE_DESC,
@@ -202,7 +208,7 @@ fn check<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> wind
     unsafe { device.CheckFeatureSupport(feature, std::ptr::from_mut(data).cast(), size) }
 }
 
-/// Fills `data`, which every device must be able to.
+/// Fills `data` with a feature that every device must support.
 fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Result<(), Error> {
     let hresult = check(device, feature, data);
     if hresult.is_err() {
@@ -211,7 +217,7 @@ fn require<T>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) -> Re
     Ok(())
 }
 
-/// Fills `data`, or leaves it as it is where the device does not know the feature.
+/// Fills `data`, or leaves it unchanged if the device does not know the feature.
 fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
     let before = *data;
     if check(device, feature, data).is_err() {
@@ -219,7 +225,7 @@ fn ask<T: Copy>(device: &ID3D12Device, feature: D3D12_FEATURE, data: &mut T) {
     }
 }
 
-/// Zero is no answer: then all that has a size is for the device to refuse.
+/// Zero is not a valid number of bits. With 63 bits instead, the device itself decides which sizes it refuses.
 fn address_bits(answer: u32) -> u32 {
     if answer == 0 { 63 } else { answer }
 }
@@ -228,7 +234,8 @@ fn tier(tier: i32) -> u8 {
     u8::try_from(tier).unwrap_or(0)
 }
 
-/// The newest numbered device interface. Each is asked for; an implementation may lack one and have a later one.
+/// Returns the number of the newest device interface. Each one is queried, because an implementation may lack one and
+/// have a later one.
 fn interface_version(device: &ID3D12Device) -> u32 {
     let answers = NUMBERED_DEVICES.iter().rposition(|iid| {
         let mut interface = std::ptr::null_mut();

@@ -1,7 +1,7 @@
-//! Defragmentation: heaps that hold little are emptied, a few moves at a time.
+//! Defragmentation: moves allocations out of sparsely used heaps, a few at a time, so that these heaps can be released.
 //!
-//! [`ResourceAllocator::defragment`] begins a run. Each step of it plans moves; the owner of a resource creates it anew at its new
-//! place, copies the contents and completes the move.
+//! [`ResourceAllocator::defragment`] begins a run. Each step plans moves. For each move, the application creates the
+//! resource at its new place, copies the contents and completes the move.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -24,21 +24,21 @@ use crate::requirements::{Creation, RequestedResource};
 use crate::residency::ResidencyHeap;
 use crate::{Error, InitialState};
 
-/// What is defragmented.
+/// The heaps to defragment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DefragmentationDesc<'a> {
-    /// One custom pool; `None`: all heaps of the allocator's own.
+    /// A custom pool; `None` is all of the allocator's own heaps.
     pub pool: Option<&'a Pool>,
 }
 
-/// What a step may do.
+/// Limits of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefragmentationBudget {
-    /// Moves at most. Default 64.
+    /// Maximum number of moves. Default 64.
     pub moves: u32,
-    /// Bytes of these moves together; a single move may be larger. Default 64 MiB.
+    /// Maximum bytes of these moves together; a single move may be larger. Default 64 MiB.
     pub bytes: ByteSize,
-    /// How long to plan; creating a heap, where one is wanted, comes on top. Default 500 µs.
+    /// Maximum time for planning. Creating a heap, if one is needed, is not included. Default 500 µs.
     pub time: Duration,
 }
 
@@ -49,14 +49,14 @@ impl Default for DefragmentationBudget {
     }
 }
 
-/// Empties heaps that hold little, so that they can go back to the device.
+/// Empties sparsely used heaps, so that they can be released.
 ///
-/// A heap is the unit: those that free the most bytes for each byte that is moved come first, and one is only begun when what lives in
-/// it finds room elsewhere, or a new heap as large as the rest of a few frees more than it costs. While it is being emptied nothing
-/// new is placed there. The allocator can be used as ever meanwhile, by any thread.
+/// Only whole heaps are emptied. Those that free the most bytes for each moved byte come first. A heap is selected only
+/// if its allocations fit elsewhere, or if a new heap for the contents of several heaps costs less than these free.
+/// While a heap is being emptied, nothing new is placed in it. Any thread may use the allocator meanwhile.
 ///
-/// Dropping it ends the run: heaps that are not empty yet take allocations again. Moves that are under way can still be completed.
-/// It holds on to its allocator.
+/// Dropping this ends the run: heaps that are not empty yet accept allocations again, and moves in progress can still
+/// be completed. It keeps its allocator alive.
 ///
 /// # A full example
 ///
@@ -106,46 +106,46 @@ impl Default for DefragmentationBudget {
 pub struct Defragmentation {
     allocator: Arc<Inner>,
     is_of_pool: bool,
-    /// One for each kind of heaps.
+    /// One run for each kind of heap.
     runs: Vec<Run>,
-    /// Those that are finished. Moves of theirs may be under way yet: of heaps that were given up.
+    /// Finished runs. Moves out of heaps that were given up may still be in progress.
     finished: Vec<Run>,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug)]
 #[must_use = "moves that are dropped are abandoned"]
 pub struct DefragmentationStep {
-    /// To be carried out, and completed or abandoned; in any order, and while other steps go on.
+    /// The planned moves, which may be completed or abandoned in any order, and while further steps are made.
     pub moves: Vec<Move>,
-    /// What there is to do next.
+    /// The state of the run after the step.
     pub state: DefragmentationState,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DefragmentationState {
-    /// There is more to plan.
+    /// More moves can be planned.
     Planning,
-    /// Nothing can be planned before moves are completed or abandoned.
+    /// Nothing can be planned until moves are completed or abandoned.
     AwaitingMoves,
-    /// No heap is worth emptying any more.
+    /// No heap is worth emptying.
     Finished,
 }
 
-/// What a run did so far.
+/// The results of a run so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DefragmentationProgress {
-    /// Moves that were completed.
+    /// Number of completed moves.
     pub moves: u64,
-    /// Their bytes.
+    /// Bytes of completed moves.
     pub bytes_moved: ByteSize,
-    /// Heaps that went back to the device.
+    /// Number of heaps that were released.
     pub heaps_freed: u64,
-    /// Their bytes.
+    /// Bytes of heaps that were released.
     pub bytes_freed: ByteSize,
-    /// Bytes of heaps that were created to take what several thin ones held.
+    /// Bytes of heaps that were created for the contents of several sparsely used heaps.
     pub bytes_created: ByteSize,
 }
 
@@ -164,7 +164,7 @@ impl Deref for DefaultSet {
     type Target = SharedHeapSet<Arc<Heap>>;
 
     fn deref(&self) -> &Self::Target {
-        // Whoever makes one has checked it.
+        // Checked by every caller that creates one.
         self.0.shared().as_default().expect("the algorithm is the default one")
     }
 }
@@ -187,11 +187,11 @@ impl Run {
         self.release(release);
     }
 
-    /// Gives heaps back to the device, unless a pool is to have them. No lock may be held.
+    /// Releases heaps to the device, except those that a pool needs. No lock may be held.
     fn release(&self, heaps: Vec<Arc<Heap>>) {
         for heap in heaps {
             if self.heaps.is_needed(&heap) {
-                // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.
+                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
                 let _refused = self.heaps.insert_empty(heap);
             }
         }
@@ -211,13 +211,14 @@ impl DefragmentationProgress {
 impl ResourceAllocator {
     /// Begins a defragmentation. Nothing happens before its first [step](Defragmentation::step). O(heap types).
     ///
-    /// Several may run at the same time, over the same heaps too; they share the work by chance then. When one of them abandons a
-    /// move, another may plan a move of an allocation that the first one moves already; whichever is completed last is refused.
+    /// Several may run at the same time, also over the same heaps; the work is then divided between them arbitrarily.
+    /// If one of them abandons a move, another may plan a move of an allocation that the first one already moves; the
+    /// one that is completed last is rejected.
     ///
     /// # Errors
     ///
-    /// Unsupported: heaps whose algorithm is not [`Default`](crate::SuballocationAlgorithm::Default). Invalid argument: the pool of
-    /// another allocator.
+    /// Unsupported: heaps with an algorithm other than [`Default`](crate::SuballocationAlgorithm::Default). Invalid
+    /// argument: a pool of another allocator.
     pub fn defragment(&self, desc: DefragmentationDesc<'_>) -> Result<Defragmentation, Error> {
         let inner = self.inner();
         let runs: Vec<Run> = match desc.pool {
@@ -226,7 +227,7 @@ impl ResourceAllocator {
                 return Err(Error::invalid_argument("DefragmentationDesc::pool", rule));
             }
             Some(pool) => Run::new(&pool.heaps).into_iter().collect(),
-            // Those of the allocator's own heaps join with the first step.
+            // Runs for the allocator's own heaps are added by the first step.
             None => Vec::new(),
         };
         let is_of_pool = desc.pool.is_some();
@@ -242,10 +243,10 @@ impl ResourceAllocator {
 }
 
 impl Defragmentation {
-    /// Plans moves within a budget, and gives heaps that are empty by now back to the device.
+    /// Plans moves within a budget, and releases heaps that are empty.
     ///
-    /// Targets are held from here on; the moves are the caller's to carry out. Cost: bounded by the budget, and by a few
-    /// nanoseconds for each heap.
+    /// The target ranges are reserved from then on; the application carries out the moves. Cost: bounded by the budget,
+    /// plus a few nanoseconds for each heap.
     pub fn step(&mut self, budget: DefragmentationBudget) -> DefragmentationStep {
         let begin = Instant::now();
         self.add_new_kinds();
@@ -281,7 +282,7 @@ impl Defragmentation {
         step
     }
 
-    /// Heaps of a kind are there from their first use on, which may be later than the beginning.
+    /// Heaps of a kind exist from their first use on, which may be after the run began.
     fn add_new_kinds(&mut self) {
         if self.is_of_pool {
             return;
@@ -315,7 +316,7 @@ impl Defragmentation {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let label = run.heaps.labels.get(id).unwrap_or_default();
                 if label.backing.is_some() {
-                    // A buffer that others are parts of: nobody could move it.
+                    // A backing buffer, which no application can move.
                     run.abandon(&planned);
                     continue;
                 }
@@ -325,7 +326,7 @@ impl Defragmentation {
             }
             let Some(size) = step.create else { return sum };
             let made = self.create_heap(&run.heaps, size);
-            // A size that cannot be managed was not asked for.
+            // A refusal is harmless: the planner only requests sizes that can be managed.
             let _refused = run.lock().supply(size, made);
             if !time_left() || sum.moves >= budget.moves {
                 return sum;
@@ -333,17 +334,17 @@ impl Defragmentation {
         }
     }
 
-    /// A heap for what several thin ones hold.
+    /// Creates a heap for the contents of several sparsely used heaps.
     fn create_heap(&self, heaps: &Arc<TypedHeaps>, size: ByteSize) -> Option<Arc<Heap>> {
         if size > heaps.desc.max_heap_size || !heaps.desc.heap_size.is_zero() {
-            // There may be none of this size: the heaps of the pool have one size alone.
+            // Not allowed: the pool's heaps have one size.
             return None;
         }
         let constraints = self.allocator.heaps.source.own_constraints();
         self.allocator.heaps.create_heap(heaps, size, constraints).ok()
     }
 
-    /// What was done so far. O(heaps).
+    /// Returns the results so far. O(heaps).
     #[must_use]
     pub fn progress(&self) -> DefragmentationProgress {
         let mut progress = DefragmentationProgress::default();
@@ -357,13 +358,13 @@ impl Defragmentation {
 impl Drop for Defragmentation {
     fn drop(&mut self) {
         for run in &self.runs {
-            // Moves that are under way hold on to it.
+            // Moves in progress keep the evacuation alive.
             run.lock().cancel();
         }
     }
 }
 
-/// An evacuation, whose calls change what the heaps hold.
+/// A locked evacuation, whose calls change the contents of the heaps.
 struct LockedRun<'a> {
     evacuation: MutexGuard<'a, HeapEvacuation>,
     heaps: &'a TypedHeaps,
@@ -395,68 +396,69 @@ struct PlannedStep {
     state: EvacuationState,
 }
 
-/// An allocation that should be somewhere else, and the place that is held for it.
+/// A planned move of an allocation, and the target range that is reserved for it.
 ///
-/// Carry it out in this order: [create the resource](Self::create_resource) at its new place, have the GPU copy, wait for that,
-/// [complete](Self::complete) it. Dropping it abandons it: the place is free again, and the heap is left alone by this run.
+/// Carry it out in this order: [create the resource](Self::create_resource) at its new place, copy on the GPU, wait for
+/// the copy, [complete](Self::complete) the move. Dropping it abandons the move: the target range is freed, and this
+/// run no longer empties the heap.
 #[must_use = "a move that is dropped is abandoned"]
 pub struct Move {
     run: Run,
-    /// `None` once it is completed.
+    /// `None` after completion.
     planned: Option<PlannedMove<Arc<Heap>>>,
     id: AllocationId,
     label: Label,
-    /// Before the place: dropped first.
+    /// Declared before the range, so that it is dropped first.
     target: Option<ID3D12Resource>,
 }
 
 impl Move {
-    /// The allocation that is to move.
+    /// Returns the id of the allocation to move.
     #[must_use]
     pub fn allocation(&self) -> AllocationId {
         self.id
     }
 
-    /// Its owner's number for it when the move was planned; zero if there was none.
+    /// Returns the application's value for the allocation when the move was planned; zero if none was set.
     #[must_use]
     pub fn user_data(&self) -> u64 {
         self.label.user_data
     }
 
-    /// Its debug name when the move was planned, if it had one.
+    /// Returns the debug name of the allocation when the move was planned.
     #[must_use]
     pub fn debug_name(&self) -> Option<&str> {
         self.label.name.as_deref()
     }
 
-    /// Its bytes.
+    /// Returns the size of the allocation, in bytes.
     #[must_use]
     pub fn size(&self) -> ByteSize {
         self.planned.as_ref().map_or(ByteSize::ZERO, |planned| planned.source_range.size())
     }
 
-    /// The heap that it goes to, and where in it.
+    /// Returns the target heap and the offset in it.
     #[must_use]
     pub fn destination(&self) -> Option<(&ID3D12Heap, HeapOffset)> {
         let target = &self.planned.as_ref()?.target;
         Some((target.heap.d3d12(), target.range.start()))
     }
 
-    /// The memory that it goes to, for the residency list of the command list that copies: the old place's is that of the allocation.
-    /// `None` if the allocator has no residency manager.
+    /// Returns the memory of the target, for the residency list of the command list that copies. The memory of the
+    /// source is the allocation's. `None` if the allocator has no residency manager.
     #[must_use]
     pub fn destination_memory(&self) -> Option<&ResidencyHeap> {
         self.planned.as_ref()?.target.heap.residency()
     }
 
-    /// Creates the same resource at the new place, for the GPU to copy to. Another call replaces it.
+    /// Creates the same resource at the new place, as the target of the GPU copy. Another call replaces it.
     ///
-    /// The description is the one that the resource tells of itself. Castable formats it does not tell; give them, if there are
-    /// any, with [`create_resource_as`](Self::create_resource_as).
+    /// Uses the resource's own `GetDesc`. Castable formats cannot be queried; pass them to
+    /// [`create_resource_as`](Self::create_resource_as).
     ///
     /// # Errors
     ///
-    /// Invalid argument: `allocation` is not the one that is to move. Whatever the device answers.
+    /// Invalid argument: `allocation` is not the one to move. Otherwise the device's error.
     pub fn create_resource(
         &mut self,
         allocation: &ResourceAllocation,
@@ -470,20 +472,20 @@ impl Move {
         resource.initial_state = initial_state;
         resource.clear_value = clear_value.copied();
         if resource.desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
-            // What is told is what was found, and beside the flag no alignment may be asked for.
+            // `GetDesc` returns the actual alignment, which must not be requested together with the flag.
             resource.desc.Alignment = 0;
         }
         let allocator = self.allocator()?;
         self.create_placed(&allocator, &resource, &resource.desc)
     }
 
-    /// As [`create_resource`](Self::create_resource), with a description that takes no more than the old one. Tight alignment is
-    /// added where that is legal.
+    /// Like [`create_resource`](Self::create_resource), with a description that needs no more memory than the old one.
+    /// Tight alignment is added where that is legal.
     ///
     /// # Errors
     ///
-    /// As there; invalid argument, too, for a resource that does not fit in the place that is held, and what
-    /// [`create`](ResourceAllocator::create) says of a description.
+    /// Its errors; also invalid argument for a resource that does not fit in the target range, and the errors of
+    /// [`create`](ResourceAllocator::create) for a description.
     pub fn create_resource_as(
         &mut self,
         allocation: &ResourceAllocation,
@@ -532,16 +534,16 @@ impl Move {
         Ok(self.target.insert(made))
     }
 
-    /// Ends the move: `allocation` has the new resource and the new place from here on, with its name and number; its
-    /// [id](ResourceAllocation::id) is another one.
+    /// Completes the move: `allocation` gets the new resource and range, and keeps its name and value. Its
+    /// [id](ResourceAllocation::id) changes.
     ///
-    /// The old resource is released and its place is free: the GPU must be done with the copy, and with whatever else uses it.
-    /// Views of it must be made anew.
+    /// The old resource is released and its range is freed: the GPU must have finished the copy and all other uses of
+    /// it. Views of it must be recreated.
     ///
     /// # Errors
     ///
-    /// Invalid argument: another allocation than the one that is to move, or no resource was created at the new place. The
-    /// move is abandoned then.
+    /// Invalid argument: `allocation` is not the one to move, or no resource was created at the new place. The move is
+    /// then abandoned.
     pub fn complete(mut self, allocation: &mut ResourceAllocation) -> Result<(), Error> {
         self.check(allocation)?;
         let Some(planned) = self.planned.take() else { return Err(ended()) };
@@ -554,14 +556,14 @@ impl Move {
         let range =
             PlacedRange::new(Arc::clone(&self.run.heaps), Sharing::Shared, planned.target.clone(), alignment);
         if let Some(name) = allocation.debug_name() {
-            // A name that the device does not take is no reason to lose the move.
+            // A failure to set the name is no reason to abandon the move.
             let _refused = set_debug_name(&resource, name);
         }
         let Some((old_resource, old_range)) = allocation.exchange(resource, range) else {
             return Err(ended());
         };
         drop(old_resource);
-        // The run frees the place, as it keeps count of what is left in the heap.
+        // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
         let completed = self.run.lock().complete(&planned);
         debug_assert!(completed.is_moved, "the allocation was live until now");
@@ -583,7 +585,7 @@ fn ended() -> Error {
 
 impl Drop for Move {
     fn drop(&mut self) {
-        // The resource before the place that it is at.
+        // The resource is released before its range is freed.
         drop(self.target.take());
         if let Some(planned) = self.planned.take() {
             self.run.abandon(&planned);

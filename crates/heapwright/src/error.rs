@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The crate's error type.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use windows_core::HRESULT;
 
 use crate::{HeapType, SegmentGroup};
 
-/// What can go wrong, with what was asked and what stood in the way.
+/// The error of a failed call, with the request and the reason for the failure.
 ///
-/// A caller has few reactions to choose from, and asks for them: [`is_out_of_memory`](Self::is_out_of_memory) (free
-/// something, or use less), [`is_over_budget`](Self::is_over_budget) (the same, though the device might have had more),
-/// [`is_device_removed`](Self::is_device_removed) (begin anew),
-/// [`is_invalid_argument`](Self::is_invalid_argument) (the call was wrong), [`is_unsupported`](Self::is_unsupported)
-/// (the device or this version does not have it). Printed, it is one line.
+/// The predicates correspond to the reactions that a caller can choose from:
+/// [`is_out_of_memory`](Self::is_out_of_memory) (free memory, or use less), [`is_over_budget`](Self::is_over_budget)
+/// (the same, although the device might have had more), [`is_device_removed`](Self::is_device_removed) (recreate the
+/// device), [`is_invalid_argument`](Self::is_invalid_argument) (correct the call),
+/// [`is_unsupported`](Self::is_unsupported) (the device or this version lacks the feature). `Display` prints one line.
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: Box<Kind>,
@@ -35,74 +35,74 @@ enum Kind {
         what: String,
     },
     OutOfMemory(Shortage),
-    /// More than any memory of the device holds.
+    /// The request exceeds every memory of the device.
     TooLarge {
         field: &'static str,
         rule: String,
     },
-    /// What must be resident at the same time is more than the budget.
+    /// The heaps that must be resident at the same time exceed the budget.
     OverBudget(OverBudget),
     Device {
         call: &'static str,
         hresult: HRESULT,
     },
-    /// After so many of several lists were executed.
+    /// The error occurred after `executed` of several lists were executed.
     AfterLists {
         executed: usize,
         error: Error,
     },
 }
 
-/// An allocation that found no memory: what was asked, what was tried, what is in use.
+/// An allocation that found no memory: the request, the attempts, and the current usage.
 #[derive(Debug, Clone)]
 pub(crate) struct Shortage {
     pub(crate) requested: ByteSize,
     pub(crate) heap_type: HeapType,
-    /// What the allocator holds in heaps of this type and kind, and how much of it is in use.
+    /// Bytes that the allocator holds in heaps of this type and kind; `used` is the part in use.
     pub(crate) reserved: ByteSize,
     pub(crate) used: ByteSize,
-    /// Usage and budget of the segment group, where the adapter is known.
+    /// Usage and budget of the segment group, if the adapter is known.
     pub(crate) video_memory: Option<(ByteSize, ByteSize)>,
-    /// In the order in which it was tried.
+    /// The attempts, in order.
     pub(crate) attempts: Vec<Attempt>,
-    /// GPGMM answers E_FAIL to NEVER_FALLBACK.
+    /// Whether NEVER_FALLBACK is set, for which GPGMM returns E_FAIL.
     pub(crate) never_fallback: bool,
 }
 
-/// A source of memory that was tried, and why it had none.
+/// A source of memory that was tried, and why it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) source: MemorySource,
     pub(crate) obstacle: Obstacle,
 }
 
-/// Where memory may come from.
+/// A source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemorySource {
-    /// Room in what is held.
+    /// A free range in memory that is already held.
     HeldMemory,
     /// A new heap of this size.
     NewHeap(ByteSize),
-    /// Placing the resource in room that was found.
+    /// Placing the resource in a free range that was found.
     Placing,
     /// A committed resource of this size.
     Committed(ByteSize),
 }
 
-/// What stood in the way.
+/// The reason why a source of memory failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// What the device answered.
+    /// The device's error.
     Device(HRESULT),
     /// The allocator's limit for the heap type.
     Limit { limit: ByteSize, held: ByteSize },
     /// The operating system's budget.
     Budget { group: SegmentGroup, budget: ByteSize, usage: ByteSize },
-    /// As many heaps as the pool may have.
+    /// The pool already has its maximum number of heaps.
     HeapCount { limit: u64 },
-    /// A heap size that is not allowed.
+    /// The heap size is not allowed.
     HeapSize { limit: ByteSize },
-    /// There is no room, and no heap may be created.
+    /// No free range is large enough, and no heap may be created.
     NoRoom,
 }
 
@@ -119,7 +119,8 @@ impl Error {
         Kind::OutOfMemory(shortage).into()
     }
 
-    /// What `field` asks for is more than any memory of the device holds, and no limit or budget is to blame.
+    /// Creates the error for a request in `field` that exceeds every memory of the device, independent of limits and
+    /// budgets.
     pub(crate) fn too_large(field: &'static str, rule: impl Into<String>) -> Self {
         Kind::TooLarge { field, rule: rule.into() }.into()
     }
@@ -128,7 +129,7 @@ impl Error {
         Kind::OverBudget(over).into()
     }
 
-    /// Says which of several lists it is about.
+    /// Adds which of several lists the error concerns.
     #[cold]
     pub(crate) fn in_list(self, number: usize) -> Self {
         match *self.kind {
@@ -139,7 +140,7 @@ impl Error {
         }
     }
 
-    /// Says that some of several lists were executed.
+    /// Adds that some of several lists were executed.
     #[cold]
     pub(crate) fn after_lists(self, executed: usize) -> Self {
         if executed == 0 {
@@ -152,8 +153,8 @@ impl Error {
         Kind::Device { call, hresult }.into()
     }
 
-    /// There is no memory for it, neither in the allocator's heaps nor from the device, nor within limits and budget; or none could ever
-    /// hold it.
+    /// Returns `true` if no memory was found in the allocator's heaps, on the device, or within limits and budget, or
+    /// if no memory could ever hold the request.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
         match &*self.kind {
@@ -164,7 +165,8 @@ impl Error {
         }
     }
 
-    /// The operating system's budget stood in the way, or a limit of the allocator's: the device was not asked for all of it.
+    /// Returns `true` if the operating system's budget or a limit of the allocator prevented the allocation. The device
+    /// was then not asked for all of the memory.
     #[must_use]
     pub fn is_over_budget(&self) -> bool {
         let shortage = match &*self.kind {
@@ -178,26 +180,26 @@ impl Error {
         shortage.attempts.iter().any(over)
     }
 
-    /// The device is gone; only a new one helps.
+    /// Returns `true` if the device was removed. Only a new device helps.
     #[must_use]
     pub fn is_device_removed(&self) -> bool {
         is_removed(self.hresult())
     }
 
-    /// The call itself was wrong; the message names the field and the rule.
+    /// Returns `true` if an argument was invalid. The message names the field and the rule.
     #[must_use]
     pub fn is_invalid_argument(&self) -> bool {
         matches!(&*self.kind, Kind::InvalidArgument { .. })
     }
 
-    /// The device, or this version of heapwright, does not have what was asked for.
+    /// Returns `true` if the device, or this version of heapwright, does not support the request.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(&*self.kind, Kind::Unsupported { .. })
     }
 
-    /// What a COM call would answer: the device's own answer, or E_INVALIDARG, E_NOTIMPL, E_OUTOFMEMORY; E_FAIL for a shortage
-    /// under [`NEVER_FALLBACK`](crate::ResourceAllocationFlags::NEVER_FALLBACK), as document GPGMM has it.
+    /// Returns the HRESULT that a COM call would return: the device's own, or E_INVALIDARG, E_NOTIMPL or E_OUTOFMEMORY.
+    /// A shortage under [`NEVER_FALLBACK`](crate::ResourceAllocationFlags::NEVER_FALLBACK) is E_FAIL, as in GPGMM.
     pub fn hresult(&self) -> HRESULT {
         match &*self.kind {
             Kind::OutOfMemory(shortage) if shortage.never_fallback => E_FAIL,
@@ -210,7 +212,7 @@ impl Error {
     }
 }
 
-/// Whether an answer means that the device is gone.
+/// Checks whether an HRESULT means that the device was removed.
 pub(crate) fn is_removed(hresult: HRESULT) -> bool {
     [
         DXGI_ERROR_DEVICE_REMOVED,

@@ -8,14 +8,14 @@ use heapwright_d3d12::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum HeapType {
-    /// For the GPU alone.
+    /// Memory that only the GPU accesses.
     #[default]
     Default,
     /// System memory that the CPU writes and the GPU reads.
     Upload,
     /// System memory that the GPU writes and the CPU reads.
     Readback,
-    /// Video memory that the CPU can write (document UPLOAD), where the device has it.
+    /// Video memory that the CPU can write, where the device supports it.
     GpuUpload,
 }
 
@@ -23,7 +23,7 @@ impl HeapType {
     /// Every heap type.
     pub const ALL: [Self; 4] = [Self::Default, Self::Upload, Self::Readback, Self::GpuUpload];
 
-    /// D3D12's number for it.
+    /// Returns D3D12's value.
     #[must_use]
     pub const fn to_d3d12(self) -> D3D12_HEAP_TYPE {
         match self {
@@ -34,13 +34,13 @@ impl HeapType {
         }
     }
 
-    /// Whether the CPU can map it.
+    /// Returns `true` if the CPU can map heaps of this type.
     #[must_use]
     pub const fn is_cpu_accessible(self) -> bool {
         !matches!(self, Self::Default)
     }
 
-    /// The position in [`ALL`](Self::ALL).
+    /// Returns the position in [`ALL`](Self::ALL).
     #[inline]
     pub(crate) const fn index(self) -> usize {
         match self {

@@ -1,8 +1,8 @@
 //! GPU memory management for Direct3D 12.
 //!
-//! [`ResourceAllocator`] places resources in heaps that it creates, shares and gives back. It talks to
-//! `ID3D12Device` and `IDXGIAdapter3` and to nothing else, so it runs on Windows' D3D12, on another implementation of
-//! it, and on heapwright-runtime, which needs neither Windows nor a GPU.
+//! [`ResourceAllocator`] places resources in heaps that it creates, shares and releases. It calls only `ID3D12Device`
+//! and `IDXGIAdapter3`. Therefore it runs on Windows' D3D12, on other implementations of D3D12, and on
+//! heapwright-runtime, which needs neither Windows nor a GPU.
 //!
 //! ```
 //! use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -22,37 +22,38 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is there
+//! # Contents
 //!
 //! | part | state |
 //! |---|---|
-//! | [`ResourceAllocator`]: resources placed in shared heaps, in heaps of their own, within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](defragmentation::Defragmentation); [`probe`](ResourceAllocator::probe) | here |
-//! | [`report`]: everything that an allocator holds, as plain data, with the feature `serde` as JSON | here |
-//! | [`suballoc`]: suballocators over offsets of your own, [`VirtualBlock`](suballoc::VirtualBlock) and upload rings among them | here |
-//! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | here |
-//! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: what a device and its adapter say, as plain values | here |
-//! | [`ResidencyManager`]: what is in memory when the GPU uses it, within the operating system's budgets | here |
-//! | reserved resources, aliasing, recording | not yet |
+//! | [`ResourceAllocator`]: resources placed in shared heaps or in heaps of their own, suballocated within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](defragmentation::Defragmentation); [`probe`](ResourceAllocator::probe) | available |
+//! | [`report`]: everything that an allocator holds, as plain data; with the feature `serde`, as JSON | available |
+//! | [`suballoc`]: suballocators over the caller's own offsets, including [`VirtualBlock`](suballoc::VirtualBlock) and upload rings | available |
+//! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
+//! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
+//! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
+//! | reserved resources, aliasing, recording | not implemented |
 //!
 //! # Safety
 //!
-//! What the GPU does, it does because somebody executed a command list. That is an `unsafe` call, of D3D12 or
-//! [`ResidencyManager::execute_command_lists`](residency::ResidencyManager::execute_command_lists), and who makes it promises that whatever the list references lives, keeps its
-//! memory and is resident until the GPU has finished. Memory is taken from under the GPU only by breaking this promise, so the
-//! functions that give memory back, move it or evict it are safe:
+//! The GPU accesses memory only because the program executes a command list. Executing is an `unsafe` call, of D3D12 or
+//! of [`ResidencyManager::execute_command_lists`](residency::ResidencyManager::execute_command_lists). Its caller
+//! promises that everything the list references stays alive, keeps its memory and is resident until the GPU has
+//! finished. Only a broken promise lets memory be freed, moved or evicted while the GPU uses it. Therefore the
+//! functions that free, move or evict memory are safe:
 //!
-//! | what | why it is safe |
+//! | operation | why it is safe |
 //! |---|---|
-//! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of what lists reference, and allocations of their memory |
-//! | [`Move::complete`](defragmentation::Move::complete), and dropping a [`Move`] | the same: the old place is free, or the new one |
-//! | [`ResidencyManager::trim`](residency::ResidencyManager::trim), [`evict_at_least`](residency::ResidencyManager::evict_at_least), [`manage`](residency::ResidencyManager::manage), [`set_residency_status`](residency::ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`](residency::ResidencyHeap::unlock), creating memory that makes others go | the promise covers residency; what was submitted through the manager it does not evict |
-//! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes are one mapping's alone, and are copied; whoever executes lists orders them with what the CPU does |
-//! | [`resource`](ResourceAllocation::resource), [`heap`](ResourceAllocation::heap), [`pageable`](residency::ResidencyHeap::pageable) and other interfaces that are handed out | every method of an interface is an `unsafe fn` |
-//! | interfaces that are passed in, and those that a callback of [`create_heap`](residency::ResidencyManager::create_heap) returns | an interface is a live COM object by its type; of which device and kind it is, is checked |
+//! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of everything that lists reference, and the allocations of its memory |
+//! | [`Move::complete`](defragmentation::Move::complete), and dropping a [`Move`] | the same promise: either the old range or the new one is freed |
+//! | [`ResidencyManager::trim`](residency::ResidencyManager::trim), [`evict_at_least`](residency::ResidencyManager::evict_at_least), [`manage`](residency::ResidencyManager::manage), [`set_residency_status`](residency::ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`](residency::ResidencyHeap::unlock), creating memory for which other heaps are evicted | the promise covers residency; the manager does not evict heaps that unfinished submissions through it use |
+//! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes belong to one mapping and are copied; the caller that executes lists orders them with CPU accesses |
+//! | [`resource`](ResourceAllocation::resource), [`heap`](ResourceAllocation::heap), [`pageable`](residency::ResidencyHeap::pageable) and other functions that return interfaces | every method of an interface is an `unsafe fn` |
+//! | interfaces that are passed in, and those that a callback of [`create_heap`](residency::ResidencyManager::create_heap) returns | by its type, an interface is a live COM object; its device and kind are checked |
 //!
-//! What cannot be known is an `unsafe fn` that says what it relies on: `execute_command_lists`,
-//! [`ResourceAllocator::import`] (a resource that somebody else may map), `from_raw` (a pointer), and [`windows_interop!`] (a
-//! crate that is called `windows`).
+//! Operations whose preconditions cannot be checked are `unsafe fn`s that document them: `execute_command_lists`,
+//! [`ResourceAllocator::import`] (other code may map the resource), `from_raw` (a pointer), and [`windows_interop!`] (a
+//! crate that is named `windows`).
 //!
 //! [`Defragmentation`]: defragmentation::Defragmentation
 //! [`Move`]: defragmentation::Move
@@ -61,9 +62,10 @@
 //!
 //! # Threads
 //!
-//! Allocators, allocations, pools, residency managers, their heaps and lists, defragmentations and moves, descriptions, reports and
-//! errors are `Send` and `Sync`. A [`Mapping`] and an [`OpenResidencyList`](residency::OpenResidencyList) are not `Send`: they stay on
-//! the thread that opened them. No lock is held while the device creates or destroys anything.
+//! Allocators, allocations, pools, residency managers, their heaps and lists, defragmentations, moves, descriptions,
+//! reports and errors are `Send` and `Sync`. A [`Mapping`] and an [`OpenResidencyList`](residency::OpenResidencyList)
+//! are not `Send`: they stay on the thread that created them. No lock is held while the device creates or destroys an
+//! object.
 
 #[doc(hidden)]
 #[path = "windows_interop.rs"]
@@ -111,7 +113,7 @@ pub use memory::{AllocationId, ProbedMemory};
 pub use plan::{Decision, Placement, Reason};
 pub use requirements::BufferUses;
 
-/// The README's example is a doc test.
+/// Compiles the README's example as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

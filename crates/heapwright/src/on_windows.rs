@@ -1,47 +1,49 @@
-//! heapwright on Windows: which version has what, the Agility SDK, the debug layer, and moving from another allocator.
+//! heapwright on Windows: required versions, the Agility SDK, the debug layer, and migration from another allocator.
 //!
 //! # A device
 //!
-//! heapwright takes any `ID3D12Device`, and the `IDXGIAdapter3` that it belongs to where there is one:
+//! heapwright accepts any `ID3D12Device`, and its `IDXGIAdapter3` if there is one:
 //!
-//! * from the crate `windows`, of whatever version: [`windows_interop!`](crate::windows_interop);
+//! * from the crate `windows`, of any version: [`windows_interop!`](crate::windows_interop);
 //! * from C++, or other bindings, as a pointer: [`ResourceAllocator::from_raw`](crate::ResourceAllocator::from_raw);
 //! * from heapwright's own bindings: `D3D12CreateDevice` in [`d3d12`](crate::d3d12).
 //!
-//! Without an adapter everything works but budgets. Nothing in heapwright links d3d12.dll or dxgi.dll: a program decides where its
-//! device comes from.
+//! Without an adapter, everything except budgets works. heapwright does not link d3d12.dll or dxgi.dll; the program
+//! decides where its device comes from.
 //!
-//! # Which version has what
+//! # Versions of features
 //!
-//! heapwright asks the device, never for a version number: `CheckFeatureSupport` and `QueryInterface`, once for each allocator
-//! ([`DeviceCaps`](crate::DeviceCaps) has the answers). A feature that a device does not know counts as absent. *SDK* is the Agility SDK of that
-//! number, as a retail release; a Windows whose own D3D12 is as new has it too. Most features want a driver that knows them, besides.
+//! heapwright queries the device and never a version number: `CheckFeatureSupport` and `QueryInterface`, once for each
+//! allocator ([`DeviceCaps`](crate::DeviceCaps) contains the results). A feature that a device does not know counts as
+//! absent. *SDK* is the Agility SDK with that number, as a retail release; a Windows whose own D3D12 is as new also has
+//! the feature. Most features also require a driver that supports them.
 //!
-//! | feature | since | heapwright uses it for | where it is absent |
+//! | feature | since | use in heapwright | if absent |
 //! |---|---|---|---|
-//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and what residency keeps to | no adapter: what needs a budget is refused, limits of one's own work ([`HeapLimits`](crate::HeapLimits)); a residency manager wants a [`BudgetOverride`](crate::residency::BudgetOverride) or a maximum |
-//! | its `RegisterVideoMemoryBudgetChangeNotificationEvent` | as above | [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | a warning; budgets are asked for every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as without the flag |
-//! | `ID3D12Device1` | Windows 10 Anniversary Update | residency priorities of pools, which D3D12 is told | D3D12 is not told; a residency manager keeps to them all the same |
-//! | `ID3D12Device3` | Windows 10 Fall Creators Update (1709) | `EnqueueMakeResident`: queues wait for what is paged in, and the CPU does not | `MakeResident` on a thread of the manager's, for which queues wait |
-//! | `ID3D12Device4` | Windows 10 build 20348 at the latest | heaps and committed resources of a protected session | unsupported, by name |
-//! | `ID3D12Device8` | as above | sampler feedback regions | unsupported, by name |
-//! | heap flag CREATE_NOT_RESIDENT | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT); taken to be there with `ID3D12Device8` | heaps are created resident, and a warning says so |
-//! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), for who asks for it; taken to be there with `ID3D12Device8` | heaps are zeroed, and a warning says so |
-//! | `ID3D12Device10`, enhanced barriers | SDK 1.608 | initial layouts: [`InitialState::Layout`](crate::InitialState::Layout) | unsupported, by name; [`InitialState::State`](crate::InitialState::State) works |
-//! | state COMMON in UPLOAD and READBACK heaps | SDK 606; taken to be there with `ID3D12Device10` | who begins resources so | GENERIC_READ and COPY_DEST, the one state there was |
-//! | castable formats | SDK 1.608 creates with them (`ID3D12Device10`), SDK 1.610 says what they take (`ID3D12Device12`) | [`ResourceDesc::castable_formats`](crate::ResourceDesc) | unsupported, by name |
-//! | GPU upload heaps | SDK 1.613; resizable BAR (UMA has them by nature), Windows and driver that know them | [`HeapType::GpuUpload`](crate::HeapType) | the next heap type of the [preference](crate::HeapTypePreference), else unsupported; [`needs_copy`](crate::ResourceAllocation::needs_copy) says which it was |
-//! | tight alignment | SDK 1.618.1 | every resource that may have it: a placed buffer takes its own bytes instead of 64 KiB | 64 KiB, 4 KiB for small textures |
-//! | an alignment beside it as a floor | SDK 1.619.4 | [`AlignmentBesideTight::Floor`](crate::AlignmentBesideTight), if you say so: no device tells | the resource is placed at that alignment all the same |
-//! | manual write tracking (OPTIONS17) | SDK 1.610 | not yet | |
-//! | recreate-at addresses (OPTIONS20) | a driver that says so (document RECREATE) | not yet | |
-//! | trim notifications (`ID3D12Device15`) | SDK 1.619 | what was not used since the last one is evicted, or as many bytes as are asked for, with [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | budgets alone say when memory is short |
+//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and the budgets of residency | no adapter: options that need a budget are rejected, the allocator's own limits work ([`HeapLimits`](crate::HeapLimits)); a residency manager requires a [`BudgetOverride`](crate::residency::BudgetOverride) or a maximum |
+//! | its `RegisterVideoMemoryBudgetChangeNotificationEvent` | as above | [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | a warning; budgets are queried every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as without the flag |
+//! | `ID3D12Device1` | Windows 10 Anniversary Update | residency priorities of pools, which are set in D3D12 | not set in D3D12; a residency manager still applies them |
+//! | `ID3D12Device3` | Windows 10 Fall Creators Update (1709) | `EnqueueMakeResident`: queues wait for heaps to become resident, and the CPU does not | `MakeResident` on a thread of the manager, for which queues wait |
+//! | `ID3D12Device4` | Windows 10 build 20348 at the latest | heaps and committed resources of a protected session | unsupported; the error names it |
+//! | `ID3D12Device8` | as above | sampler feedback regions | unsupported; the error names it |
+//! | heap flag CREATE_NOT_RESIDENT | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT); assumed with `ID3D12Device8` | heaps are created resident, and a warning is logged |
+//! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), if requested; assumed with `ID3D12Device8` | heaps are zeroed, and a warning is logged |
+//! | `ID3D12Device10`, enhanced barriers | SDK 1.608 | initial layouts: [`InitialState::Layout`](crate::InitialState::Layout) | unsupported; the error names it; [`InitialState::State`](crate::InitialState::State) works |
+//! | state COMMON in UPLOAD and READBACK heaps | SDK 606; assumed with `ID3D12Device10` | resources with this initial state | GENERIC_READ and COPY_DEST, the only states there |
+//! | castable formats | SDK 1.608 for creation (`ID3D12Device10`), SDK 1.610 for their size (`ID3D12Device12`) | [`ResourceDesc::castable_formats`](crate::ResourceDesc) | unsupported; the error names it |
+//! | GPU upload heaps | SDK 1.613; resizable BAR (not needed on UMA), support of Windows and driver | [`HeapType::GpuUpload`](crate::HeapType) | the next heap type of the [preference](crate::HeapTypePreference), otherwise unsupported; [`needs_copy`](crate::ResourceAllocation::needs_copy) distinguishes them |
+//! | tight alignment | SDK 1.618.1 | every resource that supports it: a placed buffer takes its own size instead of 64 KiB | 64 KiB, 4 KiB for small textures |
+//! | an alignment combined with it, as a minimum | SDK 1.619.4 | [`AlignmentBesideTight::Floor`](crate::AlignmentBesideTight), if configured: no device reports it | the resource is still placed at that alignment |
+//! | manual write tracking (OPTIONS17) | SDK 1.610 | not implemented | |
+//! | recreate-at addresses (OPTIONS20) | a driver that reports it | not implemented | |
+//! | trim notifications (`ID3D12Device15`) | SDK 1.619 | evicts heaps that were not used since the last one, or the requested bytes, with [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | only budgets show that memory is short |
 //!
 //! # The Agility SDK
 //!
-//! A program that brings D3D12Core.dll along has the newest features on Windows 10 1909 and later. d3d12.dll looks for two exported variables in the
-//! *executable*: the version that the program brings, and the folder, relative to the executable. If Windows' own D3D12 is as new or newer, that
-//! is used instead. The NuGet package `Microsoft.Direct3D.D3D12` has the files.
+//! A program that ships D3D12Core.dll has the newest features on Windows 10 1909 and later. d3d12.dll looks for two
+//! exported variables in the *executable*: the version that the program ships, and the folder, relative to the
+//! executable. If Windows' own D3D12 is as new or newer, that is used instead. The NuGet package
+//! `Microsoft.Direct3D.D3D12` contains the files.
 //!
 //! ```
 //! // main.rs
@@ -53,7 +55,7 @@
 //! # assert_eq!(size_of_val(&D3D12SDKPath), size_of::<*const u8>());
 //! ```
 //!
-//! Rust exports nothing from executables by itself, so the linker is told to:
+//! Rust does not export symbols from executables by default, so the linker needs these options:
 //!
 //! ```no_run
 //! // build.rs
@@ -71,19 +73,21 @@
 //! }
 //! ```
 //!
-//! A library cannot choose: the executable does, for all of the process. Whether it worked: [`DeviceCaps`](crate::DeviceCaps) of a device shows
-//! the newest interface, and `heapwright devices` prints the same.
+//! A library cannot choose: the executable does, for the whole process. To verify the result, see
+//! [`DeviceCaps`](crate::DeviceCaps) of a device, which contains the newest interface. `heapwright devices` prints the
+//! same.
 //!
 //! # Without a GPU
 //!
-//! WARP, Windows' software rasterizer, is an adapter as others: `IDXGIFactory4::EnumWarpAdapter`. A newer one comes as the NuGet package
-//! `Microsoft.Direct3D.WARP`. The crate heapwright-runtime is a simulated GPU, for tests of memory on any operating system: its
-//! devices know everything above, or as little as an old Windows.
+//! WARP, Windows' software rasterizer, is an adapter like others: `IDXGIFactory4::EnumWarpAdapter`. A newer version is
+//! available as the NuGet package `Microsoft.Direct3D.WARP`. The crate heapwright-runtime is a simulated GPU, for tests
+//! of memory on any operating system. Its devices support everything above, or as little as an old Windows.
 //!
 //! # The debug layer
 //!
-//! It checks each call, and says in words what is wrong with it. It is switched on before the first device is created, and wants Windows'
-//! optional feature *Graphics Tools*, also with the debug layer of an Agility SDK (D3D12SDKLayers.dll beside D3D12Core.dll, of the same version).
+//! The debug layer checks each call and describes errors in words. It must be enabled before the first device is
+//! created. It requires Windows' optional feature *Graphics Tools*, even with the debug layer of an Agility SDK
+//! (D3D12SDKLayers.dll beside D3D12Core.dll, of the same version).
 //!
 //! ```no_run
 //! use heapwright::d3d12::windows_core::{self, Interface as _};
@@ -112,19 +116,19 @@
 //! }
 //! ```
 //!
-//! heapwright asks a device for nothing that the device did not say it has, and tries nothing out. An error of the debug layer in one
-//! of its calls is about a description that it was handed, or it is a defect: please report it.
+//! heapwright only uses features that the device reports, and makes no trial calls. An error of the debug layer in one
+//! of its calls is caused by a description that the program passed, or it is a defect: please report it.
 //!
-//! # Its messages together with heapwright's
+//! # Logging
 //!
-//! heapwright speaks through `tracing`, under targets that begin with `heapwright`, a message with its values as fields:
+//! heapwright logs through `tracing`, with targets that begin with `heapwright`. Messages have their values as fields:
 //!
-//! | level | what |
+//! | level | contents |
 //! |---|---|
-//! | warn | what is not as asked for and no error: a device without CREATE_NOT_RESIDENT or without a pool's priority, unified memory where there is none, tiers that waste memory, an allocation larger than asked for ([`ALWAYS_WARN_ON_ALIGNMENT_MISMATCH`](crate::ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH)), leaks ([`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK)), frees that never come |
-//! | debug | heaps that are created, memory that is given back to try again, prefetches that fail, resources that become committed and why |
+//! | warn | deviations from the request that are not errors: a device without CREATE_NOT_RESIDENT or without a pool's priority, unified memory on an unsuitable architecture, tiers that waste memory, an allocation larger than requested ([`ALWAYS_WARN_ON_ALIGNMENT_MISMATCH`](crate::ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH)), leaks ([`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK)), deferred frees that leak |
+//! | debug | heaps that are created, memory that is released for another attempt, prefetches that fail, resources that become committed and why |
 //!
-//! Errors are returned, not logged. The debug layer's messages join them by a callback:
+//! Errors are returned, not logged. A callback adds the debug layer's messages to the log:
 //!
 //! ```
 //! use std::ffi::{CStr, c_void};
@@ -173,29 +177,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With a subscriber's filter `heapwright=debug,d3d12=warn` (as `RUST_LOG` takes it) both are in one log, in order. Names help on both
-//! sides: [`ResourceAllocation::set_debug_name`](crate::ResourceAllocation::set_debug_name) gives the resource its D3D12 name as well.
+//! With a subscriber's filter `heapwright=debug,d3d12=warn` (as `RUST_LOG` takes it), both are in one log, in order.
+//! Names help in both: [`ResourceAllocation::set_debug_name`](crate::ResourceAllocation::set_debug_name) also sets the
+//! resource's D3D12 name.
 //!
 //! # Coming from gpu-allocator
 //!
 //! | gpu-allocator (`d3d12`) | heapwright |
 //! |---|---|
-//! | `Allocator`, behind a `Mutex` | [`ResourceAllocator`](crate::ResourceAllocator): through `&self`, from any thread |
-//! | `AllocatorCreateDesc` | [`ResourceAllocatorDesc`](crate::ResourceAllocatorDesc); the device beside it, in any version of `windows` |
+//! | `Allocator`, behind a `Mutex` | [`ResourceAllocator`](crate::ResourceAllocator): used through `&self`, from any thread |
+//! | `AllocatorCreateDesc` | [`ResourceAllocatorDesc`](crate::ResourceAllocatorDesc); the device is a separate argument, of any version of `windows` |
 //! | `AllocationSizes` | [`preferred_heap_size`](crate::ResourceAllocatorDesc::preferred_heap_size), [`HeapLimits`](crate::HeapLimits) |
 //! | `MemoryLocation::{GpuOnly, CpuToGpu, GpuToCpu}` | [`HeapType`](crate::HeapType)`::{Default, Upload, Readback}`, and `GpuUpload` |
 //! | `create_resource(&ResourceCreateDesc)` | [`create_resource`](crate::ResourceAllocator::create_resource), and [`create`](crate::ResourceAllocator::create) for layouts and castable formats |
-//! | `ResourceType::Placed` | the usual way |
+//! | `ResourceType::Placed` | the default |
 //! | `ResourceType::Committed` | [`ALWAYS_COMMITTED`](crate::ResourceAllocationFlags::ALWAYS_COMMITTED) |
-//! | `ResourceCategory` | found in the description |
-//! | `Resource`, `free_resource` | [`ResourceAllocation`](crate::ResourceAllocation), which frees itself when it is dropped; [`free_after`](crate::ResourceAllocator::free_after) a fence |
-//! | `allocate` and `CreatePlacedResource` by hand | one call: `create`. For offsets in memory of your own: [`suballoc`](crate::suballoc) |
+//! | `ResourceCategory` | derived from the description |
+//! | `Resource`, `free_resource` | [`ResourceAllocation`](crate::ResourceAllocation), which is freed when it is dropped; [`free_after`](crate::ResourceAllocator::free_after) for a fence value |
+//! | `allocate` and an explicit `CreatePlacedResource` | one call: `create`. For offsets in your own memory: [`suballoc`](crate::suballoc) |
 //! | `generate_report`, `capacity` | [`stats`](crate::ResourceAllocator::stats), [`report`](crate::report), [`reserved`](crate::ResourceAllocator::reserved) |
 //!
-//! # Beside wgpu
+//! # Using wgpu's device
 //!
-//! wgpu owns its device and its memory. heapwright can make resources on the same device: wgpu-hal's `dx12::Device::raw_device` is an
-//! `ID3D12Device` of the `windows` that wgpu uses, and `texture_from_raw` takes such an `ID3D12Resource`: name that version in
-//! `Cargo.toml`, and convert with [`windows_interop!`](crate::windows_interop). Keep the
-//! [`ResourceAllocation`](crate::ResourceAllocation) until wgpu and the GPU are done with the texture: the resource's own reference does not
-//! keep heapwright from handing its place in the heap to others.
+//! wgpu owns its device and its memory. heapwright can create resources on the same device: wgpu-hal's
+//! `dx12::Device::raw_device` is an `ID3D12Device` of the `windows` version that wgpu uses, and `texture_from_raw`
+//! takes an `ID3D12Resource` of it. Name that version in `Cargo.toml`, and convert with
+//! [`windows_interop!`](crate::windows_interop). Keep the [`ResourceAllocation`](crate::ResourceAllocation) until wgpu
+//! and the GPU have finished with the texture: the resource's own reference does not prevent heapwright from reusing
+//! its range of the heap.

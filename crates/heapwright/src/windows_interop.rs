@@ -1,6 +1,7 @@
-//! Conversions between the bindings of a user's own version of the crate `windows` and heapwright's.
+//! Conversions between the bindings of a caller's version of the crate `windows` and heapwright's.
 //!
-//! The macro expands in the user's crate, since that is where both sides are known. What is here is what its expansion calls.
+//! The macro expands in the caller's crate, because both sides are only known there. This module contains the functions
+//! that the expansion calls.
 
 use std::mem::{ManuallyDrop, transmute_copy};
 
@@ -9,28 +10,29 @@ use heapwright_d3d12::{IDXGIAdapter, IDXGIAdapter3};
 
 use crate::Error;
 
-/// Makes a module that converts between a version of the crate `windows` and [`heapwright::d3d12`](crate::d3d12).
+/// Creates a module that converts between a version of the crate `windows` and [`heapwright::d3d12`](crate::d3d12).
 ///
 /// ```text
 /// // SAFETY: `windows` in Cargo.toml is the crate of that name.
 /// heapwright::windows_interop!(pub mod interop for unsafe windows);
 /// ```
 ///
-/// heapwright has its own bindings (those of `windows` do not build on Linux and lack D3D12's newer features), so its `ID3D12Device` is
-/// another Rust type than yours, though both are the same COM pointer. The module turns one into the other, whatever version
-/// yours is: heapwright does not depend on `windows`, so there is no version to agree on, and nothing to upgrade together. Call it once
-/// for each version that a crate uses, under the name that the version has in `Cargo.toml`, or by a path where another crate hands it on:
-/// `for unsafe engine::windows`. The word `unsafe` vouches that it is the crate `windows`: see below.
+/// heapwright has its own bindings (those of `windows` do not build on Linux and lack D3D12's newer features). So its
+/// `ID3D12Device` is a different Rust type than yours, although both are the same COM pointer. The module converts
+/// between the two for any version: heapwright does not depend on `windows`, so versions need not agree or be upgraded
+/// together. Call the macro once for each version that a crate uses, with the name that the version has in
+/// `Cargo.toml`, or with a path if another crate re-exports it: `for unsafe engine::windows`. The word `unsafe` is your
+/// promise that it is the crate `windows`: see below.
 ///
-/// | in the module | for | gives |
+/// | in the module | for | provides |
 /// |---|---|---|
 /// | `ToHeapwright` | `ID3D12Device`, `ID3D12Resource`, `ID3D12Heap`, `ID3D12DescriptorHeap`, `ID3D12QueryHeap`, `ID3D12Pageable`, `ID3D12Fence`, `ID3D12CommandQueue`, `ID3D12CommandList`, `ID3D12GraphicsCommandList`, `ID3D12ProtectedResourceSession`, `IDXGIAdapter3`; `D3D12_RESOURCE_DESC`, `D3D12_RESOURCE_DESC1`, `D3D12_HEAP_PROPERTIES`, `D3D12_CLEAR_VALUE` | `x.as_heapwright()`, a reference to heapwright's type; `x.into_heapwright()`, the value |
 /// | `ToWindows` | the same interfaces of heapwright | `x.as_windows()`, `x.into_windows()` |
 /// | `AdapterToHeapwright` | every `IDXGIAdapter*` | `adapter.to_heapwright()?`, its `IDXGIAdapter3` by QueryInterface |
 /// | `ValueToHeapwright` | `D3D12_RESOURCE_STATES`, `D3D12_RESOURCE_FLAGS`, `D3D12_HEAP_FLAGS`, `D3D12_BARRIER_LAYOUT`, `D3D12_CPU_PAGE_PROPERTY`, `D3D12_MEMORY_POOL`, `D3D12_RESIDENCY_PRIORITY`, `DXGI_FORMAT` | `value.to_heapwright()`, the number: heapwright's enumerations are plain integers |
 ///
-/// `as_` and `into_` cost nothing: no call, no reference is counted. A later interface passes for the first one where it derefs to it, as
-/// `ID3D12Device5` does in `windows` 0.56 and later: it has `as_heapwright` as well.
+/// `as_` and `into_` cost nothing: they make no call and count no reference. A later interface can be used for the
+/// first one if it derefs to it, as `ID3D12Device5` does in `windows` 0.56 and later: it has `as_heapwright` as well.
 ///
 /// ```
 /// // [dependencies]
@@ -79,34 +81,38 @@ use crate::Error;
 /// # }
 /// ```
 ///
-/// With two versions in one scope, say whose `as_windows` is meant: `interop_058::ToWindows::as_windows(resource)`.
+/// With two versions in one scope, name the trait: `interop_058::ToWindows::as_windows(resource)`.
 ///
 /// # Which versions
 ///
-/// Seen to work: `windows` 0.48 to 0.62, with the three features above; later ones for as long as they keep the names. What the
-/// conversions rely on is checked when your crate is compiled, so a version that differs is a compile error and not a wrong pointer.
+/// Verified with `windows` 0.48 to 0.62, with the three features above. Later versions work as long as they keep the
+/// names. The assumptions of the conversions are checked when your crate is compiled, so a version that differs causes
+/// a compile error and not a wrong pointer.
 ///
 /// # Soundness
 ///
-/// The conversions are safe to use, once somebody has vouched for them where the macro is called. Of each pair of interfaces it asserts, when it is
-/// compiled, that both are interfaces of their crates' `Interface` (which promises one non-null, owned COM pointer), of a pointer's size and
-/// alignment, and that their IIDs are equal: equal IIDs are equal tables of functions, which is COM's law. Of each pair of structures it asserts
-/// size, alignment, and offset and size of each field; they hold integers and floats alone, any value of which is valid.
+/// The conversions are safe to use, given the promise at the call of the macro. For each pair of interfaces, the macro
+/// asserts at compile time that both are interfaces of their crates' `Interface` (which promises one non-null, owned
+/// COM pointer), that both have a pointer's size and alignment, and that their IIDs are equal: in COM, equal IIDs mean
+/// equal tables of functions. For each pair of structures, it asserts size, alignment, and offset and size of each
+/// field. The structures only contain integers and floats, for which any value is valid.
 ///
-/// What cannot be checked is that the types are those of the crate `windows`, and not another's that only look like them: a name may be that of
-/// any crate, of the caller's own by `extern crate self as windows`, and types of its own may have the IIDs and pointers to tables that are no such
-/// tables. Hence the word `unsafe`. Who writes it vouches that the name or path is the crate `windows`, or one whose interfaces and
-/// structures are what D3D12 and DXGI say.
+/// It cannot be checked that the types are those of the crate `windows`, and not similar ones of another crate. A name
+/// may refer to any crate, even to the caller's own by `extern crate self as windows`, and a type of such a crate may
+/// have the IIDs and pointers to tables that do not match them. Hence the word `unsafe`: its author promises that the
+/// name or path is the crate `windows`, or a crate whose interfaces and structures are those of D3D12 and DXGI.
 ///
-/// A crate that forbids `unsafe_code` cannot call the macro. One that denies it can, as the word stands in the call; `#[forbid(unsafe_code)]` on
-/// the modules where it must not be called keeps it out of these.
+/// A crate that forbids `unsafe_code` cannot call the macro. A crate that denies it can, because the word is part of
+/// the call. `#[forbid(unsafe_code)]` on a module prevents calls in that module.
 ///
 /// # Raw pointers
 ///
-/// Bindings that are not `windows`, and other languages, hand over the pointer itself, borrowed with
-/// [`Interface::from_raw_borrowed`](crate::d3d12::windows_core::Interface::from_raw_borrowed) or taken with its `from_raw`, and get it
-/// with `as_raw` or `into_raw`: as any interface of [`heapwright::d3d12`](crate::d3d12).
-/// [`ResourceAllocator::from_raw`](crate::ResourceAllocator::from_raw) does so for the two that an allocator begins with.
+/// Other bindings and other languages pass the pointer itself, as for any interface of
+/// [`heapwright::d3d12`](crate::d3d12). Borrow it with
+/// [`Interface::from_raw_borrowed`](crate::d3d12::windows_core::Interface::from_raw_borrowed) or take it with
+/// `from_raw`; obtain it with `as_raw` or `into_raw`.
+/// [`ResourceAllocator::from_raw`](crate::ResourceAllocator::from_raw) does so for the two interfaces that an allocator
+/// is created from.
 ///
 /// ```
 /// use heapwright::d3d12::{ID3D12Resource, windows_core::Interface as _};
@@ -152,8 +158,8 @@ macro_rules! windows_interop {
 
 /// Part of [`windows_interop!`]: the module.
 ///
-/// The compiler does not apply the lint `unsafe_code` to what the macro of another crate expands to. That is why what is expanded here and below
-/// allows the lint: a crate that forbids it refuses to have it allowed.
+/// The compiler does not apply the lint `unsafe_code` to expansions of another crate's macros. The expansions here and
+/// below therefore allow the lint explicitly, because a crate that forbids it rejects that.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_module {
@@ -168,46 +174,48 @@ macro_rules! __windows_interop_module {
             use $($windows)+::Win32::Graphics::Dxgi as their_dxgi;
             use $($windows)+::Win32::Graphics::Dxgi::Common as their_dxgi_common;
 
-            /// What heapwright takes: the same object or the same bytes as its own type.
+            /// Converts to heapwright's type: the same object or the same bytes.
             pub trait ToHeapwright: Sized {
                 /// The type in `heapwright::d3d12`.
                 type Heapwright;
 
-                /// The same, borrowed. No call, no reference counted.
+                /// Borrows this as heapwright's type. No call, no reference counted.
                 fn as_heapwright(&self) -> &Self::Heapwright;
 
-                /// The same, with the reference that this holds. No call, no reference counted.
+                /// Converts this to heapwright's type, with the reference that it holds. No call, no reference counted.
                 fn into_heapwright(self) -> Self::Heapwright;
             }
 
-            /// What heapwright gives: the same object as an interface of `windows`.
+            /// Converts heapwright's interface to the one of `windows`: the same object.
             pub trait ToWindows: Sized {
                 /// The interface in `windows`.
                 type Windows;
 
-                /// The same, borrowed. No call, no reference counted.
+                /// Borrows this as the interface of `windows`. No call, no reference counted.
                 fn as_windows(&self) -> &Self::Windows;
 
-                /// The same, with the reference that this holds. No call, no reference counted.
+                /// Converts this to the interface of `windows`, with the reference that it holds. No call, no reference
+                /// counted.
                 fn into_windows(self) -> Self::Windows;
             }
 
-            /// Enumerations: the number. `Enumeration` says which, for versions in which all of them are one integer type.
+            /// Converts an enumeration to its number. `Enumeration` names it, for versions in which all are one integer
+            /// type.
             pub trait ValueToHeapwright<Enumeration> {
                 /// The integer type in `heapwright::d3d12`.
                 type Heapwright;
 
-                /// The number.
+                /// Returns the number.
                 fn to_heapwright(self) -> Self::Heapwright;
             }
 
-            /// Adapters of every version, which heapwright takes as `IDXGIAdapter3`.
+            /// Converts adapters of every version to `IDXGIAdapter3`.
             pub trait AdapterToHeapwright {
-                /// The adapter's `IDXGIAdapter3`: one call of QueryInterface, and a reference.
+                /// Returns the adapter's `IDXGIAdapter3`: one call of QueryInterface, and a reference.
                 ///
                 /// # Errors
                 ///
-                /// What QueryInterface answers; DXGI 1.4 and later know the interface.
+                /// Returns the error of QueryInterface; DXGI 1.4 and later support the interface.
                 fn to_heapwright(
                     &self,
                 ) -> ::core::result::Result<$crate::d3d12::IDXGIAdapter3, $crate::Error>;
@@ -251,12 +259,12 @@ macro_rules! __windows_interop_module {
     };
 }
 
-/// Part of [`windows_interop!`]: refuses to compile unless an interface is heapwright's of that name.
+/// Part of [`windows_interop!`]: fails to compile unless an interface is the one that heapwright has under this name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_assert_interface {
     ($name:ident: $theirs:ty) => {{
-        // Which of the crate's traits has the IID is the version's business.
+        // Which of the crate's traits has the IID depends on the version.
         use their_core::*;
         const fn is_interface<T: Interface>() {}
         is_interface::<$theirs>();
@@ -273,7 +281,7 @@ macro_rules! __windows_interop_assert_interface {
     }};
 }
 
-/// Part of [`windows_interop!`]: adapters, to heapwright.
+/// Part of [`windows_interop!`]: conversions of adapters to heapwright.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_adapters {
@@ -293,7 +301,7 @@ macro_rules! __windows_interop_adapters {
     )+};
 }
 
-/// Part of [`windows_interop!`]: interfaces, in both directions.
+/// Part of [`windows_interop!`]: conversions of interfaces, in both directions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_interfaces {
@@ -336,7 +344,7 @@ macro_rules! __windows_interop_interfaces {
     )+)+};
 }
 
-/// Part of [`windows_interop!`]: structures, to heapwright.
+/// Part of [`windows_interop!`]: conversions of structures to heapwright.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_structures {
@@ -377,7 +385,7 @@ macro_rules! __windows_interop_structures {
     )+};
 }
 
-/// Part of [`windows_interop!`]: enumerations, to heapwright.
+/// Part of [`windows_interop!`]: conversions of enumerations to heapwright.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __windows_interop_enumerations {
@@ -388,14 +396,15 @@ macro_rules! __windows_interop_enumerations {
 
             #[inline]
             fn to_heapwright(self) -> Self::Heapwright {
-                // SAFETY: an enumeration of C is an integer, and heapwright's side is one of that size, which `cast` asserts.
+                // SAFETY: an enumeration of C is an integer; heapwright's type is an integer of the same size, which
+                // `cast` asserts.
                 unsafe { $crate::__windows_interop::cast(self) }
             }
         }
     )+)+};
 }
 
-/// What does not agree does not compile; beside each refusal, what is like it and compiles.
+/// Mismatched types do not compile. Each rejected example follows a similar one that compiles.
 ///
 /// ```
 /// use heapwright::d3d12::{ID3D12Device, windows_core as their_core};
@@ -445,19 +454,19 @@ macro_rules! __windows_interop_enumerations {
 #[cfg(doctest)]
 struct Disagreements;
 
-/// Whether these are the fields of an interface's IID.
+/// Checks whether these are the fields of an interface's IID.
 #[must_use]
 pub const fn is_iid<T: Interface>(data1: u32, data2: u16, data3: u16, data4: [u8; 8]) -> bool {
     T::IID.to_u128() == GUID::from_values(data1, data2, data3, data4).to_u128()
 }
 
-/// Bytes of a field, by a function that would borrow it.
+/// Returns the size of a field, in bytes, given a function that would borrow it.
 #[must_use]
 pub const fn size_of_field<Structure, Field>(_borrow: fn(&Structure) -> &Field) -> usize {
     size_of::<Field>()
 }
 
-/// One type as the other.
+/// Reinterprets a reference as one to another type.
 ///
 /// # Safety
 ///
@@ -469,11 +478,11 @@ pub const unsafe fn cast_ref<From, To>(from: &From) -> &To {
     unsafe { &*std::ptr::from_ref(from).cast() }
 }
 
-/// One value as another type's, with what it owns.
+/// Reinterprets a value as one of another type, with everything that it owns.
 ///
 /// # Safety
 ///
-/// As [`cast_ref`].
+/// See [`cast_ref`].
 #[inline]
 pub const unsafe fn cast<From, To>(from: From) -> To {
     const { assert_layout::<From, To>() };
@@ -487,21 +496,22 @@ const fn assert_layout<From, To>() {
     assert!(align_of::<From>() == align_of::<To>(), "`windows` has another alignment for it than heapwright");
 }
 
-/// The adapter's `IDXGIAdapter3`.
+/// Returns the adapter's `IDXGIAdapter3`.
 ///
 /// # Errors
 ///
-/// What QueryInterface answers.
+/// Returns the error of QueryInterface.
 pub fn to_adapter3(adapter: &IDXGIAdapter) -> Result<IDXGIAdapter3, Error> {
     adapter
         .cast()
         .map_err(|error| Error::device("QueryInterface of an adapter for IDXGIAdapter3", error.code()))
 }
 
-/// Names of enumerations as types, so that each has its own implementation where all of them are one integer type.
+/// Names of enumerations as types, so that each has an implementation of its own even if all of them are one integer
+/// type.
 macro_rules! enumerations {
     ($($name:ident),+) => {$(
-        /// Stands for the enumeration of this name.
+        /// Stands for the enumeration with this name.
         #[allow(non_camel_case_types, reason = "D3D12's name")]
         #[derive(Debug)]
         pub enum $name {}

@@ -1,11 +1,11 @@
-//! The device that an example runs on.
+//! The device that an example uses.
 
 use std::error::Error;
 
 use heapwright_loader::{DeviceName, Gpu};
 use heapwright_runtime::{HostProfile, Instance};
 
-/// The device that the program's arguments name: none, or what follows `--device`.
+/// Returns the device that the program's arguments name: none, or the value of `--device`.
 pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Option<String>, String> {
     let mut arguments = arguments.into_iter();
     let Some(first) = arguments.next() else { return Ok(None) };
@@ -23,7 +23,7 @@ pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Res
     }
 }
 
-/// Opens a device by its name, as the program `heapwright` takes it:
+/// Opens a device by the name that the program `heapwright` uses:
 ///
 /// | name | device |
 /// |---|---|
@@ -44,6 +44,6 @@ pub(crate) fn open(name: Option<&str>) -> Result<Gpu, Box<dyn Error>> {
     let name = name.unwrap_or_default();
     let device = DeviceName::parse(name)
         .ok_or_else(|| format!("{name}: none of host, host:PROFILE, d3d12, d3d12:NUMBER and d3d12:PATH"))?;
-    // SAFETY: whoever runs the example names a D3D12.
+    // SAFETY: the user of the example names an implementation of D3D12.
     Ok(unsafe { device.open() }?)
 }

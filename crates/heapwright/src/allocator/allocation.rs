@@ -1,4 +1,4 @@
-//! What the user of an allocator holds.
+//! Allocations of resources.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,29 +20,29 @@ use crate::plan::{Decision, Placement, Reason};
 use crate::residency::ResidencyHeap;
 use crate::{Error, HeapType};
 
-/// A resource with the memory it lives in: `IResourceAllocation` (document GPGMM). Dropping it releases the resource and gives
-/// the memory back. O(1).
+/// A resource with its memory: `IResourceAllocation` of GPGMM. Dropping it releases the resource and frees the memory.
+/// O(1).
 ///
-/// The resource is an ordinary `ID3D12Resource`. Keep the allocation as long as the GPU may use it, or hand it to
-/// [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after): dropping gives the bytes to whoever asks next, whatever references to the resource are
-/// still held.
+/// The resource is an ordinary `ID3D12Resource`. Keep the allocation as long as the GPU may use it, or pass it to
+/// [`ResourceAllocator::free_after`](crate::ResourceAllocator::free_after). Dropping it makes the bytes available to
+/// other allocations, even if references to the resource remain.
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`; it may outlive its allocator.
+/// `Send` and `Sync`. An allocation may outlive its allocator.
 pub struct ResourceAllocation {
     memory: Memory,
     heap_type: HeapType,
     decision: Decision,
     is_cpu_accessible: bool,
     needs_copy: bool,
-    /// Of a buffer; zero for textures.
+    /// Width of a buffer, in bytes; zero for textures.
     width: u64,
-    /// What few allocations have.
+    /// State that only few allocations need.
     extras: Option<Box<Extras>>,
 }
 
-// Dropped in the order of their fields: the resource before the range that it lies in.
+// Fields are dropped in order: the resource before the range in which it is placed.
 enum Memory {
     Placed { resource: ID3D12Resource, range: PlacedRange },
     Within(BufferRange),
@@ -64,32 +64,32 @@ struct Extras {
 enum KeptMapped {
     #[default]
     No,
-    /// The next mapping stays.
+    /// Not mapped; the next mapping stays.
     ResourceRequest,
-    /// It is mapped here, and its memory is locked.
+    /// Mapped at this address, with its memory locked.
     At(MappedAddress),
 }
 
 struct MappedAddress(NonNull<u8>);
 
-// SAFETY: the address stands for bytes that only `&mut ResourceAllocation` leads to.
+// SAFETY: the bytes at the address are only reachable through `&mut ResourceAllocation`.
 unsafe impl Send for MappedAddress {}
 // SAFETY: as above.
 unsafe impl Sync for MappedAddress {}
 
-/// What is known of an allocation: `RESOURCE_ALLOCATION_INFO` (document GPGMM).
+/// Properties of an allocation: `RESOURCE_ALLOCATION_INFO` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceAllocationInfo {
-    /// Bytes: of the heap for an allocation that has one to itself, of its own range otherwise.
+    /// Size in bytes: of the heap if the allocation has one of its own, of its range otherwise.
     pub size: ByteSize,
-    /// What its place is a multiple of.
+    /// Alignment of its offset, in bytes.
     pub alignment: Alignment,
-    /// How it came by its memory, and why so.
+    /// How it was placed, and why.
     pub decision: Decision,
 }
 
 impl ResourceAllocation {
-    /// `width` is a buffer's; zero for textures.
+    /// `width` is a buffer's width in bytes, or zero for textures.
     #[inline]
     fn new(memory: Memory, width: u64, granted: &GrantedHeaps, decision: Decision) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl ResourceAllocation {
         Self::new(Memory::Standalone(made), width, granted, decision)
     }
 
-    /// The source of the heaps of the allocator that made it.
+    /// Returns the source of the heaps of its allocator.
     pub(crate) fn source(&self) -> &HeapSource {
         match &self.memory {
             Memory::Placed { range, .. } => &range.heaps().source,
@@ -154,7 +154,7 @@ impl ResourceAllocation {
         self.extras_mut().never_resident = true;
     }
 
-    /// Writes a note down where reports and defragmentation find it.
+    /// Stores a label where reports and defragmentation find it.
     pub(crate) fn set_label(&mut self, label: Label) {
         let id = self.id();
         match &self.memory {
@@ -185,7 +185,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Takes over a resource and its place: how a move ends. Answers what was held before.
+    /// Replaces the resource and its range when a move completes. Returns the previous ones.
     pub(crate) fn exchange(
         &mut self,
         new_resource: ID3D12Resource,
@@ -200,7 +200,7 @@ impl ResourceAllocation {
         let Memory::Placed { resource, range } = &mut self.memory else { return None };
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { new_resource.GetDesc() };
-        // A move may end with a smaller buffer, of which no more than that is mapped.
+        // A move may end with a smaller buffer. No more than its width may be mapped.
         self.width = if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER { desc.Width } else { 0 };
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
         if label != Label::default() {
@@ -209,7 +209,7 @@ impl ResourceAllocation {
         Some(before)
     }
 
-    /// Names it within its allocator as long as it stays where it is.
+    /// Returns the id of the allocation within its allocator. A move of a defragmentation changes it.
     #[must_use]
     pub fn id(&self) -> AllocationId {
         match &self.memory {
@@ -222,11 +222,11 @@ impl ResourceAllocation {
         }
     }
 
-    /// The resource. For an allocation [within a resource](Placement::WithinResource) it is the one that others
-    /// share.
+    /// Returns the resource. For an allocation [within a resource](Placement::WithinResource), it is the shared one.
     ///
-    /// Its bytes stay the allocation's: whoever maps it by `ID3D12Resource::Map`, an `unsafe fn`, keeps away from bytes that a
-    /// [`Mapping`] of this or another allocation has, and unmaps it as often as they mapped it.
+    /// The bytes still belong to the allocation. Code that maps the resource by `ID3D12Resource::Map`, an `unsafe fn`,
+    /// must not access bytes that a [`Mapping`] of this or another allocation covers, and must unmap it as often as it
+    /// mapped it.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
         match &self.memory {
@@ -235,10 +235,11 @@ impl ResourceAllocation {
         }
     }
 
-    /// The heap that the resource is placed in, which others may share. `None` for a committed or imported resource.
+    /// Returns the heap in which the resource is placed, which other resources may share. `None` for a committed or
+    /// imported resource.
     ///
-    /// Its ranges are the allocator's to give out: whoever places a resource of their own there, by an `unsafe fn` of D3D12, does so where
-    /// they hold an allocation.
+    /// The allocator hands out the ranges of the heap. Code that places a resource of its own in it, by an `unsafe fn`
+    /// of D3D12, must hold an allocation of the range.
     #[must_use]
     pub fn heap(&self) -> Option<&ID3D12Heap> {
         match &self.memory {
@@ -248,11 +249,12 @@ impl ResourceAllocation {
         }
     }
 
-    /// What the residency manager knows the memory by: GPGMM's `GetMemory`. The heap that the resource, or the buffer that it is a part
-    /// of, is placed in, or the committed or imported resource.
+    /// Returns the object by which the residency manager knows the memory: GPGMM's `GetMemory`. It is the heap in which
+    /// the resource, or the buffer that contains it, is placed, or the committed or imported resource.
     ///
-    /// Add it to the [`ResidencyList`](crate::residency::ResidencyList) of every command list that uses the resource. `None` if the allocator has no
-    /// manager, and for [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). O(1).
+    /// Add it to the [`ResidencyList`](crate::residency::ResidencyList) of every command list that uses the resource.
+    /// `None` if the allocator has no manager, and for
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). O(1).
     #[must_use]
     #[inline]
     pub fn memory(&self) -> Option<&ResidencyHeap> {
@@ -263,7 +265,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Where the resource begins in the [heap](Self::heap); zero without one.
+    /// Returns the offset of the resource in its [heap](Self::heap); zero without a heap.
     #[must_use]
     pub fn offset(&self) -> HeapOffset {
         match &self.memory {
@@ -273,8 +275,8 @@ impl ResourceAllocation {
         }
     }
 
-    /// Where the allocation begins in the [resource](Self::resource): zero, unless it is a part of one. Views, copies and
-    /// whatever else takes an offset must add it.
+    /// Returns the offset of the allocation in its [resource](Self::resource), in bytes: zero, unless it is a part of
+    /// one. Add it to the offsets of views, copies and other operations.
     #[must_use]
     pub fn offset_from_resource(&self) -> ByteSize {
         match &self.memory {
@@ -283,7 +285,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Bytes that are this allocation's own, at least what was asked for.
+    /// Returns the number of bytes that belong to this allocation, at least as many as requested.
     #[must_use]
     pub fn size(&self) -> ByteSize {
         match &self.memory {
@@ -293,7 +295,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// What its place in the heap, or in the resource that it is a part of, is a multiple of.
+    /// Returns the alignment of its offset in the heap, or in the resource that it is a part of.
     #[must_use]
     pub fn alignment(&self) -> Alignment {
         match &self.memory {
@@ -303,7 +305,7 @@ impl ResourceAllocation {
         }
     }
 
-    /// Returns size, alignment, and how the allocation was made.
+    /// Returns size, alignment and placement of the allocation.
     #[must_use]
     pub fn info(&self) -> ResourceAllocationInfo {
         let size = match &self.memory {
@@ -313,27 +315,28 @@ impl ResourceAllocation {
         ResourceAllocationInfo { size, alignment: self.alignment(), decision: self.decision }
     }
 
-    /// The kind of heap: of a [preference](crate::HeapTypePreference), the type that was granted.
+    /// Returns the heap type. For a [preference](crate::HeapTypePreference), it is the type that was granted.
     #[must_use]
     pub fn heap_type(&self) -> HeapType {
         self.heap_type
     }
 
-    /// Whether bytes must be copied elsewhere for the GPU to read them at full speed: the CPU cannot write to this memory, or it
-    /// is on the CPU's side of the bus. Where GPU_UPLOAD, else UPLOAD is preferred, it says which case it is.
+    /// Returns `true` if bytes must be copied elsewhere for the GPU to read them at full speed: the CPU cannot write to
+    /// this memory, or the memory is on the CPU's side of the bus. With the preference GPU_UPLOAD, then UPLOAD, it
+    /// distinguishes the two.
     #[must_use]
     pub fn needs_copy(&self) -> bool {
         self.needs_copy
     }
 
-    /// Whether residency management leaves it alone
+    /// Returns `true` if the residency manager ignores the allocation
     /// ([`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT)).
     #[must_use]
     pub fn is_never_resident(&self) -> bool {
         self.extras.as_deref().is_some_and(|extras| extras.never_resident)
     }
 
-    /// Where the GPU sees the first byte; `None` for resources without an address.
+    /// Returns the GPU virtual address of the first byte; `None` for resources without an address.
     #[must_use]
     pub fn gpu_virtual_address(&self) -> Option<GpuVirtualAddress> {
         match &self.memory {
@@ -346,11 +349,12 @@ impl ResourceAllocation {
         }
     }
 
-    /// Gives it a name, for reports, and for D3D12's own tools unless it is a part of a resource.
+    /// Sets the name in reports. It is also set on the D3D12 object, for D3D12's own tools, unless the allocation is a
+    /// part of a resource.
     ///
     /// # Errors
     ///
-    /// What the device answers.
+    /// Returns the device's error.
     pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
         let user_data = self.user_data();
         self.set_label(Label { name: Some(Arc::from(name)), user_data, backing: None });
@@ -362,44 +366,45 @@ impl ResourceAllocation {
         }
     }
 
-    /// The name that it was given.
+    /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<&str> {
         self.label()?.name.as_deref()
     }
 
-    /// The owner's number for it; zero if there is none.
+    /// Returns the application's value for the allocation; zero if none was set.
     #[must_use]
     pub fn user_data(&self) -> u64 {
         self.label().map_or(0, |label| label.user_data)
     }
 
-    /// Changes the owner's number for it.
+    /// Sets the application's value for the allocation.
     pub fn set_user_data(&mut self, user_data: u64) {
         let name = self.label().and_then(|label| label.name.clone());
         self.set_label(Label { name, user_data, backing: None });
     }
 
-    /// Maps the buffer for the CPU, as long as the mapping lives. A part of a resource begins at its own first byte.
+    /// Maps the buffer for the CPU until the mapping is dropped. For a part of a resource, the mapping begins at the
+    /// part's first byte.
     ///
-    /// With a residency manager the memory is resident meanwhile; it is waited for if it is not yet.
+    /// With a residency manager, the memory is resident until then; the call waits for it if necessary.
     ///
     /// # Errors
     ///
-    /// Invalid argument for a texture, and for a heap type without CPU access; out of memory when it cannot be made resident; whatever else
-    /// the device answers.
+    /// Invalid argument for a texture, and for a heap type without CPU access; out of memory if the memory cannot be
+    /// made resident; otherwise the device's error.
     pub fn map(&mut self) -> Result<Mapping<'_>, Error> {
         self.map_bytes(None)
     }
 
-    /// Maps the buffer, and tells the device which of its bytes the CPU may read (`pReadRange`); all may be written.
+    /// Maps the buffer, and tells the device which bytes the CPU may read (`pReadRange`). All bytes may be written.
     ///
-    /// An empty range says that nothing is read, which is quicker where the CPU's caches are not coherent. A range of a part of a
-    /// resource begins at the part's own first byte.
+    /// An empty range means that nothing is read, which is faster where the CPU's caches are not coherent. The range is
+    /// relative to the allocation's first byte.
     ///
     /// # Errors
     ///
-    /// As [`map`](Self::map); invalid argument for a range beyond the buffer's end.
+    /// The errors of [`map`](Self::map); invalid argument for a range that exceeds the buffer.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -420,20 +425,21 @@ impl ResourceAllocation {
             let rule = format!("{read_range:#x?} leaves a buffer of {:#x} bytes", self.width);
             return Err(Error::invalid_argument("read_range", rule));
         }
-        // What ends before it begins is empty, as D3D12 has it.
+        // A range that ends before it begins is empty, as in D3D12.
         let is_empty = read_range.start >= read_range.end;
         self.map_bytes(Some(if is_empty { 0..0 } else { read_range }))
     }
 
-    /// Keeps the buffer mapped from now on: [`map`](Self::map) then calls neither the device nor the residency manager. For buffers
-    /// that the CPU writes or reads each frame. A second call changes nothing.
+    /// Keeps the buffer mapped: [`map`](Self::map) then calls neither the device nor the residency manager. Use it for
+    /// buffers that the CPU writes or reads in each frame. A second call has no effect.
     ///
-    /// The buffer is unmapped when the allocation is dropped. When a move of a defragmentation ends, it is unmapped as well, and the next
-    /// `map` maps it for good where it is then. With a residency manager the memory stays resident and counts against the budget.
+    /// The buffer is unmapped when the allocation is dropped. It is also unmapped when a move of a defragmentation
+    /// completes; the next `map` then keeps it mapped at its new place. With a residency manager, the memory stays
+    /// resident and counts against the budget.
     ///
     /// # Errors
     ///
-    /// As `map`.
+    /// The errors of `map`.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -462,7 +468,7 @@ impl ResourceAllocation {
                 return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
             }
             Memory::Within(range) => {
-                // The lock stays, until `unmap_kept`.
+                // The lock is kept until `unmap_kept`.
                 std::mem::forget(self.keep_mappable()?);
                 range.mapped()
             }
@@ -481,7 +487,7 @@ impl ResourceAllocation {
         self.extras.as_deref().is_some_and(|extras| matches!(extras.kept_mapped, KeptMapped::At(_)))
     }
 
-    /// Undoes what [`keep_mapped`](Self::keep_mapped) did, until the next mapping.
+    /// Undoes [`keep_mapped`](Self::keep_mapped) until the next mapping.
     fn unmap_kept(&mut self) {
         let Some(extras) = self.extras.as_deref_mut() else { return };
         let KeptMapped::At(_) = extras.kept_mapped else { return };
@@ -522,15 +528,15 @@ impl ResourceAllocation {
         }
     }
 
-    /// Maps a subresource of a texture for the CPU, as long as the mapping lives.
+    /// Maps a subresource of a texture for the CPU until the mapping is dropped.
     ///
-    /// Textures that the CPU reaches are those in GPU_UPLOAD heaps, in CUSTOM heaps of pools, and in unified memory. Their layout is
-    /// opaque as a rule, so that texels are copied in and out by the device.
+    /// The CPU can access textures in GPU_UPLOAD heaps, in CUSTOM heaps of pools, and in unified memory. Their layout
+    /// is usually opaque, so the device copies texels in and out.
     ///
     /// # Errors
     ///
-    /// Invalid argument for a buffer, for a subresource that the texture does not have, and for a heap type without CPU access; out of
-    /// memory when it cannot be made resident; whatever else the device answers.
+    /// Invalid argument for a buffer, for a subresource that the texture does not have, and for a heap type without CPU
+    /// access; out of memory if the memory cannot be made resident; otherwise the device's error.
     pub fn map_texture(&mut self, subresource: u32) -> Result<TextureMapping<'_>, Error> {
         if self.width != 0 {
             return Err(Error::invalid_argument("resource", "a buffer has no texels to map"));
@@ -539,7 +545,7 @@ impl ResourceAllocation {
         TextureMapping::new(self.resource(), subresource, kept)
     }
 
-    /// Keeps memory that the CPU reaches resident.
+    /// Keeps memory resident that the CPU can access.
     fn keep_mappable(&self) -> Result<Option<KeptResident<'_>>, Error> {
         if !self.is_cpu_accessible {
             return Err(Error::invalid_argument(

@@ -1,4 +1,4 @@
-//! Where and how a resource is wanted.
+//! The description of an allocation.
 
 use heapwright_core::ByteSize;
 use heapwright_core::suballoc::Strategy;
@@ -8,7 +8,7 @@ use super::pool::Pool;
 use crate::desc::ResourceAllocationFlags;
 use crate::{BufferUses, Error, HeapTypePreference};
 
-/// Where and how a resource is wanted: `RESOURCE_ALLOCATION_DESC` (document GPGMM) and what D3D12MA adds.
+/// The description of an allocation: `RESOURCE_ALLOCATION_DESC` of GPGMM, and fields that D3D12MA adds.
 ///
 /// ```
 /// use heapwright::{HeapType, ResourceAllocationDesc, ResourceAllocationFlags};
@@ -22,37 +22,38 @@ use crate::{BufferUses, Error, HeapTypePreference};
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResourceAllocationDesc<'a> {
-    /// How it is made.
+    /// Options of the allocation.
     pub flags: ResourceAllocationFlags,
-    /// The kind of heap. `None`: UPLOAD for a resource that begins in state GENERIC_READ, READBACK for COPY_DEST, otherwise
-    /// DEFAULT. With [unified memory](crate::ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) it is that memory in each of these cases.
-    /// Of several, the first that the device has and that has memory is granted, and
-    /// [`ResourceAllocation::heap_type`](crate::ResourceAllocation::heap_type) says which.
+    /// Heap type. `None` infers it from the initial state: UPLOAD for GENERIC_READ, READBACK for COPY_DEST, otherwise
+    /// DEFAULT. With [unified memory](crate::ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY), `None` is unified memory in
+    /// each of these cases. Of several types, the first that the device supports and that has memory is granted;
+    /// [`ResourceAllocation::heap_type`](crate::ResourceAllocation::heap_type) returns it.
     pub heap_type: Option<HeapTypePreference>,
-    /// Heap flags that the heap must have. Those that the allocator's own heaps do not have make the resource committed.
-    /// CREATE_NOT_ZEROED is a permission, of which nothing comes on a device without `ID3D12Device8`; CREATE_NOT_RESIDENT is
-    /// unsupported there. SHARED heaps keep their type in spite of unified memory, which the CPU reaches.
+    /// Heap flags that the heap must have. Flags that the allocator's own heaps do not have make the resource
+    /// committed. CREATE_NOT_ZEROED is a hint, ignored on devices without `ID3D12Device8`; CREATE_NOT_RESIDENT is
+    /// unsupported there. SHARED heaps keep their type despite unified memory, which the CPU can access.
     pub extra_required_heap_flags: D3D12_HEAP_FLAGS,
-    /// Bytes beyond the resource's end that no other resource gets. Not for committed resources, nor within a resource.
+    /// Bytes after the resource that no other resource gets. Not for committed resources, nor within a resource.
     pub extra_required_resource_padding: ByteSize,
-    /// A custom pool to place it in. Its heap type is the pool's.
+    /// Custom pool in which the resource is placed. The pool determines the heap type.
     pub pool: Option<&'a Pool>,
-    /// Which free range it gets.
+    /// The rule that selects the free range.
     pub strategy: Strategy,
-    /// What a buffer is used for: views need alignments beyond the buffer's own.
+    /// How a buffer is used: views require larger alignments than the buffer itself.
     pub uses: BufferUses,
-    /// The owner's own number for it; reports and moves of a defragmentation tell it. Zero is none.
+    /// The application's value for the allocation, zero for none. Reports and moves of a defragmentation contain it.
     pub user_data: u64,
 }
 
 impl ResourceAllocationDesc<'_> {
-    /// A resource in heaps of a type, or of several in order of preference, everything else by default.
+    /// Creates a description with a heap type, or with several in order of preference, and defaults for everything
+    /// else.
     #[must_use]
     pub fn new(heap_type: impl Into<HeapTypePreference>) -> Self {
         Self { heap_type: Some(heap_type.into()), ..Default::default() }
     }
 
-    /// The rules between its own fields.
+    /// Checks the rules between the fields.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         let flags = self.flags;

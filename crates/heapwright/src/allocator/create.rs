@@ -1,4 +1,4 @@
-//! One allocation, from what is asked to what is held.
+//! The path of one allocation, from the request to the result.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::plan::{Constraints, Decision, Facts, Placement, Reason, ResourceReque
 use crate::requirements::{Creation, ResourceClass, ResourceRequirements, texel_bytes};
 use crate::{Error, HeapType};
 
-/// A placement that is to be tried.
+/// A placement to try.
 pub(crate) enum Attempt<'a> {
-    /// As a part of a buffer, with this alignment.
+    /// A part of a buffer, with this alignment.
     Within(Alignment),
-    /// In a heap that is shared, or in one of its own.
+    /// In a shared heap or in a heap of its own.
     Placed(&'a Arc<TypedHeaps>, &'a ResourceRequirements, Decision),
-    /// Committed, charged as these heaps are.
+    /// Committed, and charged like these heaps.
     Committed(&'a TypedHeaps, &'a ResourceRequirements, Decision),
 }
 
@@ -54,7 +54,7 @@ impl Inner {
         self.create_after(allocation, &request, None)
     }
 
-    /// Checks what is asked for and grants it heaps.
+    /// Checks a request and selects the heaps that are granted to it.
     #[inline]
     pub(crate) fn request<'a>(
         &self,
@@ -90,7 +90,8 @@ impl Inner {
         })
     }
 
-    /// A part of a buffer that there is and that has room at hand: nearly always. `None` for everything else, refusals among it.
+    /// Takes a part of an existing buffer that has a free range at hand. This is the common case. Returns `None` in all
+    /// other cases, including refusals.
     #[inline(always)]
     fn take_part(&self, request: &ResourceRequest<'_>) -> Option<BufferRange> {
         if !request.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
@@ -100,9 +101,9 @@ impl Inner {
         self.buffers.of(&request.granted).take(ByteSize::new(request.resource.desc.Width), alignment)
     }
 
-    /// The usual placement of a buffer: in a heap of the allocator's own that others share.
+    /// Places a buffer in the usual way: in a shared heap of the allocator.
     ///
-    /// `None` when another placement comes first, or when it is not known what the buffer takes.
+    /// Returns `None` if another placement has precedence, or if the size of the buffer is not known.
     #[inline(always)]
     fn place_usual(
         &self,
@@ -125,7 +126,7 @@ impl Inner {
         Some(self.heaps.place_at_hand(heaps, request, &placed))
     }
 
-    /// The same, when the usual placement was not open or met with a refusal.
+    /// Creates a resource when the usual placement was not possible or was refused.
     #[inline(never)]
     fn create_after(
         &self,
@@ -147,7 +148,7 @@ impl Inner {
         })
     }
 
-    /// Has `attempt` try the other heaps that are granted, after the first had no memory; or returns the error.
+    /// Calls `attempt` with the other granted heaps after the first had no memory. Returns the error if none succeeds.
     #[cold]
     pub(crate) fn in_other_heaps<T>(
         &self,
@@ -163,7 +164,7 @@ impl Inner {
                 match attempt(&ResourceRequest { granted, ..*first }) {
                     Ok(made) => return Ok(made),
                     Err(other) if other.is_shortage() => refusal.attempts.extend(other.attempts),
-                    // A second choice that is none for such a resource changes nothing about the first.
+                    // An alternative heap type that the resource cannot use does not change the result of the first.
                     Err(other) if other.fatal.as_ref().is_some_and(Error::is_invalid_argument) => {}
                     Err(other) => {
                         refusal = other;
@@ -181,7 +182,7 @@ impl Inner {
         Err(self.refused(first.granted.heap_type, requested, refusal, never_fallback))
     }
 
-    /// Creates a resource in heaps of one kind. `tried` is what the usual placement met with, if that was tried.
+    /// Creates a resource in heaps of one kind. `tried` is the refusal of the usual placement, if it was tried.
     pub(crate) fn create_in(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -214,8 +215,8 @@ impl Inner {
         Ok(made)
     }
 
-    /// Has `attempt` try the placements that a resource may have, in order, in heaps of one kind. `tried` is what the usual placement
-    /// met with, if that was tried.
+    /// Calls `attempt` with the placements that a resource may have, in order, in heaps of one kind. `tried` is the
+    /// refusal of the usual placement, if it was tried.
     pub(crate) fn in_order<T>(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -260,7 +261,7 @@ impl Inner {
                     requirements
                         .and_then(|requirements| attempt(Attempt::Committed(heaps, &requirements, decision)))
                 }
-                // What heaps that are shared have no room for, a heap of its own would be for, too; but one that is too
+                // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too
                 // large to share, or that the algorithm rounds up, fits better alone.
                 Decision { reason: Reason::TooLargeToShare, .. } if !refusal.is_about_size() => continue,
                 decision => attempt(Attempt::Placed(heaps, &placed, decision)),
@@ -270,7 +271,7 @@ impl Inner {
                 Err(other) => refusal.append(other),
             }
             if decision.placement == Placement::Committed && facts.prefer_committed {
-                // It was only preferred. Told unless another placement says what is wrong.
+                // Committed was only preferred. The error is reported unless another placement has one.
                 not_committed = refusal.fatal.take();
             }
             if refusal.fatal.is_some() {
@@ -287,7 +288,7 @@ impl Inner {
         request.facts(heaps.desc.heap.Flags, always_committed, heaps.is_dedicated())
     }
 
-    /// What backing buffers for a request are placed on.
+    /// Returns the source of backing buffers for a request.
     pub(crate) fn backing(&self, request: &ResourceRequest<'_>) -> BackingSource<'_> {
         BackingSource {
             heaps: &self.heaps,
@@ -297,7 +298,7 @@ impl Inner {
         }
     }
 
-    /// The rules that need no answer from the device.
+    /// Checks the rules that require no call of the device.
     #[inline]
     pub(crate) fn check(
         &self,
@@ -329,7 +330,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether something is recorded of an allocation that is made in the usual way.
+    /// Returns whether an allocation that is placed in the usual way must be recorded.
     #[inline]
     fn is_recorded(&self, allocation: &ResourceAllocationDesc<'_>) -> bool {
         let special = ResourceAllocationFlags::NEVER_RESIDENT
@@ -340,7 +341,7 @@ impl Inner {
             || allocation.flags.intersects(special)
     }
 
-    /// Records what there is to record of an allocation that was made.
+    /// Records a new allocation where necessary.
     pub(crate) fn record(
         &self,
         made: &mut ResourceAllocation,
@@ -372,7 +373,7 @@ impl Inner {
         }
     }
 
-    /// A refusal as an error.
+    /// Converts a refusal to an error.
     pub(crate) fn refused(
         &self,
         heap_type: HeapType,
@@ -396,23 +397,23 @@ impl Inner {
     }
 }
 
-/// Whether heaps keep the type that is asked for.
+/// Returns whether the heap must keep the requested type.
 #[inline]
 pub(crate) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
-    // Memory that the CPU reaches, as unified memory is, cannot have these.
+    // Memory that the CPU can access, such as unified memory, cannot have these flags.
     let without_cpu =
         D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
-    // A pool's heaps have their type, whatever the allocator's are.
+    // A pool's heaps have the pool's type, whatever the allocator's heaps are.
     allocation.pool.is_some()
         || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
         || allocation.extra_required_heap_flags & without_cpu != 0
 }
 
-/// Logs a warning when an allocation takes more than was asked for: of a buffer its width, of a texture its texels.
+/// Logs a warning when an allocation takes more than a buffer's width or a texture's texels.
 fn warn_on_mismatch(made: &ResourceAllocation, resource: &ResourceDesc<'_>) {
     let alignment = made.alignment();
     let size = match made.info().decision.placement {
-        // What lies up to the next multiple of its alignment is no other part's.
+        // No other part uses the bytes up to the next multiple of the alignment.
         Placement::WithinResource => made.size().align_up(alignment).unwrap_or(made.size()),
         _ => made.info().size,
     };

@@ -1,4 +1,4 @@
-//! Makes a custom pool.
+//! Creation of custom pools.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::memory::{Recycling, SpareHeaps, TypedHeaps, TypedHeapsDesc, engine_de
 use crate::requirements::ResourceClass;
 
 impl Inner {
-    /// The heaps that a pool is asked for, if the device has them.
+    /// Returns the heaps for a pool, if the device supports them.
     fn pool_heaps(&self, desc: &PoolDesc) -> Result<GrantedHeaps, Error> {
         let family = match desc.custom_heap {
             None => self

@@ -1,10 +1,10 @@
-//! How often allocations were made in other ways than usual.
+//! Counts of allocations that were not placed in the usual way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::plan::{Decision, Placement, Reason};
 
-/// How many allocations were made by each decision, since the allocator exists. O(1) to count.
+/// The number of allocations for each decision, since the allocator was created. Counting is O(1).
 #[derive(Debug, Default)]
 pub(crate) struct Decisions {
     counts: [[AtomicU64; Reason::ALL.len()]; Placement::ALL.len()],
@@ -13,14 +13,14 @@ pub(crate) struct Decisions {
 impl Decisions {
     #[inline]
     pub(crate) fn count(&self, decision: Decision) {
-        // The usual decisions are left out, so that threads which make them share no cache line.
+        // Usual decisions are not counted, so that threads which make them share no cache line.
         if decision.reason != Reason::Usual {
             self.counts[decision.placement as usize][decision.reason as usize]
                 .fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Those that were made at least once and are not the usual ones.
+    /// Returns the decisions that were made at least once, except the usual ones.
     pub(crate) fn all(&self) -> Vec<(Decision, u64)> {
         let mut all = Vec::new();
         for placement in Placement::ALL {

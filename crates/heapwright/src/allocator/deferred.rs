@@ -1,4 +1,4 @@
-//! Memory that comes back once the GPU is done with it.
+//! Deferred frees: allocations that are freed when a fence value is reached.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use windows_core::Interface;
 
 use super::allocation::ResourceAllocation;
 
-/// What waits to be freed.
+/// Allocations that wait to be freed.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     queues: Mutex<Queues>,
@@ -17,20 +17,20 @@ pub(crate) struct Deferred {
 
 #[derive(Debug, Default)]
 struct Queues {
-    /// In the order in which fences came, so that what is freed together is freed in the same order each time.
+    /// In the order in which fences were added, so that allocations are freed in a reproducible order.
     pending: BTreeMap<u64, Pending>,
-    /// By the address of the fence, which its entry keeps alive: the number of the entry.
+    /// The number of each fence's entry, by the fence's address. The entry keeps the fence alive.
     numbers: BTreeMap<usize, u64>,
-    /// How many allocations and fences there have been: their numbers.
+    /// Number of allocations and fences that were added; the source of their numbers.
     last: u64,
     count: usize,
 }
 
-/// What one fence frees.
+/// The allocations that wait for one fence.
 #[derive(Debug)]
 struct Pending {
     fence: ID3D12Fence,
-    /// The lowest value first, and of one value what came first.
+    /// Lowest fence value first; for equal values, in the order in which they were added.
     allocations: BTreeMap<(FenceValue, u64), ResourceAllocation>,
 }
 
@@ -39,7 +39,7 @@ impl Deferred {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps an allocation until a fence has come to a value. O(log n), for n fences or allocations that wait.
+    /// Keeps an allocation until a fence value is reached. O(log n) for n waiting fences or allocations.
     pub(crate) fn add(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         let mut queues = self.lock();
         let Queues { pending, numbers, last, count } = &mut *queues;
@@ -52,7 +52,7 @@ impl Deferred {
         *count += 1;
     }
 
-    /// Frees what the GPU is done with, and answers how many that were. O(fences + what is freed log n).
+    /// Frees the allocations whose fence value is reached, and returns their number. O(fences + freed log n).
     pub(crate) fn collect(&self) -> usize {
         let mut done = Vec::new();
         {
@@ -72,13 +72,13 @@ impl Deferred {
             });
             *count -= done.len();
         }
-        // Outside of the lock: drops give memory back, and resources call the device.
+        // Drop outside the lock: drops free memory, and resources call the device.
         let count = done.len();
         drop(done);
         count
     }
 
-    /// How many wait. O(1).
+    /// Returns the number of waiting allocations. O(1).
     pub(crate) fn len(&self) -> usize {
         self.lock().count
     }
@@ -94,7 +94,7 @@ impl Drop for Deferred {
                 count,
                 "the allocator ends while the GPU may still use what was to be freed; it is never freed"
             );
-            // Better lost than pulled from under the GPU.
+            // A leak is safe; freeing memory that the GPU uses is not.
             std::mem::forget(std::mem::take(queues));
         }
     }

@@ -1,4 +1,4 @@
-//! Resources that somebody else made.
+//! Import of resources that the application created.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::plan::{Constraints, Decision, Placement, Reason, ResourceRequest};
 use crate::residency::ResidencyHeapDesc;
 
 impl Inner {
-    /// Makes an allocation of a resource that exists.
+    /// Creates an allocation for an existing resource.
     ///
     /// # Safety
     ///
-    /// As [`ResourceAllocator::import`](crate::ResourceAllocator::import).
+    /// See [`ResourceAllocator::import`](crate::ResourceAllocator::import).
     pub(crate) unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -93,7 +93,7 @@ impl Inner {
         Ok(made)
     }
 
-    /// Whether a resource is one of this allocator's device.
+    /// Checks that a resource belongs to this allocator's device.
     fn check_device(&self, resource: &ID3D12Resource) -> Result<(), Error> {
         let mut owner: Option<ID3D12Device> = None;
         // SAFETY: the resource is a live COM object, and the result is of the interface that is asked for.

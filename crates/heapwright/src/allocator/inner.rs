@@ -1,4 +1,4 @@
-//! What all handles of an allocator share.
+//! The state that all handles of an allocator share.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, Weak};
@@ -18,13 +18,13 @@ use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
 
-/// What all handles of an allocator share.
+/// The state that all handles of an allocator share.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) heaps: HeapKinds,
     pub(crate) buffers: BufferSets,
     pub(crate) requirements: RequirementsQuery,
-    /// The device's.
+    /// Capabilities of the device, unmodified.
     pub(crate) caps: DeviceCaps,
     pub(crate) vendor_id: Option<u32>,
     pub(crate) decisions: Decisions,
@@ -35,7 +35,8 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// For a device; nested in another allocator of the same device if there is a `parent`, whose manager it must have then.
+    /// Creates the state for a device. With a `parent`, the allocator is nested in another one of the same device and
+    /// must use the parent's manager.
     pub(crate) fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -98,7 +99,7 @@ impl Inner {
         }))
     }
 
-    /// The allocator of this source, unless its last handle is gone.
+    /// Returns the allocator of a source, unless its last handle was dropped.
     pub(crate) fn of(source: &HeapSource) -> Option<Arc<Self>> {
         source.allocator.upgrade()?.downcast().ok()
     }

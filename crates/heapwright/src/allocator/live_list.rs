@@ -1,4 +1,4 @@
-//! Allocations that are listed one by one.
+//! Allocations that are listed individually.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,31 +8,31 @@ use heapwright_core::ByteSize;
 use crate::memory::next_number;
 use crate::{HeapType, Placement};
 
-/// Allocations that are listed one by one: committed and imported ones, and all of them with
+/// The list of committed and imported allocations, and of all allocations with
 /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK).
 #[derive(Debug, Default)]
 pub(crate) struct LiveList {
     entries: Mutex<BTreeMap<u64, LiveAllocation>>,
 }
 
-/// An allocation that lives, as the list has it.
+/// An entry of the list of live allocations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveAllocation {
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub size: ByteSize,
-    /// The kind of heap that it is in.
+    /// Heap type.
     pub heap_type: HeapType,
-    /// How it was made.
+    /// How the allocation was placed.
     pub placement: Placement,
     /// Whether it is a buffer.
     pub is_buffer: bool,
-    /// Its debug name, if it has one.
+    /// Debug name, if one was set.
     pub name: Option<Arc<str>>,
-    /// The owner's number for it.
+    /// The application's value for the allocation.
     pub user_data: u64,
 }
 
-/// A place on the list, which ends when this is dropped.
+/// An entry of the list, which is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LiveEntry {
     list: Arc<LiveList>,
@@ -50,7 +50,7 @@ impl LiveList {
         LiveEntry { list: Arc::clone(self), number }
     }
 
-    /// Everything on the list, the oldest first.
+    /// Returns all entries, oldest first.
     pub(crate) fn all(&self) -> Vec<LiveAllocation> {
         self.lock().values().cloned().collect()
     }
@@ -61,7 +61,7 @@ impl LiveEntry {
         self.number
     }
 
-    /// Changes what the list says.
+    /// Updates the entry.
     pub(crate) fn update(&self, change: impl FnOnce(&mut LiveAllocation)) {
         if let Some(entry) = self.list.lock().get_mut(&self.number) {
             change(entry);

@@ -1,4 +1,4 @@
-//! The CPU's view of a buffer.
+//! CPU access to buffers.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -10,36 +10,37 @@ use heapwright_d3d12::*;
 use crate::Error;
 use crate::memory::KeptResident;
 
-/// The bytes of a mapped buffer. Dropping it unmaps, and tells the device which bytes were written (`pWrittenRange`): from the first
-/// to the last that [`write`](Self::write) wrote.
+/// A mapped buffer. Dropping it unmaps the buffer and tells the device which bytes were written (`pWrittenRange`): from
+/// the first to the last byte that [`write`](Self::write) wrote.
 ///
-/// Bytes are copied in and out; no reference to them is handed out, because memory that the GPU may write is no place for
-/// one. Executing commands that touch the bytes is unsafe, in D3D12 as by a
-/// [`ResidencyManager`](crate::residency::ResidencyManager::execute_command_lists), and whoever does it orders it with a fence.
+/// Bytes are copied in and out. No reference to them is returned, because the GPU may write the memory. Executing
+/// commands that access the bytes is unsafe, in D3D12 and in a
+/// [`ResidencyManager`](crate::residency::ResidencyManager::execute_command_lists); the caller orders such commands
+/// with a fence.
 ///
-/// No other mapping has the same bytes: it borrows its allocation mutably, allocations do not overlap, and whoever
-/// [imports](crate::ResourceAllocator::import) a resource promises it.
+/// No other mapping has the same bytes: a mapping borrows its allocation mutably, allocations do not overlap, and code
+/// that [imports](crate::ResourceAllocator::import) a resource promises the same for it.
 ///
 /// # Invariants
 ///
 /// `start` points to `len` bytes that stay mapped until the drop, which happens before `resource` is released.
 #[derive(Debug)]
 pub struct Mapping<'a> {
-    /// What to unmap at the end; `None` of what stays mapped.
+    /// The resource to unmap at the end; `None` if it stays mapped.
     resource: Option<&'a ID3D12Resource>,
     start: NonNull<u8>,
     len: ByteSize,
-    /// What may be read, as the device was told, and the hull of what was written.
+    /// The range that may be read, as passed to the device, and the smallest range that covers all written bytes.
     readable: Range<u64>,
     written: Option<Range<u64>>,
-    /// The allocation is borrowed mutably: one mapping at a time.
+    /// Borrows the allocation mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
-    /// Dropped after the drop below: it is unmapped while it is resident.
+    /// Dropped after `Drop::drop`, so that the memory is resident while it is unmapped.
     _kept: Option<KeptResident<'a>>,
 }
 
 impl<'a> Mapping<'a> {
-    /// Maps a buffer of `len` bytes, of which `readable` may be read: a range of them, or `None` for all.
+    /// Maps a buffer of `len` bytes. `readable` is the range that may be read; `None` is the whole buffer.
     pub(crate) fn new(
         resource: &'a ID3D12Resource,
         len: ByteSize,
@@ -52,7 +53,7 @@ impl<'a> Mapping<'a> {
         Ok(Self { resource, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept })
     }
 
-    /// The bytes of a buffer that somebody else keeps mapped.
+    /// Creates a mapping of a buffer that is already mapped and stays so.
     ///
     /// # Safety
     ///
@@ -67,13 +68,13 @@ impl<'a> Mapping<'a> {
         Self { resource: None, start, len, readable, written: None, _exclusive: PhantomData, _kept: kept }
     }
 
-    /// Bytes that are mapped.
+    /// Returns the number of mapped bytes.
     #[must_use]
     pub fn len(&self) -> ByteSize {
         self.len
     }
 
-    /// Never: a buffer has at least one byte.
+    /// Returns `false` for every mapping, because a buffer has at least one byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len.is_zero()
@@ -83,12 +84,12 @@ impl<'a> Mapping<'a> {
     ///
     /// # Errors
     ///
-    /// Invalid argument when they reach beyond the end; nothing is written then.
+    /// Invalid argument if they exceed the buffer; nothing is written then.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         let target = self.at(offset, bytes.len())?;
         // SAFETY: `at` checked that the target has as many bytes, which are mapped (type invariant). A slice of the
-        // program cannot overlap them, since they are handed out by no reference. Other mappings have other bytes (see the
-        // type), and `&mut self` keeps other users of this one away.
+        // program cannot overlap them, because no reference to them exists. Other mappings have other bytes (see the
+        // type), and `&mut self` excludes other users of this one.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target.as_ptr(), bytes.len()) };
         if !bytes.is_empty() {
             // `at` checked that this does not overflow.
@@ -103,8 +104,8 @@ impl<'a> Mapping<'a> {
     ///
     /// # Errors
     ///
-    /// Invalid argument when that reaches beyond the end, or beyond what was [mapped to be read](crate::ResourceAllocation::map_range);
-    /// `bytes` is untouched then.
+    /// Invalid argument if the range exceeds the buffer, or the range that was [mapped for
+    /// reading](crate::ResourceAllocation::map_range); `bytes` is unchanged then.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Error> {
         let source = self.at(offset, bytes.len())?;
         let end = offset.saturating_add(ByteSize::from_usize(bytes.len()).get());
@@ -121,22 +122,22 @@ impl<'a> Mapping<'a> {
         Ok(())
     }
 
-    /// Copies plain values to byte `offset` of the buffer, as [`write`](Self::write) copies bytes.
+    /// Copies plain values to byte `offset` of the buffer, like [`write`](Self::write).
     ///
     /// # Errors
     ///
-    /// As `write`.
+    /// The errors of `write`.
     #[cfg(feature = "bytemuck")]
     pub fn write_slice<T: bytemuck::NoUninit>(&mut self, offset: u64, values: &[T]) -> Result<(), Error> {
         self.write(offset, bytemuck::cast_slice(values))
     }
 
-    /// Copies from byte `offset` of the buffer into plain values, as [`read`](Self::read) copies into bytes. The offset needs no
+    /// Copies from byte `offset` of the buffer into plain values, like [`read`](Self::read). The offset needs no
     /// alignment.
     ///
     /// # Errors
     ///
-    /// As `read`.
+    /// The errors of `read`.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -158,7 +159,7 @@ impl<'a> Mapping<'a> {
         self.read(offset, bytemuck::cast_slice_mut(values))
     }
 
-    /// Where byte `offset` is, when `len` bytes from there are inside.
+    /// Returns the address of byte `offset` after checking that `len` bytes from there are within the mapping.
     fn at(&self, offset: u64, len: usize) -> Result<NonNull<u8>, Error> {
         let end = ByteSize::from_usize(len).checked_add(ByteSize::new(offset));
         let is_inside = end.is_some_and(|end| end <= self.len);
@@ -178,7 +179,7 @@ impl Drop for Mapping<'_> {
         if let Some(resource) = self.resource {
             // An empty range: nothing was written.
             let written = self.written.take().unwrap_or(0..0);
-            // What is mapped fits into the address space; everything is said to be written otherwise.
+            // A mapped range fits into the address space. Otherwise `None` reports everything as written.
             let range = d3d12_range(&written).ok();
             // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
             unsafe { resource.Unmap(0, range.as_ref().map(std::ptr::from_ref)) };
@@ -186,12 +187,12 @@ impl Drop for Mapping<'_> {
     }
 }
 
-/// Maps all of a buffer, which may be read and written.
+/// Maps a whole buffer for reading and writing.
 pub(crate) fn map_whole(buffer: &ID3D12Resource) -> Result<NonNull<u8>, Error> {
     map(buffer, None)
 }
 
-/// Maps a buffer, of which `readable` may be read; `None` is all of it.
+/// Maps a buffer. `readable` is the range that may be read; `None` is the whole buffer.
 fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull<u8>, Error> {
     let mut start = std::ptr::null_mut();
     let range = readable.map(d3d12_range).transpose()?;
@@ -209,7 +210,7 @@ fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull
     })
 }
 
-/// A range of bytes as D3D12 takes it.
+/// Converts a range of bytes to D3D12's structure.
 fn d3d12_range(range: &Range<u64>) -> Result<D3D12_RANGE, Error> {
     match (usize::try_from(range.start), usize::try_from(range.end)) {
         (Ok(begin), Ok(end)) => Ok(D3D12_RANGE { Begin: begin, End: end }),

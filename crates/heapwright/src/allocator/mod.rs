@@ -1,14 +1,14 @@
-//! What users hold: the allocator, allocations, mappings and pools; and the path of one allocation.
+//! Allocates resources: [`ResourceAllocator`] and the objects that it returns.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `resource_allocator` | [`ResourceAllocator`]; `inner`: what its handles share |
-//! | `allocation_desc`, `allocation`, `mapping`, `texture_mapping` | what is asked for; what the user holds; the CPU's view of it |
-//! | `create` | one allocation, from what is asked to what is held; `probe`: what it would do |
-//! | `pool`, `create_pool`, `import`, `residency_list` | custom pools; resources that somebody else made; allocations in residency lists |
-//! | `unified`, `refused_in_unified` | what limits unified memory has, and what it does not hold |
-//! | `deferred`, `live_list`, `decisions` | frees that wait for the GPU; allocations that are listed one by one; how often each decision was taken |
-//! | `stats`, `report` | what is held, in numbers, and one by one |
+//! | `resource_allocator` | [`ResourceAllocator`]; `inner`: the state that its handles share |
+//! | `allocation_desc`, `allocation`, `mapping`, `texture_mapping` | the description of an allocation; the allocation; CPU access to it |
+//! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
+//! | `pool`, `create_pool`, `import`, `residency_list` | custom pools; resources that the application created; allocations in residency lists |
+//! | `unified`, `refused_in_unified` | limits of unified memory, and resources that the device does not create in it |
+//! | `deferred`, `live_list`, `decisions` | deferred frees; allocations that are listed individually; the number of each decision |
+//! | `stats`, `report` | totals; a list of everything that is held |
 
 mod allocation;
 mod allocation_desc;

@@ -11,10 +11,10 @@ use crate::memory::{HeapSource, TypedHeaps};
 use crate::requirements::ResourceClass;
 use crate::{Error, HeapType};
 
-/// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning gives another handle to the same pool.
+/// Heaps of one kind, apart from the allocator's own (D3D12MA's pool). Cloning returns another handle to the same pool.
 ///
-/// Allocations keep their heaps alive: the pool may be dropped before them. Its empty heaps go when the last handle and the
-/// last allocation are gone.
+/// Allocations keep their heaps alive, so the pool may be dropped before them. Its empty heaps are released when the
+/// last handle and the last allocation are dropped.
 ///
 /// ```
 /// use heapwright::{ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -42,25 +42,25 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.heaps.desc.pool.as_deref().unwrap_or_default()
     }
 
-    /// The kind of its heaps.
+    /// Returns the type of its heaps.
     #[must_use]
     pub fn heap_type(&self) -> HeapType {
         self.heaps.desc.heap_type
     }
 
-    /// What it holds. O(1).
+    /// Returns the pool's totals. O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
         self.heaps.totals()
     }
 
-    /// Gives empty heaps beyond the least number back to the device, and answers how many bytes that were.
+    /// Releases the empty heaps beyond the minimum number, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
         self.heaps.release(ByteSize::MAX)
     }
@@ -69,14 +69,14 @@ impl Pool {
         Arc::ptr_eq(&self.heaps.source, source)
     }
 
-    /// Whether resources of a class may be in its heaps.
+    /// Checks that resources of a class may be placed in the pool's heaps.
     pub(crate) fn check_holds(&self, class: ResourceClass) -> Result<(), Error> {
         let holds = match (self.resources, class) {
             (_, ResourceClass::Multisampled) if !self.multisampled => false,
             (ResourceKind::Any, _) | (ResourceKind::Buffers, ResourceClass::Buffer) => true,
             (ResourceKind::Textures, ResourceClass::Texture) => true,
             (ResourceKind::RenderTargets, ResourceClass::RenderTarget | ResourceClass::Multisampled) => true,
-            // On tier 2 the class does not tell them apart; the device does when the resource is placed.
+            // On tier 2 the class does not distinguish these resources; the device does when one is placed.
             (ResourceKind::RenderTargets, ResourceClass::Texture) => self.resource_heap_tier >= 2,
             (ResourceKind::Textures, ResourceClass::Multisampled) => self.resource_heap_tier >= 2,
             _ => false,

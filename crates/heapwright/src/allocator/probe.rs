@@ -1,4 +1,4 @@
-//! What an allocation would do, without doing it.
+//! Prediction of an allocation.
 
 use heapwright_core::{Alignment, ByteSize};
 
@@ -11,30 +11,32 @@ use crate::memory::{ProbedMemory, Refusal};
 use crate::plan::{Decision, Placement, Reason, ResourceRequest};
 use crate::{Error, HeapType, SegmentGroup};
 
-/// What an allocation would do.
+/// The predicted result of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// How it would be made, and why so.
+    /// How the resource would be placed, and why.
     pub decision: Decision,
     /// The heap type that would be granted.
     pub heap_type: HeapType,
-    /// The segment group that it is charged to.
+    /// The segment group that the memory would be charged to.
     pub segment_group: SegmentGroup,
-    /// Bytes that it would take, padding among them.
+    /// Bytes that the allocation would take, including padding.
     pub size: ByteSize,
-    /// What its place would be a multiple of.
+    /// Alignment of its offset, in bytes.
     pub alignment: Alignment,
-    /// Where the memory would come from.
+    /// The source of the memory.
     pub memory: ProbedMemory,
 }
 
 impl ResourceAllocator {
-    /// Returns what [`create`](Self::create) would do now. Nothing is created or placed.
+    /// Predicts what [`create`](Self::create) would do now. Nothing is created or placed.
     ///
-    /// On one thread the next `create` does the same, unless the device has no memory for a new heap, which only the device knows. For
-    /// a part of a buffer, `probe` may report a new heap where a backing buffer that is released first leaves room for the new one.
+    /// On a single thread the next `create` does the same, unless the device has no memory for a new heap, which only
+    /// the device knows. For a part of a buffer, `probe` may report a new heap although `create` first releases a
+    /// backing buffer that leaves enough space for the new one.
     ///
-    /// Cost: the device is asked what the resource takes; O(1), and before it returns an error O(n) for n free ranges of the heaps.
+    /// Cost: O(1), and a call of the device for the resource's size. Before an error is returned, O(n) for n free
+    /// ranges of the heaps.
     ///
     /// # Errors
     ///
@@ -64,7 +66,7 @@ impl ResourceAllocator {
 }
 
 impl Inner {
-    /// What [`create_in`](Self::create_in) would do.
+    /// Predicts the result of [`create_in`](Self::create_in).
     fn probe_in(
         &self,
         allocation: &ResourceAllocationDesc<'_>,

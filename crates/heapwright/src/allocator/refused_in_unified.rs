@@ -1,17 +1,17 @@
-//! What the device did not create in unified memory.
+//! Resources that the device does not create in unified memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use heapwright_d3d12::*;
 
-/// Kinds of textures that the device did not create in unified memory, and created in heaps of the type that was asked for. These are
-/// not tried again: each time would be an error message of the debug layer.
+/// Kinds of textures that the device did not create in unified memory but in heaps of the requested type. They are not
+/// tried again, because each attempt would cause an error message of the debug layer.
 ///
-/// Buffers are not remembered: that one state or flag is refused says nothing of others.
+/// Buffers are not remembered: a refused state or flag says nothing about other buffers.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedInUnified(AtomicU32);
 
-/// The bit of a kind; zero for buffers.
+/// Returns the bit of a kind; zero for buffers.
 fn kind_of(desc: &D3D12_RESOURCE_DESC) -> u32 {
     if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
         return 0;

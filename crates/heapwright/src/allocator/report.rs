@@ -1,4 +1,4 @@
-//! The detailed report: every heap, and everything that lives in it.
+//! Creation of the detailed report: every heap and everything in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::requirements::ResourceClass;
 use crate::{AdapterDesc, SegmentGroup};
 
 impl ResourceAllocator {
-    /// Returns everything that the allocator holds, one by one, for people and tools; see [`report`](crate::report).
+    /// Returns a report that lists everything the allocator holds, for people and tools; see [`report`](crate::report).
     ///
-    /// O(heaps + allocations), with the locks of one heap at a time: not for every frame. Two heaps may be shown as they were at
-    /// two moments when other threads allocate meanwhile.
+    /// O(heaps + allocations), with the locks of one heap at a time; not for use in every frame. If other threads
+    /// allocate meanwhile, heaps may be shown as they were at different moments.
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
@@ -84,7 +84,7 @@ impl ResourceAllocator {
     }
 }
 
-/// What lies in backing buffers, by the buffer.
+/// The parts of backing buffers, by buffer.
 type Parts = HashMap<BackingAddress, Vec<AllocationReport>>;
 
 fn parts<'a>(within: impl Iterator<Item = &'a Striped<BackingBuffers>>) -> Parts {

@@ -5,22 +5,22 @@ use crate::Error;
 use crate::residency::{OpenResidencyList, ResidencyList};
 
 impl ResidencyList {
-    /// Adds the heap of an allocation; nothing if its allocator has no residency manager. O(1), amortized.
+    /// Adds the heap of an allocation, or nothing if its allocator has no residency manager. O(1), amortized.
     ///
     /// # Errors
     ///
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn add_allocation(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
         self.open()?.add_allocation(allocation)
     }
 }
 
 impl OpenResidencyList<'_> {
-    /// Adds the heap of an allocation, as [`ResidencyList::add_allocation`].
+    /// Adds the heap of an allocation, like [`ResidencyList::add_allocation`].
     ///
     /// # Errors
     ///
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn add_allocation(&mut self, allocation: &ResourceAllocation) -> Result<(), Error> {
         allocation.memory().map_or(Ok(()), |heap| self.add(heap))
     }

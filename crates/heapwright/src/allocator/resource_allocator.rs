@@ -1,4 +1,4 @@
-//! The allocator, as its users see it.
+//! The allocator's public interface.
 
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
@@ -18,35 +18,37 @@ use crate::plan::Decision;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
-/// Allocates resources of one device: `IResourceAllocator` (document GPGMM).
+/// Allocates resources of one device: `IResourceAllocator` of GPGMM.
 ///
-/// Cloning gives another handle to the same allocator. Allocations keep what they need alive: the allocator may be
-/// dropped before them.
+/// Cloning returns another handle to the same allocator. Allocations keep everything that they need alive, so the
+/// allocator may be dropped before them.
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`. Small resources are placed under a lock that is the thread's own as a rule, others under one for each heap
-/// type; both are held for the O(1) bookkeeping and never while the device creates or destroys anything.
+/// `Send` and `Sync`. Small resources are placed under a lock that other threads rarely use; others under one lock for
+/// each heap type. Both are held for O(1) bookkeeping, and never while the device creates or destroys an object.
 #[derive(Debug, Clone)]
 pub struct ResourceAllocator {
     inner: Arc<Inner>,
 }
 
-/// What an allocator supports: `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` (document GPGMM).
+/// Features that an allocator supports: `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceAllocationSupport {
-    /// Whether several command queues may use allocations within one resource at the same time, each its own. Intel's GPUs keep
-    /// such accesses coherent; of others, and without an adapter, it is not known.
+    /// Whether several command queues may use different allocations within one resource at the same time. `true` for
+    /// Intel's GPUs, which keep such accesses coherent. `false` if that is unknown: for other GPUs, and without an
+    /// adapter.
     pub is_resource_allocation_within_coherent: bool,
 }
 
-/// Intel's number as a PCI vendor.
+/// Intel's PCI vendor id.
 const INTEL: u32 = 0x8086;
 
 impl ResourceAllocator {
     /// Creates an allocator for `device`.
     ///
-    /// The adapter is the device's own; without it, error messages lack budgets, and what needs a budget is refused.
+    /// `adapter` must be the device's own. Without it, error messages contain no budgets, and options that need a
+    /// budget are rejected.
     ///
     /// ```
     /// use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -63,8 +65,8 @@ impl ResourceAllocator {
     ///
     /// # Errors
     ///
-    /// When the device does not answer to what every device knows, or the description contradicts itself or the device
-    /// (the message names the field).
+    /// Returns an error if the device does not support the queries that every device must support, or if the
+    /// description is inconsistent or exceeds the device (the message names the field).
     pub fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -73,14 +75,14 @@ impl ResourceAllocator {
         Inner::new(device, adapter, desc, None, None).map(Self::from_inner)
     }
 
-    /// Creates a resource in a state, and the memory for it.
+    /// Creates a resource in an initial state, and the memory for it.
     ///
-    /// The usual way, and everything else that the description does not change: it is placed in a heap that others of its kind
-    /// share, with tight alignment where that is legal. See [`create`](Self::create) for the rest of D3D12.
+    /// By default the resource is placed in a heap that it shares with others of its kind, with tight alignment where
+    /// that is legal. See [`create`](Self::create) for the other parameters of D3D12.
     ///
     /// # Errors
     ///
-    /// As [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     pub fn create_resource(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -93,29 +95,31 @@ impl ResourceAllocator {
         self.create(allocation, &resource)
     }
 
-    /// Creates a resource, and the memory for it.
+    /// Creates a resource and the memory for it.
     ///
-    /// The ways to memory, in the order in which they are tried:
+    /// The placements are tried in this order:
     ///
     /// 1. within a resource, if the allocation allows it;
-    /// 2. in a heap that others share: one that has room, an empty one that is held, a new one;
-    /// 3. in a heap of its own, if it is too large to share or wants none to;
+    /// 2. in a shared heap: one with a large enough free range, an empty heap that is held, a new heap;
+    /// 3. in a heap of its own, if it is too large to share one or must not;
     /// 4. committed.
     ///
-    /// When the device has no memory for a new heap, empty heaps of the whole allocator go back and it is asked again, then for
-    /// one as small as the request allows. [`ResourceAllocation::info`] says which way it was, and why.
+    /// If the device has no memory for a new heap, the allocator releases its empty heaps and tries again, then tries
+    /// the smallest heap that can hold the request. [`ResourceAllocation::info`] returns which placement was used, and
+    /// why.
     ///
-    /// Cost: O(1); `CreatePlacedResource`, before it `GetResourceAllocationInfo` unless the answer about such a buffer is remembered,
-    /// and `CreateHeap` when no heap has room. No call of the device within a resource.
+    /// Cost: O(1), and these calls of the device: `CreatePlacedResource`; before it `GetResourceAllocationInfo`, unless
+    /// the result for such a buffer is remembered; and `CreateHeap` if no heap has a large enough free range. Within a
+    /// resource, the device is not called.
     ///
     /// # Errors
     ///
-    /// * out of memory: nothing of the above found any; the message says what was tried;
-    /// * invalid argument: a description contradicts itself or the device; the message names the field;
-    /// * unsupported: the device does not have what is asked for;
-    /// * whatever else the device answers.
+    /// * out of memory: no placement succeeded; the message lists the attempts;
+    /// * invalid argument: a description is inconsistent or exceeds the device; the message names the field;
+    /// * unsupported: the device does not support the request;
+    /// * any other error of the device.
     ///
-    /// Nothing is held after an error.
+    /// After an error, nothing is held.
     pub fn create(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -124,111 +128,113 @@ impl ResourceAllocator {
         self.inner.create(allocation, resource)
     }
 
-    /// Makes a custom pool.
+    /// Creates a custom pool.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field of the description; unsupported where the device lacks something; out of memory for
-    /// the heaps that it begins with.
+    /// Invalid argument, with the field of the description; unsupported if the device lacks a feature; out of memory
+    /// for the heaps that are created with the pool.
     pub fn create_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
         self.inner.create_pool(desc)
     }
 
-    /// Frees an allocation once `fence` has come to `value`, which the GPU signals behind its last use.
+    /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
     ///
-    /// It happens in [`collect`](Self::collect), and before the allocator tells anyone that memory is short. What is left when the
-    /// last handle is dropped and its fence not reached is never freed, and a warning says so.
+    /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory is short.
+    /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
+    /// warning is logged.
     ///
-    /// Cost: O(log n) for n fences or allocations that wait.
+    /// Cost: O(log n) for n waiting fences or allocations.
     pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         self.inner.deferred.add(allocation, fence, value);
     }
 
-    /// Frees what waited for fences that are reached by now, and answers how many allocations that were: once a frame.
+    /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame.
     ///
-    /// O(fences + what is freed log n). A removed device's fences are all reached.
+    /// O(fences + freed log n). On a removed device, all fence values count as reached.
     pub fn collect(&self) -> usize {
         self.inner.deferred.collect()
     }
 
-    /// Returns what the allocator holds. O(1), amortized, with a lock of each kind of heap in turn: of custom pools, those are looked at
-    /// that changed since the last call. The numbers belong to one moment unless other threads allocate meanwhile.
+    /// Returns the allocator's statistics. O(1), amortized; locks each kind of heap in turn, and only the custom pools
+    /// that changed since the last call. The values belong to one moment unless other threads allocate meanwhile.
     #[must_use]
     pub fn stats(&self) -> ResourceAllocatorStats {
         self.inner.stats()
     }
 
-    /// Bytes of heaps and committed resources: what the device was asked for and has not got back. O(1), no lock.
+    /// Returns the bytes of heaps and committed resources that are held. O(1), no lock.
     #[must_use]
     pub fn reserved(&self) -> ByteSize {
         self.inner.heaps.source.accounts.reserved()
     }
 
-    /// Returns what is held of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
+    /// Returns the totals of one heap type, without imported resources. O(1), amortized, as [`stats`](Self::stats).
     #[must_use]
     pub fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         self.inner.totals_of(heap_type)
     }
 
-    /// Returns what is held in one segment group. O(1), amortized, as [`stats`](Self::stats).
+    /// Returns the totals of one segment group. O(1), amortized, as [`stats`](Self::stats).
     #[must_use]
     pub fn totals_in(&self, group: SegmentGroup) -> MemoryTotals {
         self.inner.totals_in(group)
     }
 
-    /// How many allocations were made in other ways than usual, and why, since the allocator exists.
+    /// Returns the number of allocations that were not placed in the usual way, by decision, since the allocator was
+    /// created.
     #[must_use]
     pub fn decisions(&self) -> Vec<(Decision, u64)> {
         self.inner.decisions.all()
     }
 
-    /// Committed and imported allocations that live, and all of them with
-    /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK), the oldest first. O(n) under a lock.
+    /// Returns the live committed and imported allocations, or with
+    /// [`NEVER_LEAK`](crate::ResourceAllocatorFlags::NEVER_LEAK) all live allocations, oldest first. O(n) under a lock.
     #[must_use]
     pub fn live_allocations(&self) -> Vec<LiveAllocation> {
         self.inner.live.all()
     }
 
-    /// Gives empty heaps back to the device until `bytes` are reached, whole heaps, and answers how many bytes it was: less when
-    /// there are no more. O(what is released).
+    /// Releases whole empty heaps until at least `bytes` are released, and returns the number of bytes. It is less than
+    /// `bytes` if there are not enough empty heaps. O(released heaps).
     ///
-    /// The allocator keeps some empty heaps for what comes next ([`EmptyHeapPolicy`](crate::EmptyHeapPolicy), or what
-    /// [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says). It gives them back by itself when more memory would pass the budget or a limit,
-    /// and when the device runs out of memory.
+    /// The allocator keeps some empty heaps for later requests, as [`EmptyHeapPolicy`](crate::EmptyHeapPolicy) says. It
+    /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
+    /// memory.
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
         self.inner.heaps.release(bytes)
     }
 
-    /// Gives all empty heaps back to the device, and answers how many bytes that were.
+    /// Releases all empty heaps, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
         self.release_resource_heaps(ByteSize::MAX)
     }
 
-    /// What the device supports, as found when the allocator was made.
+    /// Returns the capabilities of the device, as queried when the allocator was created.
     #[must_use]
     pub fn caps(&self) -> &DeviceCaps {
         &self.inner.caps
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &ID3D12Device {
         &self.inner.heaps.source.devices.device
     }
 
-    /// The residency manager, if there is one.
+    /// Returns the residency manager, if there is one.
     #[must_use]
     pub fn residency_manager(&self) -> Option<&ResidencyManager> {
         self.inner.heaps.source.residency.as_ref()
     }
 
-    /// What the allocator was asked for.
+    /// Returns the description that the allocator was created with.
     #[must_use]
     pub fn desc(&self) -> &ResourceAllocatorDesc {
         self.inner.desc()
     }
 
-    /// What the allocator supports: GPGMM's `CheckFeatureSupport`. O(1).
+    /// Returns the supported features: GPGMM's `CheckFeatureSupport`. O(1).
     #[must_use]
     pub fn resource_allocation_support(&self) -> ResourceAllocationSupport {
         ResourceAllocationSupport {
@@ -236,32 +242,37 @@ impl ResourceAllocator {
         }
     }
 
-    /// Gives it a name, for logs and reports.
+    /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
         *self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
     }
 
-    /// The name that it was given.
+    /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// An allocator whose memory `manager` makes resident and evicts: GPGMM's `CreateResourceAllocator` with a residency manager.
+    /// Creates an allocator whose memory `manager` makes resident and evicts: GPGMM's `CreateResourceAllocator` with a
+    /// residency manager.
     ///
-    /// Every heap and every committed or imported resource is a heap of the manager, which
-    /// [`ResourceAllocation::memory`] names, but those of
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). For a new heap, room is made in the budget: empty heaps of the allocator go back
-    /// to the device first, then what is idle is evicted. With
+    /// Every heap and every committed or imported resource becomes a heap of the manager, which
+    /// [`ResourceAllocation::memory`] returns, except those of
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT).
+    ///
+    /// To keep a new heap within the budget, empty heaps of the allocator are released first, then idle heaps are
+    /// evicted. If that is not enough, the request is out of memory with
     /// [`ALWAYS_IN_BUDGET`](crate::ResourceAllocatorFlags::ALWAYS_IN_BUDGET), here or in the manager, or with
-    /// [`WITHIN_BUDGET`](crate::ResourceAllocationFlags::WITHIN_BUDGET) it is out of memory when that is not enough; the budget is the manager's. With
-    /// [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT) heaps begin evicted, need no room, and are paged in for their first use.
+    /// [`WITHIN_BUDGET`](crate::ResourceAllocationFlags::WITHIN_BUDGET). The budget is the manager's. With
+    /// [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT), heaps are created evicted, take no
+    /// budget, and are made resident for their first use.
     ///
-    /// The adapter is for what the manager does not say, and may be left out. Allocations and allocator keep the manager alive.
+    /// `adapter` provides what the manager does not know, and may be `None`. Allocations and the allocator keep the
+    /// manager alive.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); invalid argument for the manager of another device.
+    /// The errors of [`new`](Self::new); invalid argument for a manager of another device.
     ///
     /// ```
     /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
@@ -287,13 +298,13 @@ impl ResourceAllocator {
         Inner::new(device, adapter, desc, None, Some(manager)).map(Self::from_inner)
     }
 
-    /// An allocator and the manager of its residency in one: GPGMM's `CreateResourceAllocator` that answers a manager too.
+    /// Creates an allocator and its residency manager: GPGMM's `CreateResourceAllocator` that also returns a manager.
     ///
-    /// An allocator that is [`ALWAYS_IN_BUDGET`](crate::ResourceAllocatorFlags::ALWAYS_IN_BUDGET) makes the manager so.
+    /// [`ALWAYS_IN_BUDGET`](crate::ResourceAllocatorFlags::ALWAYS_IN_BUDGET) in `desc` also applies to the manager.
     ///
     /// # Errors
     ///
-    /// As [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
+    /// The errors of [`ResidencyManager::new`] and [`with_residency`](Self::with_residency).
     pub fn with_new_residency(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -307,7 +318,7 @@ impl ResourceAllocator {
         Ok((Self::with_residency(device, adapter, desc, &manager)?, manager))
     }
 
-    /// An allocator for a device that another version of the bindings holds, or another language.
+    /// Creates an allocator for a device from another version of the bindings or from another language.
     ///
     /// References are added to both objects; the caller keeps its own.
     ///
@@ -345,14 +356,14 @@ impl ResourceAllocator {
         Self::new(device, adapter, desc)
     }
 
-    /// An allocator of its own that exchanges empty heaps with this one, of the same device.
+    /// Creates an allocator for the same device that exchanges empty heaps with this one.
     ///
-    /// How empty heaps are pooled is this one's decision; the algorithm that divides them is its own, and so are its limits
-    /// and statistics. The residency manager is this one's, if it has one.
+    /// This allocator decides how empty heaps are pooled. The nested allocator has its own suballocation algorithm,
+    /// limits and statistics. It shares the residency manager, if there is one.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn create_nested(&self, desc: ResourceAllocatorDesc) -> Result<Self, Error> {
         let inner = &self.inner;
         let source = &inner.heaps.source;
@@ -360,29 +371,33 @@ impl ResourceAllocator {
         Inner::new(&source.devices.device, adapter, desc, Some(inner), residency).map(Self::from_inner)
     }
 
-    /// Makes an allocation of a committed resource that exists, so that it is counted and handled like others.
+    /// Creates an allocation for an existing committed resource, so that it is counted and handled like others.
     ///
-    /// It adds a reference to the resource. Importing twice makes two allocations of one resource, and of one residency heap, which must not be
-    /// mapped at the same time. With a
-    /// residency manager the resource must be a committed one: a placed one does not tell that it is, and D3D12 refuses to page it. Import it as
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and have its heap managed.
+    /// A reference is added to the resource. Importing a resource twice creates two allocations of one resource and of
+    /// one residency heap; they must not be mapped at the same time. With a residency manager the resource must be a
+    /// committed one. A placed resource cannot be recognized as such, and D3D12 refuses to page it: import it as
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), and manage its heap.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field: a resource of another device or without a heap, another heap type or other heap flags than it
-    /// has, flags beside [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), padding, a pool.
+    /// Invalid argument, with the field: a resource of another device or without a heap, a different heap type or heap
+    /// flags than the resource has, flags other than
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT), padding, a pool.
     ///
     /// # Safety
     ///
-    /// A [`Mapping`](crate::Mapping) takes it for granted that the bytes of its allocation are no other's. The allocator cannot know who else
-    /// reaches the memory of a resource that it did not create, so for a buffer that can be mapped the caller promises for as long as the
-    /// allocation lives: while one of its mappings exists, the CPU reaches these bytes in no other way, unless all of them only read. Other ways
-    /// are another allocation of the same resource (imported twice, by this or another allocator, or the
-    /// [`resource`](ResourceAllocation::resource) of an allocation that was created), an allocation that is a part of it, a resource that is
-    /// placed in the same memory, and pointers that `ID3D12Resource::Map` returned. Nor does anybody `Unmap` what they have not mapped.
+    /// A [`Mapping`](crate::Mapping) relies on the bytes of its allocation belonging to no other object. The allocator
+    /// cannot know who else accesses the memory of a resource that it did not create. Therefore, for a buffer that can
+    /// be mapped, the caller promises for as long as the allocation lives: while one of its mappings exists, the CPU
+    /// accesses these bytes in no other way, unless all accesses are reads. Other ways are another allocation of the
+    /// same resource (imported twice, by this or another allocator, or the [`resource`](ResourceAllocation::resource)
+    /// of an allocation that was created), an allocation that is a part of it, a resource that is placed in the same
+    /// memory, and pointers that `ID3D12Resource::Map` returned. Nor does any code call `Unmap` without a `Map` of its
+    /// own.
     ///
-    /// The same goes for the texels of a texture in memory that the CPU reaches, which
-    /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. Nothing is asked for a resource in memory that the CPU cannot reach.
+    /// The same applies to the texels of a texture in memory that the CPU can access, which
+    /// [`map_texture`](crate::ResourceAllocation::map_texture) maps. For a resource in memory that the CPU cannot
+    /// access, nothing is required.
     pub unsafe fn import(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -392,12 +407,12 @@ impl ResourceAllocator {
         unsafe { self.inner.import(allocation, resource) }
     }
 
-    /// Checks that the allocator's books agree with each other. Waits for heaps that are made in advance. O(heaps + allocations); for
-    /// tests.
+    /// Checks the consistency of the allocator's bookkeeping. Waits for heaps that are being prefetched. O(heaps +
+    /// allocations); for tests.
     ///
     /// # Errors
     ///
-    /// What disagrees, as text for people.
+    /// Returns a description of the inconsistency.
     pub fn audit(&self) -> Result<(), String> {
         self.inner.audit()
     }
@@ -412,7 +427,7 @@ impl ResourceAllocator {
 }
 
 impl ResourceAllocation {
-    /// The allocator that made it, unless its last handle is gone.
+    /// Returns the allocator that created the allocation, unless its last handle was dropped.
     #[must_use]
     pub fn allocator(&self) -> Option<ResourceAllocator> {
         Inner::of(self.source()).map(ResourceAllocator::from_inner)

@@ -1,4 +1,4 @@
-//! What an allocator holds, in numbers.
+//! The statistics of an allocator.
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapSetTotals;
@@ -8,65 +8,66 @@ use crate::desc::ResourceAllocatorFlags;
 use crate::memory::{Charged, HeapKind, HeapsShare};
 use crate::{HeapType, SegmentGroup};
 
-/// What an allocator holds: `RESOURCE_ALLOCATOR_STATS` (document GPGMM), and what it lacks.
+/// Statistics of an allocator: `RESOURCE_ALLOCATOR_STATS` of GPGMM, with additional fields.
 ///
-/// Committed and imported resources count as allocations with a heap each, as GPGMM counts them; the blocks leave them out.
+/// Committed and imported resources count as allocations with one heap each, as in GPGMM. The block statistics exclude
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResourceAllocatorStats {
     /// Bytes of live allocations, as the device sizes them: GPGMM's `UsedBlockUsage`.
     pub used: ByteSize,
-    /// Bytes of heaps and of committed resources, what the device is asked for.
+    /// Bytes of heaps and committed resources that are held.
     pub reserved: ByteSize,
-    /// Live allocations, parts of a resource each by itself.
+    /// Number of live allocations. Each part of a resource counts.
     pub allocation_count: u64,
-    /// Heaps, those of committed resources among them.
+    /// Number of heaps, including those of committed resources.
     pub heap_count: u64,
-    /// Heaps that nothing is in; see [`release_empty_heaps`](crate::ResourceAllocator::release_empty_heaps).
+    /// Number of empty heaps; see [`release_empty_heaps`](crate::ResourceAllocator::release_empty_heaps).
     pub empty_heap_count: u64,
-    /// Heaps that the device was made to create since the allocator exists, without those of committed resources.
+    /// Number of heaps that the device created since the allocator was created, without those of committed resources.
     pub heaps_created: u64,
-    /// Live allocations that are placed, or parts of a resource.
+    /// Number of live allocations that are placed, or parts of a resource.
     pub used_block_count: u64,
-    /// Heaps that something is in.
+    /// Number of heaps that are not empty.
     pub used_heap_count: u64,
-    /// Their bytes.
+    /// Bytes of heaps that are not empty.
     pub used_heap_usage: ByteSize,
-    /// Bytes of heaps that nothing is in.
+    /// Bytes of empty heaps.
     pub free_heap_usage: ByteSize,
-    /// Number of heaps that were needed and had not been made in advance, where that is allowed.
+    /// Number of heap requests for which no prefetched heap was available, where prefetching is allowed.
     pub prefetched_heap_misses: u64,
-    /// Number of heaps that were used after having been made in advance.
+    /// Number of heap requests served by a prefetched heap.
     pub prefetched_heap_misses_eliminated: u64,
-    /// With [`SuballocationAlgorithm::Slab`](crate::SuballocationAlgorithm::Slab): sizes that there were no tables for.
+    /// With [`SuballocationAlgorithm::Slab`](crate::SuballocationAlgorithm::Slab): number of size-cache misses.
     pub size_cache_misses: u64,
-    /// Sizes that there were.
+    /// Number of size-cache hits.
     pub size_cache_hits: u64,
     /// Bytes of committed resources.
     pub committed: ByteSize,
-    /// Committed resources.
+    /// Number of committed resources.
     pub committed_count: u64,
-    /// Bytes of imported resources, which no limit concerns.
+    /// Bytes of imported resources, to which no limit applies.
     pub imported: ByteSize,
-    /// Imported resources.
+    /// Number of imported resources.
     pub imported_count: u64,
-    /// Allocations that wait for a fence before they are freed; they are among the live ones.
+    /// Number of allocations that wait for a fence value before they are freed; they count as live.
     pub deferred_count: u64,
 }
 
-/// What is held of one heap type, in one segment group or in one pool.
+/// Totals of one heap type, one segment group or one pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryTotals {
     /// Bytes of live allocations.
     pub used: ByteSize,
     /// Bytes of heaps and committed resources.
     pub reserved: ByteSize,
-    /// Live allocations.
+    /// Number of live allocations.
     pub allocation_count: u64,
-    /// Heaps.
+    /// Number of heaps.
     pub heap_count: u64,
-    /// Heaps that nothing is in.
+    /// Number of empty heaps.
     pub empty_heap_count: u64,
-    /// Bytes of heaps that nothing is in.
+    /// Bytes of empty heaps.
     pub empty: ByteSize,
 }
 
@@ -85,7 +86,7 @@ impl MemoryTotals {
         self.add(HeapSetTotals { used, reserved, allocation_count, heap_count, empty_heap_count, empty });
     }
 
-    /// Parts of backing buffers instead of the buffers, which are placed as allocations are.
+    /// Replaces the backing buffers, which are placed like allocations, by their parts.
     fn divide(&mut self, backing: HeapSetTotals) {
         self.used = self.used.saturating_sub(backing.reserved).saturating_add(backing.used);
         self.allocation_count =
@@ -102,15 +103,15 @@ impl From<HeapSetTotals> for MemoryTotals {
 }
 
 impl Inner {
-    /// What is held of each heap type, with what is committed, in the order of [`HeapType::ALL`].
+    /// Returns the totals of each heap type, including committed resources, in the order of [`HeapType::ALL`].
     ///
-    /// O(1) with a lock of each kind of heap in turn, and O(pools that changed since the last time).
+    /// O(1), with a lock of each kind of heap in turn, plus O(pools that changed since the last call).
     fn all_totals(&self) -> ([MemoryTotals; HeapType::ALL.len()], HeapsShare) {
         let shares = self.heaps.shares();
         let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
         let mut sums = shares.map(|share| MemoryTotals::from(share.totals));
         for buffers in self.buffers.all() {
-            // They are accounted for as the heaps are that they are placed in.
+            // Backing buffers are accounted for like the heaps in which they are placed.
             let kind = buffers.kind();
             let account = if kind.is_custom {
                 HeapKind::account_of_custom(&self.heaps.families)
@@ -138,7 +139,7 @@ impl Inner {
         (sums, whole)
     }
 
-    /// Of the allocator's own heaps and its pools, with what is committed.
+    /// Returns the totals of the allocator's own heaps and of its pools, including committed resources.
     pub(crate) fn totals_of(&self, heap_type: HeapType) -> MemoryTotals {
         self.all_totals().0[heap_type.index()]
     }

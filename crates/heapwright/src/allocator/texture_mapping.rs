@@ -1,4 +1,4 @@
-//! The CPU's view of a texture.
+//! CPU access to textures.
 
 use std::marker::PhantomData;
 
@@ -9,13 +9,14 @@ use crate::Error;
 use crate::memory::KeptResident;
 use crate::requirements::{Block, texel_block};
 
-/// A subresource of a mapped texture. Dropping it unmaps.
+/// A subresource of a mapped texture. Dropping it unmaps the subresource.
 ///
-/// The device copies texels in and out (`WriteToSubresource`, `ReadFromSubresource`), whatever the texture's layout; no reference to
-/// them is handed out. Executing commands that touch the texture is unsafe, and whoever does it orders it with a fence.
+/// The device copies texels in and out (`WriteToSubresource`, `ReadFromSubresource`), whatever the texture's layout. No
+/// reference to them is returned. Executing commands that access the texture is unsafe; the caller orders such commands
+/// with a fence.
 ///
-/// No other mapping has the same texels: it borrows its allocation mutably, allocations do not overlap, and whoever
-/// [imports](crate::ResourceAllocator::import) a texture promises it.
+/// No other mapping has the same texels: a mapping borrows its allocation mutably, allocations do not overlap, and code
+/// that [imports](crate::ResourceAllocator::import) a texture promises the same for it.
 ///
 /// # Invariants
 ///
@@ -26,13 +27,13 @@ pub struct TextureMapping<'a> {
     subresource: u32,
     extent: Extent,
     has_written: bool,
-    /// The allocation is borrowed mutably: one mapping at a time.
+    /// Borrows the allocation mutably: one mapping at a time.
     _exclusive: PhantomData<&'a mut ()>,
-    /// Dropped after the drop below: it is unmapped while it is resident.
+    /// Dropped after `Drop::drop`, so that the memory is resident while it is unmapped.
     _kept: Option<KeptResident<'a>>,
 }
 
-/// How texels lie in the program's memory.
+/// The layout of texels in the program's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TexelPitches {
     /// Bytes from one row to the next.
@@ -41,7 +42,7 @@ pub struct TexelPitches {
     pub slice: u32,
 }
 
-/// What a subresource is like, as `GetCopyableFootprints` tells.
+/// The extent of a subresource, as `GetCopyableFootprints` returns it.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     format: DXGI_FORMAT,
@@ -72,8 +73,8 @@ impl<'a> TextureMapping<'a> {
     ///
     /// # Errors
     ///
-    /// Invalid argument when the box leaves the subresource, or has more texels than `bytes`; whatever the device answers. Nothing is
-    /// written then.
+    /// Invalid argument if the box exceeds the subresource, or if `bytes` is too short for its texels; otherwise the
+    /// device's error. Nothing is written then.
     pub fn write(
         &mut self,
         texels: Option<&D3D12_BOX>,
@@ -99,7 +100,7 @@ impl<'a> TextureMapping<'a> {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write); what `bytes` holds is not specified after an error of the device.
+    /// The errors of [`write`](Self::write). After an error of the device, the contents of `bytes` are unspecified.
     pub fn read(
         &self,
         texels: Option<&D3D12_BOX>,
@@ -122,7 +123,7 @@ impl<'a> TextureMapping<'a> {
 
 impl Drop for TextureMapping<'_> {
     fn drop(&mut self) {
-        // An empty range: nothing was written. What was written of a texture is told by no range of bytes.
+        // An empty range: nothing was written. No range of bytes describes the texels that were written.
         let nothing = D3D12_RANGE::default();
         let written = if self.has_written { None } else { Some(std::ptr::from_ref(&nothing)) };
         // SAFETY: the resource is live and was mapped by `new`; every mapping is unmapped once. The range outlives the call.
@@ -139,7 +140,8 @@ impl Extent {
         let device = device.ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
         // SAFETY: the resource is a live COM object.
         let found = unsafe { resource.GetDesc() };
-        // What `GetDesc` says of the alignment is what was found, not what may be asked for; it changes no footprint.
+        // The alignment that `GetDesc` returns is the actual one, which may be illegal in a request. It changes no
+        // footprint.
         let flags = found.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
         let desc = D3D12_RESOURCE_DESC { Alignment: 0, Flags: flags, ..found };
         let count = subresource_count(&device, &desc);
@@ -176,7 +178,8 @@ impl Extent {
         })
     }
 
-    /// Checks that a box lies within the subresource and that its texels need no more than `len` bytes. Whether it has none.
+    /// Checks that a box is within the subresource and that its texels need at most `len` bytes. Returns `true` if it
+    /// is empty.
     fn check(&self, texels: Option<&D3D12_BOX>, len: usize, pitches: TexelPitches) -> Result<bool, Error> {
         let (mut rows, mut row_bytes, mut slices) = (self.rows, self.row_bytes, self.depth);
         if let Some(&D3D12_BOX { left, top, front, right, bottom, back }) = texels {
@@ -190,7 +193,7 @@ impl Extent {
             if left >= right || top >= bottom || front >= back {
                 return Ok(true);
             }
-            // Of formats that are not known here, each row is taken to be a whole one.
+            // In other formats, each row is taken to be a whole one.
             if let Some(Block { side, bytes }) = texel_block(self.format) {
                 let blocks = |begin: u32, end: u32| u64::from(end).div_ceil(side) - u64::from(begin) / side;
                 row_bytes = blocks(left, right).saturating_mul(u64::from(bytes));
@@ -209,7 +212,7 @@ impl Extent {
     }
 }
 
-/// How many subresources a texture has, in all planes of its format.
+/// Returns the number of subresources of a texture, in all planes of its format.
 fn subresource_count(device: &ID3D12Device, desc: &D3D12_RESOURCE_DESC) -> u64 {
     let slices = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE3D => 1,

@@ -1,4 +1,4 @@
-//! What unified memory does not hold, and what limits it has.
+//! Limits of unified memory, and resources that the device does not create in it.
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -15,7 +15,7 @@ use crate::plan::ResourceRequest;
 use crate::{HeapType, HeapTypePreference};
 
 impl Inner {
-    /// Whether heaps keep the type that is asked for.
+    /// Returns whether the heap must keep the requested type.
     #[inline]
     pub(crate) fn attributes(
         &self,
@@ -26,7 +26,7 @@ impl Inner {
             || self.heaps.families.has_unified_memory() && self.refused_in_unified.has(&resource.desc)
     }
 
-    /// What is granted first; `None` where the device has none of the heap types.
+    /// Returns the heaps that are granted first, or `None` if the device supports none of the heap types.
     #[inline]
     pub(crate) fn first_granted(
         &self,
@@ -44,9 +44,10 @@ impl Inner {
         }
     }
 
-    /// The heap type that a resource is taken to ask for where none is given.
+    /// Returns the heap type of a request that does not name one.
     ///
-    /// Textures are in no UPLOAD and READBACK heaps, and in unified memory they begin in the states of these.
+    /// UPLOAD and READBACK heaps hold no textures. In unified memory, textures may begin in the initial states of those
+    /// types.
     #[inline]
     fn inferred_type(
         &self,
@@ -60,7 +61,7 @@ impl Inner {
         infer_heap_type(resource.initial_state)
     }
 
-    /// The heap types that are asked for.
+    /// Returns the requested heap types.
     pub(crate) fn heap_types_of(
         &self,
         allocation: &ResourceAllocationDesc<'_>,
@@ -73,9 +74,9 @@ impl Inner {
         }
     }
 
-    /// Creates a resource in heaps of a type that was asked for, after the device did not in unified memory.
+    /// Creates a resource in heaps of a requested type, after the device refused to create it in unified memory.
     ///
-    /// `None` where that is not what happened, or these heaps do not hold it either.
+    /// Returns `None` if the refusal had another reason, or if these heaps do not hold the resource either.
     #[cold]
     pub(crate) fn create_attributed(
         &self,
@@ -107,7 +108,8 @@ impl Inner {
         !request.is_in_pool && self.heaps.families.is_unified(request.granted.family)
     }
 
-    /// The heap type whose limit a resource in unified memory has beside that of its heaps.
+    /// Returns the heap type whose limit applies to a resource in unified memory, in addition to the limit of its
+    /// heaps.
     #[inline]
     fn limited_by(&self, request: &ResourceRequest<'_>) -> Option<HeapType> {
         let heap_type = request.granted.heap_type;
@@ -118,7 +120,7 @@ impl Inner {
         is_limited.then_some(heap_type)
     }
 
-    /// Whether other types than DEFAULT have a limit in unified memory.
+    /// Returns whether types other than DEFAULT have a limit in unified memory.
     #[inline]
     pub(crate) fn has_limits_in_unified_memory(&self) -> bool {
         let limits = &self.desc().limits;
@@ -126,7 +128,7 @@ impl Inner {
             && (limits.upload.is_some() || limits.gpu_upload.is_some() || limits.readback.is_some())
     }
 
-    /// Whether a resource of so many bytes is within the limit of the type that it asks for in unified memory.
+    /// Checks a resource of `size` bytes in unified memory against the limit of the type that it requests.
     #[inline]
     pub(crate) fn check_asked(&self, request: &ResourceRequest<'_>, size: ByteSize) -> Result<(), Refusal> {
         let Some(heap_type) = self.limited_by(request) else { return Ok(()) };
@@ -134,7 +136,7 @@ impl Inner {
         self.heaps.source.accounts.check(heap_type, size, ByteSize::ZERO).map_err(refuse)
     }
 
-    /// Charges a resource to the limit of the type that it asked for in unified memory.
+    /// Charges a resource in unified memory to the limit of the type that it requested.
     pub(crate) fn charge_asked(
         &self,
         made: &mut ResourceAllocation,

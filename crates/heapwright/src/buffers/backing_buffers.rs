@@ -1,7 +1,7 @@
 //! Small buffers that share one resource.
 //!
-//! A *backing buffer* is placed like any other, mapped once for as long as it lives, and divided by the same slabs and TLSFs as
-//! heaps are. What is handed out is a range of it: no call of the device is made.
+//! A *backing buffer* is placed like any other buffer, mapped once for its lifetime, and divided by the same slabs and
+//! TLSFs as heaps. Allocating a range of it makes no call of the device.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct BackingBuffers {
     pub(crate) labels: Labels,
 }
 
-/// Which backing buffers: those of a heap type, as itself or as CUSTOM heaps that stand in for it.
+/// A kind of backing buffer: those of a heap type, in heaps of this type or in CUSTOM heaps that stand in for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BackingKind {
     pub(crate) heap_type: HeapType,
@@ -49,19 +49,19 @@ impl BackingKind {
         Self { heap_type: granted.heap_type, is_custom }
     }
 
-    /// Its place among all kinds.
+    /// Returns the index among all kinds.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.heap_type.index() + if self.is_custom { HeapType::ALL.len() } else { 0 }
     }
 }
 
-/// A buffer that others are parts of. Dropping it releases it and gives its range back.
+/// A buffer that contains others. Dropping it releases the resource and its range.
 #[derive(Debug)]
 pub(crate) struct BackingBuffer {
     resource: ID3D12Resource,
     gpu_virtual_address: u64,
-    /// Where the CPU sees it, as long as it lives.
+    /// The mapped pointer, valid for its lifetime.
     mapped: NonNull<u8>,
     range: PlacedRange,
 }
@@ -70,18 +70,18 @@ pub(crate) struct BackingBuffer {
 ///
 /// # Invariants
 ///
-/// It points to a `BackingBuffer` that `Box` made. The set owns it: it is alive while it is in the set, and whoever takes it
-/// out of the set (`free` and `take_empty` do, each buffer once, and only when no range of it is live) turns it back into the
-/// `Box`. So a holder of a live range may use it.
+/// It points to a `BackingBuffer` that was created by `Box`. The set owns the buffer, which is alive while it is in the
+/// set. Code that removes it from the set (`free` and `take_empty` do, each buffer once, and only if no range of it is
+/// live) turns it back into the `Box`. So a holder of a live range may use it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BackingRef(NonNull<BackingBuffer>);
 
-// SAFETY: it stands for a `BackingBuffer`, which is `Send` and `Sync`: resource and heap are free-threaded COM objects, and the
-// mapped bytes are reached through `Mapping` alone, which keeps to one range.
+// SAFETY: it stands for a `BackingBuffer`, which is `Send` and `Sync`: resource and heap are free-threaded COM objects,
+// and the mapped bytes are only accessed through `Mapping`, which is confined to one range.
 unsafe impl Send for BackingRef {}
 // SAFETY: as above.
 unsafe impl Sync for BackingRef {}
-// SAFETY: the mapped pointer is what keeps it from being `Send`, see above.
+// SAFETY: only the mapped pointer prevents it from being `Send`, see above.
 unsafe impl Send for BackingBuffer {}
 // SAFETY: as above.
 unsafe impl Sync for BackingBuffer {}
@@ -100,7 +100,7 @@ impl Drop for BackingBuffer {
 impl BackingRef {
     fn new(buffer: BackingBuffer) -> Self {
         let reference = Self(NonNull::from(Box::leak(Box::new(buffer))));
-        // SAFETY: it was made just now, and nobody else has it.
+        // SAFETY: it was created just now, and no other code has it.
         let range = unsafe { &reference.0.as_ref().range };
         range
             .heaps()
@@ -113,7 +113,7 @@ impl BackingRef {
         BackingAddress::of(self.0.as_ptr())
     }
 
-    /// Takes the buffer back from a set that gave it up.
+    /// Takes back the ownership of a buffer that its set has returned.
     ///
     /// # Safety
     ///
@@ -124,11 +124,11 @@ impl BackingRef {
     }
 }
 
-/// Where a backing buffer lies that nothing is in.
+/// The place of an empty backing buffer.
 #[derive(Debug)]
 pub(crate) struct EmptyBacking {
     pub(crate) heaps: Arc<TypedHeaps>,
-    /// Which heap: to compare with.
+    /// The identity of the heap, for comparisons.
     pub(crate) heap: usize,
     pub(crate) heap_size: ByteSize,
     pub(crate) allocations_in_heap: u64,
@@ -154,7 +154,7 @@ impl BufferRange {
         &self.buffer().resource
     }
 
-    /// Where the backing buffer lies.
+    /// Returns the range in which the backing buffer is placed.
     pub(crate) fn backing(&self) -> &PlacedRange {
         &self.buffer().range
     }
@@ -171,11 +171,11 @@ impl BufferRange {
         GpuVirtualAddress::new(self.buffer().gpu_virtual_address + self.range.start().get())
     }
 
-    /// Where the CPU sees the first byte.
+    /// Returns the mapped pointer of the first byte.
     pub(crate) fn mapped(&self) -> NonNull<u8> {
         let offset = self.range.start().get();
-        // SAFETY: the range lies in the buffer, whose bytes are all mapped, so the offset is within what is mapped and its
-        // size fits into the address space.
+        // SAFETY: the range is within the buffer, all of whose bytes are mapped, so the offset is within the mapped
+        // bytes and their size fits into the address space.
         #[expect(clippy::cast_possible_truncation, reason = "what is mapped fits into the address space")]
         unsafe {
             self.buffer().mapped.add(offset as usize)
@@ -202,7 +202,7 @@ impl Drop for BufferRange {
     }
 }
 
-/// Releases buffers that left their set.
+/// Releases buffers that were removed from their set.
 #[cold]
 fn release(left: Vec<BackingRef>) {
     for buffer in left {
@@ -213,7 +213,7 @@ fn release(left: Vec<BackingRef>) {
 
 impl BackingBuffers {
     pub(crate) fn new(kind: BackingKind) -> Arc<Self> {
-        // Backing buffers are ranges of heaps that are shared anyway, so small ones lose little: as many as a batch of
+        // Backing buffers are ranges of shared heaps, so small ones waste little. They are as large as a batch of
         // requests needs.
         let sizing = HeapSizing { minimum: ByteSize::from_kib(64), ..HeapSizing::default() };
         let set = SharedHeapSet::new(
@@ -229,7 +229,7 @@ impl BackingBuffers {
         self.kind
     }
 
-    /// The backing buffers, and what lives in each.
+    /// Returns the backing buffers with their allocations.
     pub(crate) fn survey(&self) -> Vec<(BackingAddress, Vec<(AllocationId, HeapRange)>)> {
         let id = |id| AllocationId::placed(self.number, false, id);
         let used = |survey: HeapSurvey<BackingRef>| {
@@ -237,7 +237,7 @@ impl BackingBuffers {
                 SurveyedRange::Used { id: placed, range } => Some((id(placed), range)),
                 SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) | SurveyedRange::Free(_) => None,
             });
-            // The buffer may be gone by now: it is named, and not looked at.
+            // The buffer may have been released. Only its address is used.
             (survey.heap.address(), ranges.collect())
         };
         self.set.survey().into_iter().map(used).collect()
@@ -247,7 +247,7 @@ impl BackingBuffers {
         self.set.totals()
     }
 
-    /// Where the backing buffers lie that nothing is in. O(n) for n of them.
+    /// Returns the places of empty backing buffers. O(n) for n of them.
     pub(crate) fn places_of_empty(&self) -> Vec<EmptyBacking> {
         self.set.map_empty(|buffer| {
             // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
@@ -261,7 +261,7 @@ impl BackingBuffers {
         })
     }
 
-    /// Releases the backing buffers that nothing is in.
+    /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         release(self.set.take_empty());
     }
@@ -273,12 +273,12 @@ impl BackingBuffers {
 
 impl Drop for BackingBuffers {
     fn drop(&mut self) {
-        // No range is live: each holds a reference to the set.
+        // No range is live, because each holds a reference to the set.
         release(self.set.take_empty());
     }
 }
 
-/// A buffer's description, and what it is placed on: heaps, what the device says, and constraints.
+/// The source of backing buffers: heaps, requirements of the device, and constraints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BackingSource<'a> {
     pub(crate) heaps: &'a HeapKinds,
@@ -288,9 +288,9 @@ pub(crate) struct BackingSource<'a> {
 }
 
 impl BackingSource<'_> {
-    /// Has `place` place a buffer of a size, in heaps that are shared if that is possible.
+    /// Calls `place` to place a buffer of a given size, in shared heaps if possible.
     ///
-    /// Parts are aligned within the buffer, so it must be itself, to what the largest of them may ask for.
+    /// Parts are aligned relative to the buffer, so the buffer must have the largest alignment that a part may request.
     fn place<T>(
         &self,
         size: ByteSize,
@@ -308,7 +308,7 @@ impl BackingSource<'_> {
         }
     }
 
-    /// Does `make` with a size, or with the least that holds a part of `part` bytes where there is no memory for it.
+    /// Calls `make` with a size, or, if there is no memory for it, with the smallest size that holds `part` bytes.
     fn or_least<T>(
         size: ByteSize,
         part: ByteSize,
@@ -342,7 +342,7 @@ impl BackingSource<'_> {
 }
 
 impl BackingBuffers {
-    /// A part of a buffer that there is or that is made.
+    /// Allocates a part of an existing or a new buffer.
     pub(crate) fn allocate(
         &self,
         size: ByteSize,
@@ -384,7 +384,7 @@ impl BackingBuffers {
         })
     }
 
-    /// What [`allocate`](Self::allocate) would do.
+    /// Predicts the result of [`allocate`](Self::allocate).
     pub(crate) fn probe(
         &self,
         size: ByteSize,
@@ -400,7 +400,7 @@ impl BackingBuffers {
             })
         };
         match BackingSource::or_least(buffer, size, probe) {
-            // For when there can be no new one.
+            // Used if no new buffer can be created.
             Err(refusal)
                 if refusal.is_shortage()
                     && self.set.has_room_anywhere(size, alignment).map_err(refused)? =>
@@ -413,7 +413,7 @@ impl BackingBuffers {
 }
 
 impl Striped<BackingBuffers> {
-    /// A part of a buffer that there is, that has room at hand: nearly always.
+    /// Takes a part of an existing buffer with a free range at hand. This is the common case.
     #[inline(always)]
     pub(crate) fn take(&self, size: ByteSize, alignment: Alignment) -> Option<BufferRange> {
         let placed = self.set.allocate_at_hand(size, alignment, |&buffer| buffer)?;

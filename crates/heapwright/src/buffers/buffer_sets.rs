@@ -9,31 +9,32 @@ use crate::HeapType;
 use crate::heap_family::GrantedHeaps;
 use crate::memory::Striped;
 
-/// The backing buffers of an allocator. Those of a kind are made when they are first used.
+/// The backing buffers of an allocator. Those of a kind are created on first use.
 #[derive(Debug, Default)]
 pub(crate) struct BufferSets {
     sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
 }
 
 impl BufferSets {
-    /// The buffers in the heaps that were granted.
+    /// Returns the backing buffers in the granted heaps.
     #[inline]
     pub(crate) fn of(&self, granted: &GrantedHeaps) -> &Striped<BackingBuffers> {
         let kind = BackingKind::of(granted);
         self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind)))
     }
 
-    /// The buffers of each kind, as far as any was ever wanted.
+    /// Returns the backing buffers of each kind that was ever used.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Striped<BackingBuffers>> {
         self.sets.iter().filter_map(OnceLock::get)
     }
 
-    /// Releases the buffers that nothing is in.
+    /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         self.all().for_each(|buffers| buffers.release_empty());
     }
 
-    /// The heaps in which nothing is but buffers that nothing is in: type and size of each. O(n log n) for n such buffers.
+    /// Returns type and size of the heaps that contain only empty backing buffers. O(n log n) for n empty backing
+    /// buffers.
     pub(crate) fn heaps_of_empty(&self) -> Vec<(HeapType, ByteSize)> {
         let mut empty: Vec<EmptyBacking> = self.all().flat_map(|buffers| buffers.places_of_empty()).collect();
         empty.sort_by_key(|backing| backing.heap);

@@ -1,4 +1,4 @@
-//! Which buffers may be parts of others, and how they are aligned there.
+//! Decides which buffers may be parts of others, and their alignment there.
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
@@ -7,13 +7,13 @@ use crate::desc::{ResourceAllocationFlags, ResourceDesc};
 use crate::plan::ResourceRequest;
 use crate::{HeapType, InitialState};
 
-/// Buffers from this size on are resources of their own: the granularity of D3D12 without tight alignment.
+/// Buffers of this size and larger are resources of their own. It is D3D12's granularity without tight alignment.
 pub(crate) const BELOW: u64 = 64 << 10;
 
-/// What a part is aligned to if nothing else is asked for, as document GPGMM's library does it.
+/// The minimum alignment of a part, as in GPGMM's library.
 const LEAST_ALIGNMENT: u64 = 4;
 
-/// The state that backing buffers of a heap type are in, and their parts with them.
+/// Returns the state of the backing buffers of a heap type, which is also that of their parts.
 pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
     match heap_type {
         HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
@@ -22,12 +22,13 @@ pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATE
     }
 }
 
-/// The alignment that a buffer gets within a resource, if it may be there at all.
+/// Returns the alignment of a buffer within a resource, or `None` if it must not be placed there.
 ///
-/// Buffers only, below 64 KiB, without flags, in heaps that the CPU reaches and in the state that these are in anyway (a
-/// resource has one state, so a part of it cannot change its own). The alignment is what the description asks for;
-/// otherwise what the uses need; otherwise 256 in state GENERIC_READ, as it may become a constant buffer, and in other states the
-/// width's next power of two, 4 to 256: what is a whole number of 32 bits is what copies and views of shaders take.
+/// Eligible are buffers below 64 KiB, without flags, in heaps that the CPU can access and in the canonical state of
+/// these heaps (a resource has one state, so a part cannot change its own). The alignment is the one that the
+/// description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ, because it may
+/// become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies and shader
+/// views need whole multiples of 32 bits.
 #[inline]
 pub(crate) fn alignment_within(
     request: &ResourceRequest<'_>,
@@ -72,7 +73,8 @@ pub(crate) fn alignment_within(
     Alignment::new(usual.clamp(LEAST_ALIGNMENT, 256))
 }
 
-/// Whether a buffer is described as the device takes one; what it would refuse is not taken because it is small.
+/// Checks whether the device would accept the description, so that an invalid buffer is not accepted just because it is
+/// small.
 #[inline]
 fn is_sound(resource: &ResourceDesc<'_>) -> bool {
     let desc = &resource.desc;

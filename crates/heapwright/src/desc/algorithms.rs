@@ -1,22 +1,23 @@
-//! How heaps are divided, and how empty ones are kept.
+//! How heaps are divided, and how empty heaps are kept.
 
 use std::fmt;
 
-/// How resources share heaps: `RESOURCE_ALLOCATION_ALGORITHM` (document GPGMM), where it says so, and D3D12MA's.
+/// How resources share heaps. `RESOURCE_ALLOCATION_ALGORITHM` of GPGMM, and D3D12MA's algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum SuballocationAlgorithm {
-    /// Slots for small sizes and a TLSF in each heap for the rest; heaps of whatever size is wanted, kept while they are likely
-    /// to be used again. O(1).
+    /// Slots for small sizes, and a TLSF for the rest of each heap. Heap sizes follow the requests; empty heaps are
+    /// kept while they are likely to be used again. O(1).
     #[default]
     Default,
     /// GPGMM's slabs: each size has heaps of its own, whose sizes are powers of two. O(1).
     Slab,
-    /// Heaps of one size, halved until a request fits. O(log heap size). What is larger than a heap gets one of its own.
+    /// Heaps of one size, halved until a request fits. O(log heap size). A resource larger than a heap gets a heap of
+    /// its own.
     BuddySystem,
     /// Each resource gets a heap of its own size. O(1).
     Dedicated,
-    /// For custom pools: one after the other, or from both ends of a single heap. O(1).
+    /// For custom pools: allocations follow one another, or grow from both ends of a single heap. O(1).
     Linear,
 }
 
@@ -32,18 +33,18 @@ impl fmt::Display for SuballocationAlgorithm {
     }
 }
 
-/// How heaps that nothing is in are kept: `RESOURCE_ALLOCATION_ALGORITHM` (document GPGMM).
+/// How empty heaps are kept. `RESOURCE_ALLOCATION_ALGORITHM` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EmptyHeapPolicy {
-    /// With [`SuballocationAlgorithm::Default`], as many heaps as were needed lately; more go back to the device, the sooner the less is
-    /// in use. Otherwise as `SegmentedPool`.
+    /// With [`SuballocationAlgorithm::Default`], keeps as many heaps as were needed recently. The others are returned
+    /// to the device, the sooner the less memory is in use. With other algorithms, the same as `SegmentedPool`.
     #[default]
     Default,
-    /// Heaps of exactly the preferred size are kept, others go; the size is rounded up as the algorithm rounds it. With a
-    /// preferred size of zero nothing is kept.
+    /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. With
+    /// a preferred size of zero, no heap is kept.
     FixedPool,
-    /// Heaps of every size are kept until
-    /// [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) or a shortage.
+    /// Keeps heaps of every size until [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) is
+    /// called or memory is short.
     SegmentedPool,
 }

@@ -1,4 +1,4 @@
-//! How an allocator behaves.
+//! The description of an allocator.
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -6,51 +6,53 @@ use heapwright_d3d12::*;
 use super::{EmptyHeapPolicy, RecordFlags, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm};
 use crate::{AlignmentBesideTight, DeviceCaps, Error, HeapType, NodeMasks};
 
-/// What every heap's size is a multiple of. Our choice: the reference of `D3D12_HEAP_DESC::SizeInBytes` takes other sizes, and
-/// recommends multiples of the alignment, which is 64 KiB at least.
+/// Every heap's size is a multiple of this. D3D12 does not require it: the reference of `D3D12_HEAP_DESC::SizeInBytes`
+/// accepts other sizes, and recommends multiples of the alignment, which is at least 64 KiB.
 pub(crate) const HEAP_GRANULARITY: Alignment =
     match Alignment::new(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64) {
         Some(alignment) => alignment,
         None => panic!("64 KiB is a power of two"),
     };
 
-/// How an allocator behaves: `RESOURCE_ALLOCATOR_DESC` (document GPGMM) and what D3D12MA adds.
+/// The configuration of an allocator: `RESOURCE_ALLOCATOR_DESC` of GPGMM, and fields that D3D12MA adds.
 ///
-/// `Default` is what the documentation of the fields says.
+/// `Default` sets the default that each field documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceAllocatorDesc {
-    /// None by default.
+    /// Flags; none by default.
     pub flags: ResourceAllocatorFlags,
-    /// The resource heap tier to keep to; `None` is the device's. Below it, resources are kept apart that need not be, and a
-    /// warning is logged. Above it is an error.
+    /// The resource heap tier to use; `None` is the device's tier. Below the device's tier, heaps are separated more
+    /// than necessary, and a warning is logged. A higher tier is an error.
     pub resource_heap_tier: Option<u8>,
     /// How resources share heaps.
     pub suballocation_algorithm: SuballocationAlgorithm,
     /// How empty heaps are kept.
     pub empty_heap_policy: EmptyHeapPolicy,
-    /// The least size of a heap that resources share, rounded up to 64 KiB. `None` is 256 KiB, or with [`Slab`](SuballocationAlgorithm::Slab) and
-    /// [`BuddySystem`](SuballocationAlgorithm::BuddySystem) 64 KiB (4 MiB for multisampled textures), as GPGMM has it.
+    /// Minimum size of a heap that resources share, rounded up to 64 KiB. `None` is 256 KiB. With
+    /// [`Slab`](SuballocationAlgorithm::Slab) and [`BuddySystem`](SuballocationAlgorithm::BuddySystem), `None` is 64
+    /// KiB (4 MiB for multisampled textures), as in GPGMM.
     pub preferred_heap_size: Option<ByteSize>,
-    /// The largest heap; what needs more is out of memory. `None`: what the process can address.
+    /// Maximum size of a heap; a request that needs a larger one is out of memory. `None` is what the process can
+    /// address.
     pub max_heap_size: Option<ByteSize>,
-    /// With [`Slab`](SuballocationAlgorithm::Slab): the part of a heap that rounding one request up may lose, above 0 and up to 1.
-    /// `None` is an eighth.
+    /// With [`Slab`](SuballocationAlgorithm::Slab): maximum fraction of a heap that may be wasted by rounding a request
+    /// up, above 0 and up to 1. `None` is an eighth.
     pub heap_fragmentation_limit: Option<f64>,
-    /// With [`Slab`](SuballocationAlgorithm::Slab): the next heap of a size is this many times the last. `None` is 1.25; below 1
-    /// each resource has a heap of its own.
+    /// With [`Slab`](SuballocationAlgorithm::Slab): factor by which the next heap of a size is larger than the last.
+    /// `None` is 1.25. Below 1, each resource has a heap of its own.
     pub heap_growth_factor: Option<f64>,
-    /// The least number of bytes of empty heaps to give back when memory is short. More is given back if more is missing.
+    /// Minimum number of bytes of empty heaps to release when memory is short. More is released if more is missing.
     pub release_size: ByteSize,
-    /// Flags that every resource gets beside its own.
+    /// Flags that are added to every resource.
     pub extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
-    /// What is recorded.
+    /// The events to record.
     pub record_options: RecordOptions,
-    /// What may be held at most.
+    /// The maximum that may be held, for each heap type.
     pub limits: HeapLimits,
-    /// What the device makes of alignments beside tight alignment. `Invalid`, the default, is right on every SDK; with `Floor`, from
-    /// SDK 1.619.4 on, the driver hears of alignments that are asked for.
+    /// How the device treats alignments combined with tight alignment. `Invalid`, the default, is correct on every SDK.
+    /// With `Floor`, for SDK 1.619.4 or later, requested alignments are passed to the driver.
     pub alignment_beside_tight: AlignmentBesideTight,
-    /// Nodes of the adapter; zero for both is its only one.
+    /// Node masks of the adapter's GPUs; zero for both is the only GPU.
     pub nodes: NodeMasks,
 }
 
@@ -75,27 +77,27 @@ impl Default for ResourceAllocatorDesc {
     }
 }
 
-/// Hard limits: what heaps and committed resources of each type may take together. `None` is no limit.
+/// Hard limits on the bytes that heaps and committed resources of each type take together. `None` is no limit.
 ///
-/// A request that would go beyond one is out of memory, and its message says which limit.
+/// A request that would exceed a limit is out of memory, and the error's message names the limit.
 ///
-/// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps, which count as DEFAULT's, as do
-/// committed resources in such memory: DEFAULT's limit is that of all unified memory. The limits of the other types hold there for the
-/// bytes of the resources that ask for the type.
+/// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps. These heaps, and
+/// committed resources in unified memory, count as DEFAULT: the limit of DEFAULT applies to all unified memory. The
+/// limits of the other types then apply to the bytes of the resources that request the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeapLimits {
-    /// Of DEFAULT.
+    /// Limit of DEFAULT, in bytes.
     pub default: Option<ByteSize>,
-    /// Of UPLOAD.
+    /// Limit of UPLOAD, in bytes.
     pub upload: Option<ByteSize>,
-    /// Of READBACK.
+    /// Limit of READBACK, in bytes.
     pub readback: Option<ByteSize>,
-    /// Of GPU_UPLOAD.
+    /// Limit of GPU_UPLOAD, in bytes.
     pub gpu_upload: Option<ByteSize>,
 }
 
 impl HeapLimits {
-    /// The limit of a heap type.
+    /// Returns the limit of a heap type, in bytes.
     #[must_use]
     pub const fn of(&self, heap_type: HeapType) -> Option<ByteSize> {
         match heap_type {

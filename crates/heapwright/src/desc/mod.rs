@@ -1,11 +1,11 @@
-//! What an allocator, a resource and a pool are asked for.
+//! The descriptions of allocators, resources and pools.
 //!
 //! * `flags`: GPGMM's flags, and a few of D3D12MA's.
-//! * `algorithms`: how heaps are divided, and how empty ones are kept.
+//! * `algorithms`: how heaps are divided, and how empty heaps are kept.
 //! * `allocator`: the allocator's description.
-//! * `pool`: a custom pool's.
-//! * `resource`: what resource, and how it begins.
-//! * `record_options`: what a recording will hold.
+//! * `pool`: the description of a custom pool.
+//! * `resource`: the description of a resource and of its initial state.
+//! * `record_options`: the contents of a recording.
 
 mod algorithms;
 mod allocator;

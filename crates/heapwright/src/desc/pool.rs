@@ -1,4 +1,4 @@
-//! What a custom pool is asked for.
+//! The description of a custom pool.
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -6,52 +6,55 @@ use heapwright_d3d12::*;
 use super::SuballocationAlgorithm;
 use crate::{Error, HeapType, NodeMasks};
 
-/// Which resources a pool's heaps are for: what `D3D12_HEAP_FLAGS` says by ALLOW and DENY.
+/// The resources that a pool's heaps may hold, which `D3D12_HEAP_FLAGS` expresses by ALLOW and DENY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResourceKind {
     /// Buffers.
     #[default]
     Buffers,
-    /// Textures that are neither render target nor depth-stencil.
+    /// Textures that are neither render targets nor depth-stencils.
     Textures,
     /// Render targets and depth-stencils.
     RenderTargets,
-    /// Everything; needs resource heap tier 2.
+    /// All resources; requires resource heap tier 2.
     Any,
 }
 
-/// A custom pool: heaps of one kind, apart from the allocator's own (D3D12MA's `POOL_DESC`).
+/// The description of a custom pool: heaps of one kind, apart from the allocator's own. D3D12MA's `POOL_DESC`.
 #[derive(Debug, Clone)]
 pub struct PoolDesc {
-    /// For reports and errors.
+    /// Name of the pool, in reports and errors.
     pub name: String,
-    /// The kind of heaps.
+    /// Heap type.
     pub heap_type: HeapType,
-    /// CUSTOM heaps of this memory instead of a heap type, which is the one most like it then.
+    /// Uses CUSTOM heaps with these properties. `heap_type` must name the closest standard type.
     pub custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
-    /// What they are for.
+    /// The resources that the heaps may hold.
     pub resources: ResourceKind,
-    /// Flags beside those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and the like. The last is a
-    /// permission, of which nothing comes on a device without `ID3D12Device8`; CREATE_NOT_RESIDENT is unsupported there.
+    /// Heap flags in addition to those that `resources` implies: SHARED, ALLOW_WRITE_WATCH, CREATE_NOT_ZEROED and
+    /// others. CREATE_NOT_ZEROED is a hint, ignored on devices without `ID3D12Device8`; CREATE_NOT_RESIDENT is
+    /// unsupported there.
     pub extra_heap_flags: D3D12_HEAP_FLAGS,
-    /// How they are divided.
+    /// The algorithm that divides the heaps.
     pub algorithm: SuballocationAlgorithm,
-    /// The size of each heap, a multiple of 64 KiB, with a buddy system a power of two. `None` lets the allocator choose by what
-    /// is asked for; linear heaps are then of 64 MiB, unless the allocator has a preferred size. Not with dedicated heaps.
+    /// Size of each heap, in bytes: a multiple of 64 KiB; with a buddy system, a power of two. With `None` the
+    /// allocator chooses a size for each request; linear heaps then have 64 MiB, unless the allocator has a preferred
+    /// size. Must be `None` with dedicated heaps.
     pub heap_size: Option<ByteSize>,
-    /// Heaps that are created with the pool and kept; needs a `heap_size`.
+    /// Number of heaps that are created with the pool and kept; requires `heap_size`.
     pub min_heap_count: u32,
-    /// Heaps that there may be at once; `None` is no bound.
+    /// Maximum number of heaps at one time; `None` is no maximum.
     pub max_heap_count: Option<u32>,
-    /// What every allocation is aligned to at least.
+    /// Minimum alignment of every allocation, at most 4 MiB.
     pub min_alignment: Alignment,
-    /// For the residency manager, and for `SetResidencyPriority`, where the device has it; `None` leaves it alone.
+    /// Priority for the residency manager, and for `SetResidencyPriority` where the device supports it; `None` sets
+    /// none.
     pub residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
-    /// `D3D12_HEAP_DESC::Alignment` is 4 MiB, so that multisampled textures fit in.
+    /// Sets `D3D12_HEAP_DESC::Alignment` to 4 MiB, as multisampled textures require.
     pub multisampled: bool,
-    /// Nodes of the adapter; `None` is the allocator's.
+    /// Node masks of the adapter's GPUs; `None` is the allocator's.
     pub nodes: Option<NodeMasks>,
-    /// Heaps are created in this session; needs an `ID3D12Device4`.
+    /// Protected session in which the heaps are created; requires `ID3D12Device4`.
     pub protected_session: Option<ID3D12ProtectedResourceSession>,
 }
 

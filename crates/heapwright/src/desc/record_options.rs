@@ -1,48 +1,48 @@
-//! What a recording will hold.
+//! The contents of a recording.
 
 use std::path::PathBuf;
 
 use bitflags::bitflags;
 
 bitflags! {
-    /// What is recorded: `RECORD_FLAGS` (document GPGMM).
+    /// The events to record: `RECORD_FLAGS` of GPGMM.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct RecordFlags: u32 {
-        /// The lives of objects.
+        /// Creation and destruction of objects.
         const API_OBJECTS = 0x1;
         /// Calls and their parameters.
         const API_CALLS = 0x2;
-        /// How long calls took.
+        /// The duration of calls.
         const API_TIMINGS = 0x4;
         /// Counters.
         const COUNTERS = 0x8;
-        /// What replaying needs: objects and calls.
+        /// Everything that a replay needs: objects and calls.
         const CAPTURE = 0x3;
         /// Everything.
         const ALL = 0xff;
     }
 }
 
-/// How far a recording reaches: `RECORD_SCOPE` (document GPGMM).
+/// The scope of a recording: `RECORD_SCOPE` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RecordScope {
     /// All instances of the process together.
     #[default]
     PerProcess,
-    /// This one.
+    /// This instance only.
     PerInstance,
 }
 
-/// What is recorded, and where to: `RECORD_OPTIONS` (document GPGMM).
+/// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOptions {
-    /// Nothing by default. This version does not record yet, and refuses anything else.
+    /// The events to record; none by default. This version does not implement recording and rejects any other value.
     pub flags: RecordFlags,
-    /// How far it reaches.
+    /// The scope of the recording.
     pub scope: RecordScope,
-    /// Whether statistics are gathered after each allocation, so that counters have every step.
+    /// Whether statistics are gathered after each allocation, so that counters include every step.
     pub use_detailed_timing_events: bool,
-    /// The file; `None` is `gpgmm_event_trace.json` in the working directory.
+    /// Path of the output file; `None` is `gpgmm_event_trace.json` in the working directory.
     pub trace_file: Option<PathBuf>,
 }

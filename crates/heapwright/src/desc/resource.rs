@@ -1,4 +1,4 @@
-//! What resource is created, and how it begins.
+//! The description of a resource and of its initial state.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use heapwright_d3d12::*;
 
 use crate::InitialState;
 
-/// A resource as `CreateResource3` of D3D12MA and `ID3D12Device10` take it.
+/// The description of a resource, with the parameters of `CreateResource3` of D3D12MA and `ID3D12Device10`.
 ///
-/// What is not given is D3D12's zero: no clear value, no castable formats, state COMMON.
+/// The defaults are D3D12's: no clear value, no castable formats, state COMMON.
 ///
 /// ```
 /// use heapwright::{ByteSize, ResourceDesc, buffer_desc};
@@ -18,36 +18,36 @@ use crate::InitialState;
 /// ```
 #[derive(Clone, Copy, Default)]
 pub struct ResourceDesc<'a> {
-    /// The description.
+    /// D3D12's description.
     pub desc: D3D12_RESOURCE_DESC,
-    /// `D3D12_RESOURCE_DESC1::SamplerFeedbackMipRegion`; zero for all but sampler feedback, which needs an `ID3D12Device8`.
+    /// `D3D12_RESOURCE_DESC1::SamplerFeedbackMipRegion`. Zero for all but sampler feedback, which requires
+    /// `ID3D12Device8`.
     pub sampler_feedback_mip_region: D3D12_MIP_REGION,
-    /// How it begins.
+    /// Initial state or layout.
     pub initial_state: InitialState,
-    /// What it will mostly be cleared to.
+    /// The value to which the resource will mostly be cleared.
     pub clear_value: Option<D3D12_CLEAR_VALUE>,
-    /// Formats that it can be viewed as beside its own; needs an `ID3D12Device12` with
+    /// Formats, in addition to its own, that views of the resource may have. Requires `ID3D12Device12` with
     /// RelaxedFormatCastingSupported and a [layout](InitialState::Layout).
     pub castable_formats: &'a [DXGI_FORMAT],
-    /// The session of a committed resource; needs an `ID3D12Device4`. A placed one has its pool's.
+    /// Protected session of a committed resource; requires `ID3D12Device4`. A placed resource uses its pool's session.
     pub protected_session: Option<&'a ID3D12ProtectedResourceSession>,
 }
 
 impl ResourceDesc<'_> {
-    /// A resource of this description in state COMMON.
+    /// Creates a description of a resource in state COMMON.
     #[must_use]
     pub fn new(desc: &D3D12_RESOURCE_DESC) -> Self {
         Self::in_state(desc, D3D12_RESOURCE_STATE_COMMON)
     }
 
-    /// A resource of this description in this state.
+    /// Creates a description of a resource in a given initial state.
     #[must_use]
     #[inline]
     pub fn in_state(desc: &D3D12_RESOURCE_DESC, state: D3D12_RESOURCE_STATES) -> Self {
         Self { desc: *desc, initial_state: InitialState::State(state), ..Default::default() }
     }
 
-    /// Whether it is a buffer.
     #[inline]
     pub(crate) fn is_buffer(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER

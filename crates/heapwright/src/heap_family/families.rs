@@ -1,58 +1,59 @@
-//! Which heaps a device grants to those who want a heap type.
+//! The heaps that a device grants for a requested heap type.
 
 use heapwright_d3d12::*;
 
 use super::{HeapFamily, HeapMemory, HeapTypePreference, NodeMasks};
 use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
 
-/// The heaps that an allocator makes of heap types on its device.
+/// The heaps that an allocator uses for each heap type on its device.
 ///
-/// | wanted | becomes |
+/// | request | heaps |
 /// |---|---|
-/// | any, as a rule | heaps of that type |
+/// | any, usually | heaps of that type |
 /// | DEFAULT, UPLOAD, GPU_UPLOAD with unified memory | CUSTOM with UPLOAD's properties: one family for all three |
-/// | nothing, with unified memory | the same, READBACK's buffers as well |
+/// | no type, with unified memory | the same, also for READBACK's buffers |
 /// | GPU_UPLOAD on UMA that does not report it | CUSTOM with UPLOAD's properties, which is the same memory |
-/// | GPU_UPLOAD on a discrete GPU that does not report it | nothing |
+/// | GPU_UPLOAD on a discrete GPU that does not report it | none |
 ///
-/// Unified memory is for cache-coherent UMA, where UPLOAD's memory is as good for the GPU as DEFAULT's and the CPU's caches
-/// work; READBACK stays what it is where it is asked for.
+/// Unified memory is for cache-coherent UMA. There, UPLOAD's memory is as fast for the GPU as DEFAULT's, and the CPU's
+/// caches work. READBACK keeps its heaps if it is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeapFamilies {
     caps: DeviceCaps,
     nodes: NodeMasks,
-    /// UPLOAD's properties, as the device says them.
+    /// UPLOAD's properties, as the device reports them.
     upload: HeapMemory,
     unified_memory: bool,
-    /// What is granted to each heap type, without and with `always_attribute`.
+    /// The heaps that are granted for each heap type, without and with `always_attribute`.
     granted: [[Option<GrantedHeaps>; HeapType::ALL.len()]; 2],
 }
 
-/// What was granted to a preference.
+/// The heaps that were granted for a preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GrantedHeaps {
     /// The heap type of the preference that was granted.
     pub(crate) heap_type: HeapType,
-    /// What its heaps are created as.
+    /// The family of the heaps.
     pub(crate) family: HeapFamily,
     /// The segment group that they are charged to.
     pub(crate) segment_group: SegmentGroup,
-    /// The CPU can map it.
+    /// Whether the CPU can map the heaps.
     pub(crate) is_cpu_accessible: bool,
-    /// The CPU cannot write what the GPU reads at full speed: there is no CPU access, or the memory is system memory over
-    /// the bus. Bytes need a copy to be in local memory.
+    /// Whether the CPU cannot write where the GPU reads at full speed: there is no CPU access, or the memory is system
+    /// memory across the bus. Bytes must then be copied to local memory.
     pub(crate) needs_copy: bool,
 }
 
 impl HeapFamilies {
-    /// For `device`, whose caps are `caps`. One call of the device (`GetCustomHeapProperties`).
+    /// Creates the families for `device`, whose capabilities are `caps`. One call of the device
+    /// (`GetCustomHeapProperties`).
     ///
-    /// Without cache-coherent UMA, `allow_unified_memory` is dropped with a warning.
+    /// Without cache-coherent UMA, `allow_unified_memory` is ignored with a warning.
     ///
     /// # Errors
     ///
-    /// Invalid argument: node masks that the device does not have. What the device answers where it makes no sense: UPLOAD
-    /// memory that the CPU does not reach.
+    /// Invalid argument: node masks that the device does not have. An error of the device if it reports UPLOAD memory
+    /// that the CPU cannot access.
     pub(crate) fn query(
         device: &ID3D12Device,
         caps: &DeviceCaps,
@@ -89,12 +90,13 @@ impl HeapFamilies {
         Some(GrantedHeaps { heap_type, family, segment_group, is_cpu_accessible, needs_copy })
     }
 
-    /// Whether one family of heaps serves all heap types but READBACK.
+    /// Returns whether one family of heaps serves all heap types except READBACK.
     pub(crate) fn has_unified_memory(&self) -> bool {
         self.unified_memory
     }
 
-    /// CUSTOM heaps with UPLOAD's properties; with those that it should have, where nobody is granted them.
+    /// Returns CUSTOM heaps with UPLOAD's properties. On discrete GPUs, which grant none, the documented
+    /// ones.
     pub(crate) fn custom(&self, architecture: Architecture) -> HeapFamily {
         match architecture {
             Architecture::Discrete => HeapFamily::Custom(HeapMemory::of(HeapType::Upload, architecture)),
@@ -102,9 +104,9 @@ impl HeapFamilies {
         }
     }
 
-    /// What heaps of a heap type are created as; `None` where the device does not have it.
+    /// Returns the family of a heap type, or `None` if the device does not support it.
     ///
-    /// `always_attribute` (GPGMM's ALWAYS_ATTRIBUTE_HEAPS) keeps the real heap type in spite of unified memory. O(1).
+    /// `always_attribute` (GPGMM's ALWAYS_ATTRIBUTE_HEAPS) keeps the heap type despite unified memory. O(1).
     pub(crate) fn of(&self, heap_type: HeapType, always_attribute: bool) -> Option<HeapFamily> {
         if self.unified_memory && !always_attribute && heap_type != HeapType::Readback {
             return Some(HeapFamily::Custom(self.upload));
@@ -112,12 +114,12 @@ impl HeapFamilies {
         if heap_type != HeapType::GpuUpload || self.caps.gpu_upload_heaps {
             return Some(HeapFamily::Type(heap_type));
         }
-        // UPLOAD itself would hold buffers only; the custom heap holds textures too, as GPU_UPLOAD does.
+        // UPLOAD itself would hold buffers only; the custom heap also holds textures, as GPU_UPLOAD does.
         (self.caps.architecture != Architecture::Discrete).then_some(HeapFamily::Custom(self.upload))
     }
 
-    /// What the device grants of a preference, the most wanted first: each is what to try when one before it is out of
-    /// memory, so that no family is in it twice. O(1), as there are four heap types.
+    /// Returns the heaps that the device grants for a preference, most preferred first. Each is tried when those before
+    /// it are out of memory, so no family occurs twice. O(1), because there are four heap types.
     #[inline]
     pub(crate) fn grants(
         &self,
@@ -135,8 +137,8 @@ impl HeapFamilies {
         })
     }
 
-    /// As [`first_grant`](Self::first_grant), to a resource of which the heap type is inferred: what is inferred keeps nothing out of
-    /// unified memory, as READBACK does that is asked for. O(1).
+    /// Like [`first_grant`](Self::first_grant), for a resource whose heap type is inferred. Unlike a requested
+    /// READBACK, an inferred type does not exclude unified memory. O(1).
     #[inline]
     pub(crate) fn first_grant_inferred(
         &self,
@@ -150,13 +152,13 @@ impl HeapFamilies {
         Some(GrantedHeaps { heap_type: granted.heap_type, ..self.granted(HeapFamily::Custom(self.upload)) })
     }
 
-    /// Whether heaps are unified memory.
+    /// Returns whether heaps are in unified memory.
     #[inline]
     pub(crate) fn is_unified(&self, family: HeapFamily) -> bool {
         self.unified_memory && matches!(family, HeapFamily::Custom(_))
     }
 
-    /// The first of them. O(1).
+    /// Returns the first of [`grants`](Self::grants). O(1).
     #[inline]
     pub(crate) fn first_grant(
         &self,
@@ -167,7 +169,7 @@ impl HeapFamilies {
         preference.heap_types().iter().find_map(|heap_type| granted[heap_type.index()])
     }
 
-    /// What is granted to those who name a family themselves.
+    /// Returns the heaps for a family that is named directly.
     pub(crate) fn granted(&self, family: HeapFamily) -> GrantedHeaps {
         let architecture = self.caps.architecture;
         let is_cpu_accessible = family.memory(architecture).is_cpu_accessible();
@@ -182,7 +184,7 @@ impl HeapFamilies {
         }
     }
 
-    /// The properties that heaps of a family are created with.
+    /// Returns the properties that heaps of a family are created with.
     pub(crate) fn properties(&self, family: HeapFamily) -> D3D12_HEAP_PROPERTIES {
         family.properties(self.nodes)
     }

@@ -1,4 +1,4 @@
-//! Heaps that are created alike.
+//! Heaps with the same properties.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use super::{CpuPageProperty, HeapMemory, MemoryPool, NodeMasks};
 use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
 
-/// Heaps that are created alike: of a heap type, or CUSTOM with a memory of its own.
+/// Heaps with the same properties: of a heap type, or CUSTOM with given memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HeapFamily {
     /// `D3D12_HEAP_TYPE` without CUSTOM.
@@ -17,7 +17,7 @@ pub(crate) enum HeapFamily {
 }
 
 impl HeapFamily {
-    /// What the heaps' memory is on an architecture.
+    /// Returns the memory of the heaps on an architecture.
     pub(crate) const fn memory(self, architecture: Architecture) -> HeapMemory {
         match self {
             Self::Type(heap_type) => HeapMemory::of(heap_type, architecture),
@@ -25,12 +25,12 @@ impl HeapFamily {
         }
     }
 
-    /// The segment group that the heaps are charged to.
+    /// Returns the segment group that the heaps are charged to.
     pub(crate) const fn segment_group(self, architecture: Architecture) -> SegmentGroup {
         self.memory(architecture).segment_group(architecture)
     }
 
-    /// The heap type; of a CUSTOM family the one whose memory is most like it.
+    /// Returns the heap type; for a CUSTOM family, the one with the most similar memory.
     pub(crate) const fn nearest_heap_type(self) -> HeapType {
         match self {
             Self::Type(heap_type) => heap_type,
@@ -43,8 +43,8 @@ impl HeapFamily {
         }
     }
 
-    /// The properties to create the heaps with. Page property and pool are UNKNOWN unless the type is CUSTOM, as D3D12 has
-    /// it.
+    /// Returns the properties to create the heaps with. Page property and pool are UNKNOWN unless the type is CUSTOM,
+    /// as D3D12 requires.
     pub(crate) const fn properties(self, nodes: NodeMasks) -> D3D12_HEAP_PROPERTIES {
         let (heap_type, (cpu_page_property, memory_pool)) = match self {
             Self::Type(heap_type) => {
@@ -61,12 +61,12 @@ impl HeapFamily {
         }
     }
 
-    /// The family and the node masks that properties describe.
+    /// Returns the family and the node masks of heap properties.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field: a number that D3D12 does not have, or page property or pool where they must be
-    /// UNKNOWN.
+    /// Invalid argument, with the field: a value that D3D12 does not define, or page property or pool where they must
+    /// be UNKNOWN.
     pub(crate) fn try_from_d3d12(properties: &D3D12_HEAP_PROPERTIES) -> Result<(Self, NodeMasks), Error> {
         let D3D12_HEAP_PROPERTIES {
             Type: heap_type,
@@ -91,11 +91,11 @@ impl HeapFamily {
         Ok((family, nodes))
     }
 
-    /// Checks that a device has such heaps.
+    /// Checks that a device supports these heaps.
     ///
     /// # Errors
     ///
-    /// Unsupported: GPU_UPLOAD without support. What [`HeapMemory::check`] answers.
+    /// Unsupported: GPU_UPLOAD without support. The errors of [`HeapMemory::check`].
     pub(crate) fn check(self, caps: &DeviceCaps) -> Result<(), Error> {
         match self {
             Self::Type(HeapType::GpuUpload) if !caps.gpu_upload_heaps => {
@@ -114,7 +114,7 @@ impl From<HeapType> for HeapFamily {
 }
 
 impl fmt::Display for HeapFamily {
-    /// As "UPLOAD" or "CUSTOM (WRITE_BACK in L0)".
+    /// Formats as "UPLOAD" or "CUSTOM (WRITE_BACK in L0)".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Type(heap_type) => heap_type.fmt(f),
@@ -126,11 +126,12 @@ impl fmt::Display for HeapFamily {
 impl TryFrom<D3D12_HEAP_TYPE> for HeapType {
     type Error = Error;
 
-    /// The heap type of D3D12's number.
+    /// Converts D3D12's value.
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the number: CUSTOM, which is no type of memory by itself, or no heap type at all.
+    /// Invalid argument, with the value: CUSTOM, which does not determine the memory by itself, or an unknown heap
+    /// type.
     fn try_from(heap_type: D3D12_HEAP_TYPE) -> Result<Self, Error> {
         let field = "D3D12_HEAP_TYPE";
         match Self::ALL.into_iter().find(|known| known.to_d3d12() == heap_type) {

@@ -1,16 +1,17 @@
-//! Heap types and the states and layouts that their resources begin in.
+//! Initial states and layouts of resources, and the heap types that they fit.
 
 use heapwright_d3d12::*;
 
 use super::HeapFamily;
 use crate::{Error, HeapType};
 
-/// How a resource begins: a state, or a layout of enhanced barriers.
+/// The initial state of a resource, or its initial layout for enhanced barriers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InitialState {
-    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and its like. COMMON, or a part of GENERIC_READ, in an UPLOAD or READBACK heap is
-    /// GENERIC_READ or COPY_DEST on a device without `ID3D12Device10`, which takes nothing else there.
+    /// `D3D12_RESOURCE_STATES`, for `CreatePlacedResource` and similar calls. In an UPLOAD or READBACK heap, COMMON or
+    /// a part of GENERIC_READ is converted to GENERIC_READ or COPY_DEST on a device without `ID3D12Device10`, which
+    /// accepts no other state there.
     State(D3D12_RESOURCE_STATES),
     /// `D3D12_BARRIER_LAYOUT`, for `CreatePlacedResource2`; needs an `ID3D12Device10` with EnhancedBarriersSupported. A
     /// buffer has UNDEFINED only.
@@ -23,8 +24,8 @@ impl Default for InitialState {
     }
 }
 
-/// The heap type that a resource belongs to by its initial state, where none is given: GENERIC_READ is UPLOAD's, COPY_DEST
-/// READBACK's, and everything else, layouts among them, DEFAULT's. The rule is GPGMM's, for buffers and textures alike.
+/// Returns the heap type that an initial state implies: GENERIC_READ is UPLOAD's, COPY_DEST is READBACK's, and
+/// everything else, including layouts, is DEFAULT's. This is GPGMM's rule, for buffers and textures alike.
 #[inline]
 pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
     match initial {
@@ -34,8 +35,8 @@ pub(crate) fn infer_heap_type(initial: InitialState) -> HeapType {
     }
 }
 
-/// Checks that a resource may be in the heaps that are wanted for it and begin as it shall. The heaps are those that were
-/// asked for, before unified memory makes others of them: the rules are of the heap type.
+/// Checks that a resource may be in the requested heaps and have its initial state there. The heaps are those before
+/// unified memory is applied, because the rules depend on the heap type.
 ///
 /// | heaps | resources | states | layouts |
 /// |---|---|---|---|
@@ -69,7 +70,7 @@ pub(crate) fn check_initial_state(
         ));
     }
     match (initial, canonical) {
-        // COMMON is no state, and so a part of each.
+        // COMMON has no bits, so it is a part of each state.
         (InitialState::State(state), Some((allowed, rule))) if state & !allowed != 0 => {
             Err(Error::invalid_argument("initial_state", format!("is {state:#x}; {rule}")))
         }

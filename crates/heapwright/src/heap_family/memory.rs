@@ -1,4 +1,4 @@
-//! Where memory is and how the CPU reaches it: what heap types come down to on each architecture.
+//! Page property and memory pool: the memory that heap types use on each architecture.
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use crate::{Architecture, DeviceCaps, Error, HeapType, SegmentGroup};
 /// `D3D12_CPU_PAGE_PROPERTY` of a custom heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CpuPageProperty {
-    /// The CPU does not reach it.
+    /// The CPU cannot access the memory.
     NotAvailable,
-    /// The CPU writes it quickly and reads it slowly.
+    /// The CPU writes fast and reads slowly.
     WriteCombine,
-    /// The CPU reads and writes it through its caches.
+    /// The CPU reads and writes through its caches.
     WriteBack,
 }
 
 /// `D3D12_MEMORY_POOL` of a custom heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum MemoryPool {
-    /// System memory; on UMA the only one.
+    /// System memory; on UMA the only pool.
     L0,
     /// Video memory of a discrete GPU.
     L1,
 }
 
-/// Page property and pool: what a custom heap is described by, and what every heap type stands for.
+/// Page property and pool, which describe a custom heap and correspond to each heap type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct HeapMemory {
     pub(crate) cpu_page_property: CpuPageProperty,
@@ -34,7 +34,8 @@ pub(crate) struct HeapMemory {
 }
 
 impl HeapMemory {
-    /// What a heap type stands for: document UPLOAD's tables, which `GetCustomHeapProperties` answers too.
+    /// Returns the memory of a heap type, from the tables of Microsoft's GPU upload heap specification.
+    /// `GetCustomHeapProperties` returns the same.
     ///
     /// | | discrete | UMA | cache-coherent UMA |
     /// |---|---|---|---|
@@ -59,7 +60,8 @@ impl HeapMemory {
         Self { cpu_page_property, memory_pool }
     }
 
-    /// The segment group that it is charged to: on UMA all memory is local, and the non-local group has no budget.
+    /// Returns the segment group that the memory is charged to. On UMA all memory is local, and the non-local group has
+    /// no budget.
     pub(crate) const fn segment_group(self, architecture: Architecture) -> SegmentGroup {
         match (architecture, self.memory_pool) {
             (Architecture::Discrete, MemoryPool::L0) => SegmentGroup::NonLocal,
@@ -68,17 +70,18 @@ impl HeapMemory {
         }
     }
 
-    /// Whether the CPU can map it.
+    /// Returns whether the CPU can map the memory.
     pub(crate) const fn is_cpu_accessible(self) -> bool {
         !matches!(self.cpu_page_property, CpuPageProperty::NotAvailable)
     }
 
-    /// Checks that a custom heap of it exists on a device (document UPLOAD, *Support GPU upload heaps with custom heaps*).
+    /// Checks that a device supports a custom heap with this memory (Microsoft's GPU upload heap specification,
+    /// *Support GPU upload heaps with custom heaps*).
     ///
     /// # Errors
     ///
-    /// Invalid argument where there is never such memory: L1 on UMA, or L1 with write-back. Unsupported where the CPU could
-    /// reach L1 and does not on this device.
+    /// Invalid argument for memory that never exists: L1 on UMA, or L1 with write-back. Unsupported if the CPU could
+    /// access L1 but cannot on this device.
     pub(crate) fn check(self, caps: &DeviceCaps) -> Result<(), Error> {
         let pool = "D3D12_HEAP_PROPERTIES::MemoryPoolPreference";
         if self.memory_pool == MemoryPool::L0 {
@@ -100,11 +103,11 @@ impl HeapMemory {
         }
     }
 
-    /// What the fields of a custom heap's `D3D12_HEAP_PROPERTIES` say.
+    /// Converts the fields of a custom heap's `D3D12_HEAP_PROPERTIES`.
     ///
     /// # Errors
     ///
-    /// Invalid argument: a number that D3D12 does not have, or UNKNOWN, which a custom heap cannot be.
+    /// Invalid argument: a value that D3D12 does not define, or UNKNOWN, which a custom heap must not have.
     pub(super) fn try_from_d3d12(
         cpu_page_property: D3D12_CPU_PAGE_PROPERTY,
         memory_pool: D3D12_MEMORY_POOL,
@@ -148,7 +151,7 @@ impl HeapMemory {
 }
 
 impl fmt::Display for HeapMemory {
-    /// As "WRITE_COMBINE in L0".
+    /// Formats as "WRITE_COMBINE in L0".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pages = match self.cpu_page_property {
             CpuPageProperty::NotAvailable => "NOT_AVAILABLE",

@@ -1,11 +1,11 @@
-//! Which D3D12 heap a wanted heap type becomes on each architecture (document UPLOAD).
+//! Maps requested heap types to D3D12 heaps on each architecture.
 //!
-//! * `memory`: page property and pool, what heap types stand for, and the segment group they are charged to.
+//! * `memory`: page property and pool of each heap type, and the segment group that is charged.
 //! * `node_masks`: nodes of linked adapters.
-//! * `family`: heaps that are created alike: of a heap type, or custom.
-//! * `families`: what a device makes of heap types: unified memory, GPU upload heaps where there are none.
+//! * `family`: heaps with the same properties, of a heap type or CUSTOM.
+//! * `families`: the heap types of a device: unified memory, and a substitute for GPU upload heaps.
 //! * `preference`: heap types in order of preference.
-//! * `initial_state`: the heap type that an initial state tells, and those that contradict each other.
+//! * `initial_state`: the heap type that an initial state implies, and combinations that are invalid.
 
 mod families;
 mod family;

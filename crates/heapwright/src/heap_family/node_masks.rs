@@ -1,13 +1,13 @@
-//! Which of the GPUs that are linked to one adapter have a heap, and which see it.
+//! The GPUs of a linked adapter that own a heap, and those that can access it.
 
 use crate::Error;
 
-/// The node masks of a heap. The default, 0 and 0, is D3D12's way to say the only node, or the first.
+/// The node masks of a heap. The default, 0 and 0, is the only node, or the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct NodeMasks {
-    /// `CreationNodeMask`: the one node whose memory it is.
+    /// `CreationNodeMask`: the single node that owns the memory.
     pub creation: u32,
-    /// `VisibleNodeMask`: the nodes that see it, that one among them.
+    /// `VisibleNodeMask`: the nodes that can access it, including the creation node.
     pub visible: u32,
 }
 
@@ -16,8 +16,8 @@ impl NodeMasks {
     ///
     /// # Errors
     ///
-    /// Invalid argument, with the field: a creation mask that is not one node, a visible mask without it, or a node that
-    /// the device does not have.
+    /// Invalid argument, with the field: a creation mask with several nodes, a visible mask without the creation node,
+    /// or a node that the device does not have.
     pub(crate) fn check(self, node_count: u32) -> Result<(), Error> {
         let creation_field = "D3D12_HEAP_PROPERTIES::CreationNodeMask";
         let visible_field = "D3D12_HEAP_PROPERTIES::VisibleNodeMask";
@@ -32,7 +32,7 @@ impl NodeMasks {
             let rule = format!("{:#x} names several nodes; a heap is the memory of one", self.creation);
             return Err(Error::invalid_argument(creation_field, rule));
         }
-        // 0 is the first node, in either mask.
+        // In either mask, 0 is the first node.
         let [creation, visible] = [self.creation, self.visible].map(|mask| mask.max(1));
         if visible & creation == 0 {
             let rule = format!("{visible:#x} leaves out the node of CreationNodeMask, {creation:#x}");

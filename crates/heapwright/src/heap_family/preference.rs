@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::HeapType;
 
-/// Heap types in order of preference; the first that the device grants is taken.
+/// Heap types in order of preference. The first that the device grants is used.
 ///
-/// It is never empty. Cost: O(1), as there are four heap types.
+/// A preference is never empty. Cost: O(1), because there are four heap types.
 ///
 /// ```
 /// use heapwright::{HeapType, HeapTypePreference};
@@ -18,15 +18,15 @@ use crate::HeapType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeapTypePreference {
     heap_types: [HeapType; HeapType::ALL.len()],
-    /// Only the first of them count; the others are DEFAULT, so that equal preferences are equal values.
+    /// Number of used elements. The others are DEFAULT, so that equal preferences are equal values.
     len: usize,
 }
 
 impl HeapTypePreference {
-    /// Video memory that the CPU writes where the device has it, and system memory that the GPU reads elsewhere.
+    /// Video memory that the CPU can write where the device supports it, otherwise system memory that the GPU reads.
     pub const GPU_UPLOAD_OR_UPLOAD: Self = Self::first(HeapType::GpuUpload).or(HeapType::Upload);
 
-    /// This heap type, and no other unless [`or`](Self::or) adds one.
+    /// Creates a preference for one heap type. [`or`](Self::or) adds others.
     #[must_use]
     pub const fn first(heap_type: HeapType) -> Self {
         let mut heap_types = [HeapType::Default; HeapType::ALL.len()];
@@ -34,7 +34,7 @@ impl HeapTypePreference {
         Self { heap_types, len: 1 }
     }
 
-    /// The same, and `heap_type` where none so far is granted. One that is there already changes nothing.
+    /// Adds `heap_type`, to be used if no earlier type is granted. A type that is already present is not added again.
     #[must_use]
     pub const fn or(mut self, heap_type: HeapType) -> Self {
         let mut index = 0;
@@ -44,13 +44,13 @@ impl HeapTypePreference {
             }
             index += 1;
         }
-        // There is room: the array has a place for each heap type, and none is in it twice.
+        // The array has an element for each heap type, and no type is in it twice.
         self.heap_types[self.len] = heap_type;
         self.len += 1;
         self
     }
 
-    /// The heap types, the most wanted first.
+    /// Returns the heap types, most preferred first.
     #[must_use]
     #[inline]
     pub fn heap_types(&self) -> &[HeapType] {

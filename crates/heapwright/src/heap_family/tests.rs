@@ -9,7 +9,7 @@ use crate::{Architecture, ByteSize, DeviceCaps, HeapType, SegmentGroup, VideoMem
 const ARCHITECTURES: [Architecture; 3] =
     [Architecture::Discrete, Architecture::Uma, Architecture::CacheCoherentUma];
 
-/// Every simulated GPU, with its caps.
+/// Returns every simulated GPU, with its capabilities.
 fn gpus() -> impl Iterator<Item = (&'static str, Instance, DeviceCaps)> {
     HostProfile::all().iter().map(|profile| {
         let gpu = Instance::open(profile).expect("a fresh instance");
@@ -23,7 +23,7 @@ fn families(gpu: &Instance, caps: &DeviceCaps, allow_unified_memory: bool) -> He
         .expect("a sound device")
 }
 
-/// A heap of 64 KiB, and what each segment group is charged for it.
+/// Creates a heap of 64 KiB, and returns the bytes that each segment group is charged for it.
 fn create_heap(
     gpu: &Instance,
     properties: D3D12_HEAP_PROPERTIES,
@@ -109,7 +109,7 @@ fn custom_memory_is_refused_where_the_device_refuses_it() {
                 let checked = family.check(&caps);
                 assert_eq!(created.is_ok(), checked.is_ok(), "{memory} on {name}: {checked:?}");
                 let Err(error) = checked else { continue };
-                // Write-combined video memory is a matter of the device; the rest never exists.
+                // Write-combined video memory depends on the device; the rest never exists.
                 let may_exist = caps.architecture == Architecture::Discrete
                     && cpu_page_property == CpuPageProperty::WriteCombine;
                 assert_eq!(error.is_unsupported(), may_exist, "{error}");
@@ -272,7 +272,7 @@ fn default_and_readback_need_a_copy_where_upload_does_not() {
     }
 }
 
-/// UMA of an operating system that does not know GPU upload heaps: the memory is there all the same.
+/// UMA of an operating system without GPU upload heaps: the memory exists nevertheless.
 #[test]
 fn uma_without_gpu_upload_heaps_grants_a_custom_heap_of_the_same_memory() {
     for (name, gpu, mut caps) in gpus() {
@@ -324,7 +324,7 @@ fn the_initial_state_tells_the_heap_type() {
     assert_eq!(infer_heap_type(InitialState::Layout(D3D12_BARRIER_LAYOUT_COPY_DEST)), HeapType::Default);
 }
 
-/// What the check passes, the device creates, and what it refuses, the device refuses.
+/// The device creates what the check accepts, and refuses what it rejects.
 #[test]
 fn states_contradict_heap_types_where_the_device_says_so() {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");

@@ -1,4 +1,4 @@
-//! What is held, by heap type, and what may be.
+//! Bytes held for each heap type, and their limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,21 +9,21 @@ use crate::HeapType;
 use crate::desc::HeapLimits;
 use crate::error::Obstacle;
 
-/// What an allocator's heaps and committed resources take.
+/// The bytes of an allocator's heaps and committed resources.
 ///
-/// A charge is made before the device is asked, so that threads which create heaps at the same time cannot pass a limit
-/// together. Every number is an atomic of its own: no lock.
+/// Bytes are charged before the device is called, so that threads which create heaps at the same time cannot exceed a
+/// limit together. Every value is an atomic of its own, without a lock.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     limits: HeapLimits,
     types: [TypeAccount; HeapType::ALL.len()],
-    /// Heaps that the device was made to create.
+    /// Number of heaps that the device created.
     heaps_created: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct TypeAccount {
-    /// What a limit is about: heaps and committed resources, and of unified memory what the type is asked for in.
+    /// Bytes that the limit applies to: heaps and committed resources, and in unified memory the resources of the type.
     held: AtomicU64,
     heaps: Tally,
     committed: Tally,
@@ -36,7 +36,7 @@ struct Tally {
     count: AtomicU64,
 }
 
-/// How many, and how many bytes.
+/// A count, and a sum of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Held {
     pub(crate) bytes: u64,
@@ -59,19 +59,19 @@ impl Tally {
     }
 }
 
-/// What a charge is for.
+/// The subject of a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Charged {
     Heap,
     Committed,
-    /// Made by someone else: no limit applies.
+    /// Created by the application; no limit applies.
     Imported,
-    /// A resource in unified memory, whose heaps are charged to DEFAULT: the limit of the type that was asked for applies, and nothing
-    /// more is held.
+    /// A resource in unified memory, whose heap is charged to DEFAULT. The limit of the requested type applies, and no
+    /// further bytes are held.
     InUnifiedMemory,
 }
 
-/// Bytes that an account was charged with; they come back when this is dropped.
+/// Bytes that were charged to an account. Dropping this returns them.
 #[derive(Debug)]
 pub(crate) struct Charge {
     accounts: Arc<Accounts>,
@@ -85,7 +85,7 @@ impl Accounts {
         Arc::new(Self { limits, types: Default::default(), heaps_created: AtomicU64::new(0) })
     }
 
-    /// Charges `size` bytes, or says which limit they would pass.
+    /// Charges `size` bytes, or returns the limit that they would exceed.
     pub(crate) fn charge(
         self: &Arc<Self>,
         heap_type: HeapType,
@@ -107,7 +107,7 @@ impl Accounts {
         Ok(Charge { accounts: Arc::clone(self), heap_type, what, size })
     }
 
-    /// Whether `size` bytes more would stay within the limit of a heap type once `given_back` bytes are given back.
+    /// Checks whether `size` more bytes would be within the limit of a heap type after `given_back` bytes are released.
     pub(crate) fn check(
         &self,
         heap_type: HeapType,
@@ -122,7 +122,7 @@ impl Accounts {
         }
     }
 
-    /// How far `size` bytes more would go beyond the limit of a heap type.
+    /// Returns the bytes by which `size` more bytes would exceed the limit of a heap type.
     pub(crate) fn bytes_over_limit(&self, heap_type: HeapType, size: ByteSize) -> ByteSize {
         let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
         let held = ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed));
@@ -137,12 +137,12 @@ impl Accounts {
         self.heaps_created.load(Ordering::Relaxed)
     }
 
-    /// What a heap type holds of one sort.
+    /// Returns count and bytes that a heap type holds of one kind.
     pub(crate) fn held(&self, heap_type: HeapType, what: Charged) -> Held {
         self.types[heap_type.index()].tally(what).map(Tally::get).unwrap_or_default()
     }
 
-    /// Bytes of heaps and committed resources. O(1).
+    /// Returns the bytes of heaps and committed resources. O(1).
     pub(crate) fn reserved(&self) -> ByteSize {
         let of = |account: &TypeAccount| {
             ByteSize::new(account.heaps.get().bytes)
@@ -168,7 +168,7 @@ impl Charge {
         Arc::ptr_eq(&self.accounts, accounts)
     }
 
-    /// The same bytes on another account, when a heap changes hands; the other's limit decides.
+    /// Charges the same bytes to other accounts, when a heap changes its owner. The limit of the new accounts applies.
     pub(crate) fn transferred(&self, accounts: &Arc<Accounts>) -> Result<Self, Obstacle> {
         accounts.charge(self.heap_type, self.what, self.size)
     }

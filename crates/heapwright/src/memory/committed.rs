@@ -1,4 +1,4 @@
-//! Resources that are memory of their own: committed ones, whose heap D3D12 makes, and imported ones.
+//! Resources with memory of their own: committed ones, with an implicit heap, and imported ones.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use crate::error::{MemorySource, Obstacle};
 use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::ResourceRequirements;
 
-/// A resource whose heap is none of the allocator's.
+/// A resource that is not in a heap of the allocator.
 pub(crate) struct OwnResource {
-    /// Before the residency heap, which gives the last reference back.
+    /// Declared before the residency heap, which releases the last reference.
     pub(crate) resource: ID3D12Resource,
     pub(crate) residency: Option<OwnHeap>,
     pub(crate) size: ByteSize,
@@ -30,7 +30,7 @@ pub(crate) struct OwnResource {
 }
 
 impl HeapKinds {
-    /// What a committed resource must keep to, as far as nothing is given back for it.
+    /// Checks the constraints of a committed resource that do not depend on released memory.
     fn check_committed(&self, size: ByteSize, constraints: Constraints) -> Result<(), Refusal> {
         let limit = self.source.max_heap_size;
         let obstacle = match constraints {
@@ -41,7 +41,7 @@ impl HeapKinds {
         Err(Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
-    /// Whether a committed resource of a size may be asked for, beside `heaps` of the same memory.
+    /// Checks whether a committed resource of a given size may be created, in addition to `heaps` of the same memory.
     pub(crate) fn may_commit(
         &self,
         heaps: &TypedHeaps,
@@ -57,7 +57,7 @@ impl HeapKinds {
         may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
-    /// Creates a committed resource, charged as `heaps` of the same memory are.
+    /// Creates a committed resource, charged like `heaps` of the same memory.
     pub(crate) fn commit(
         &self,
         heaps: &TypedHeaps,
@@ -73,7 +73,7 @@ impl HeapKinds {
         let properties = self.families.properties(request.granted.family);
         let mut flags = source.devices.known_heap_flags(request.heap_flags) | source.extra_heap_flags;
         if flags & D3D12_HEAP_FLAG_SHARED != 0 {
-            // A shared heap's first bytes are for others to see, so D3D12 zeroes it and keeps it resident.
+            // Other processes can see a shared heap's first bytes, so D3D12 zeroes it and keeps it resident.
             flags &= !(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
         }
         let of_device = |refused: Refused| match refused.hresult {
@@ -99,7 +99,7 @@ impl HeapKinds {
         self.give_back_for((heap_type, group), size, flags, constraints);
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
-        // As for a heap: empty ones go back, and the device is asked again.
+        // As for a heap: release empty heaps, and call the device again.
         if is_short && !source.never_over_allocates() && !self.make_room(size, heap_type, group).is_zero() {
             made = attempt();
         }

@@ -1,4 +1,4 @@
-//! The device's calls that create a resource, and which one a description needs.
+//! The calls that create a resource, and the choice between them.
 
 use heapwright_core::HeapOffset;
 use heapwright_d3d12::*;
@@ -9,7 +9,7 @@ use crate::desc::ResourceDesc;
 use crate::requirements::with_mip_region;
 use crate::{DeviceCaps, Error, InitialState};
 
-/// Why no resource was created: an answer of a call of the device.
+/// The error of a call that did not create a resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused {
     pub(crate) call: &'static str,
@@ -17,7 +17,8 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// As an error; E_INVALIDARG names what is left to be wrong once the device has taken the description.
+    /// Converts to an error. E_INVALIDARG names the fields that can still be wrong after the device accepted the
+    /// description.
     pub(crate) fn into_error(self) -> Error {
         let Self { call, hresult } = self;
         if hresult == E_INVALIDARG {
@@ -33,10 +34,10 @@ impl Refused {
     }
 }
 
-/// The interface that a creation goes through.
+/// The interface with which a resource is created.
 #[derive(Debug)]
 enum Route<'a> {
-    /// `ID3D12Device`, or with a session its relatives.
+    /// `ID3D12Device`, or with a protected session its successors.
     States,
     /// `ID3D12Device8`: a mip region of sampler feedback.
     States1(&'a ID3D12Device8, D3D12_RESOURCE_DESC1),
@@ -44,7 +45,7 @@ enum Route<'a> {
     Layout(&'a ID3D12Device10, D3D12_RESOURCE_DESC1),
 }
 
-/// Checks that the device can take what a resource asks for.
+/// Checks that the device has the interfaces that a resource needs.
 #[inline]
 pub(crate) fn check_interfaces(
     devices: &Devices,
@@ -99,7 +100,7 @@ fn route<'a>(
     Ok(Route::States1(device, with_mip_region(desc, region)))
 }
 
-/// Places a resource of `desc`, which came of `resource`, in a heap of the type.
+/// Places a resource with `desc`, which was derived from `resource`, in a heap of the type.
 #[inline]
 pub(crate) fn create_placed(
     devices: &Devices,
@@ -117,8 +118,8 @@ pub(crate) fn create_placed(
     let (call, created) = match route(devices, resource, desc, usual)? {
         Route::States => {
             let device = &devices.device;
-            // SAFETY: device and heap are live COM objects; the description and the clear value outlive the call; the result is
-            // written to a variable of the interface that is asked for. The range is the caller's.
+            // SAFETY: device and heap are live COM objects; the description and the clear value outlive the call; the
+            // result is written to a variable of the interface that is asked for. The caller provides the range.
             let created =
                 unsafe { device.CreatePlacedResource(heap, offset, desc, state, clear_value, &mut placed) };
             (usual, created)
@@ -202,10 +203,11 @@ pub(crate) fn create_committed(
     answer(call, created, made)
 }
 
-/// How a resource begins in a heap of a type.
+/// Returns the initial state of a resource in a heap of a type.
 ///
-/// Resources in UPLOAD and READBACK heaps may begin in state COMMON, and in UPLOAD heaps in parts of GENERIC_READ, since the release
-/// of D3D12 that `ID3D12Device10` came with. Before it they have one state each for all their life, which is what these stand for there.
+/// Since the release of D3D12 that added `ID3D12Device10`, resources in UPLOAD and READBACK heaps may be created in
+/// state COMMON, and in UPLOAD heaps in parts of GENERIC_READ. Before, they have a single state for their lifetime, to
+/// which these states are converted.
 #[inline]
 fn initial(
     devices: &Devices,
@@ -227,10 +229,10 @@ fn initial(
     (state, D3D12_BARRIER_LAYOUT_UNDEFINED)
 }
 
-/// Castable formats as the calls take them.
+/// Returns castable formats as the calls take them.
 fn castable(resource: &ResourceDesc<'_>) -> (u32, *const DXGI_FORMAT) {
     let formats = resource.castable_formats;
-    // More than 2^32 are refused when the device is asked what the resource takes.
+    // More than 2^32 are rejected when the requirements are queried.
     let count = u32::try_from(formats.len()).unwrap_or(0);
     (count, if formats.is_empty() { std::ptr::null() } else { formats.as_ptr() })
 }

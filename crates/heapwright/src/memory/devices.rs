@@ -1,11 +1,11 @@
-//! A device and its newer interfaces, asked for once.
+//! A device and its newer interfaces, queried once.
 
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
 use crate::Error;
 
-/// A device under each interface that a resource may be created through. `None`: the device does not have it.
+/// A device with each interface that may create a resource. `None` if the device does not support it.
 #[derive(Debug, Clone)]
 pub(crate) struct Devices {
     pub(crate) device: ID3D12Device,
@@ -28,9 +28,9 @@ impl Devices {
         }
     }
 
-    /// Refuses heap flags that the device does not know and that make a difference, named by `field`.
+    /// Rejects heap flags that the device does not support and that matter; `field` names them.
     ///
-    /// That memory need not be zeroed is a permission, which is refused to nobody: see [`known_heap_flags`](Self::known_heap_flags).
+    /// CREATE_NOT_ZEROED is a hint, which is never rejected: see [`known_heap_flags`](Self::known_heap_flags).
     #[inline]
     pub(crate) fn check_heap_flags(&self, flags: D3D12_HEAP_FLAGS, field: &'static str) -> Result<(), Error> {
         if flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0 && self.device8.is_none() {
@@ -40,7 +40,7 @@ impl Devices {
         Ok(())
     }
 
-    /// Heap flags without those that came with `ID3D12Device8`'s release of D3D12, where the device is older.
+    /// Removes the heap flags that came with `ID3D12Device8`'s release of D3D12, if the device is older.
     #[inline]
     pub(crate) fn known_heap_flags(&self, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
         const LATER: D3D12_HEAP_FLAGS =

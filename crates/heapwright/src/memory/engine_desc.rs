@@ -1,16 +1,16 @@
-//! What an allocator's description makes of placement's engines.
+//! Converts an allocator's description to descriptions of placement engines.
 
 use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 
-/// The size of linear heaps where none is given: D3D12MA's usual block.
+/// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
-/// The knobs of an algorithm.
+/// Returns the parameters of an algorithm.
 ///
-/// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` is a pool's, as is that it has one heap at most.
+/// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
 pub(crate) fn engine_desc(
     desc: &ResourceAllocatorDesc,
     retention: HeapRetention,
@@ -62,13 +62,13 @@ fn granularity_of(heap_alignment: u64) -> Alignment {
     Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
 }
 
-/// GPGMM's least heap is one unit of its alignment.
+/// GPGMM's smallest heap is one unit of its alignment.
 fn least_heap(preferred: Option<ByteSize>, granularity: Alignment) -> ByteSize {
     let preferred = preferred.unwrap_or_default();
     preferred.max(ByteSize::new(granularity.get())).align_up(granularity).unwrap_or(preferred)
 }
 
-/// The size of the heaps that a fixed pool keeps: what the algorithm makes of the preferred size for what is small.
+/// Returns the size of the heaps that a fixed pool keeps: the algorithm's heap size for small requests.
 pub(crate) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> ByteSize {
     let least = least_heap(desc.preferred_heap_size, granularity_of(heap_alignment));
     match desc.suballocation_algorithm {

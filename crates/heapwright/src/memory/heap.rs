@@ -1,4 +1,4 @@
-//! A heap that the allocator made.
+//! Heaps that the allocator created.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,18 +10,18 @@ use super::accounts::{Accounts, Charge};
 use crate::error::Obstacle;
 use crate::residency::ResidencyHeap;
 
-/// A heap, and what it is charged to. Dropping the last reference gives it back to the device.
+/// A heap, and its charge. Dropping the last reference releases it to the device.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    /// Before the residency heap, which gives the last reference back.
+    /// Declared before the residency heap, which releases the last reference.
     d3d12: ID3D12Heap,
-    /// `None` without a manager, and where the manager leaves it alone.
+    /// `None` without a manager, and if the manager ignores the heap.
     residency: Option<ResidencyHeap>,
     size: ByteSize,
     charge: Mutex<Charge>,
-    /// Whether it was made in advance and nothing was in it yet.
+    /// Whether the heap was prefetched and has not been used yet.
     is_prefetched: AtomicBool,
-    /// In a pool with bounds.
+    /// Held in a pool with a maximum number of heaps.
     _permit: Option<HeapPermit>,
 }
 
@@ -37,17 +37,17 @@ impl Heap {
         Arc::new(Self { residency, d3d12, size, charge, is_prefetched, _permit: permit })
     }
 
-    /// Labels that it was made in advance.
+    /// Marks the heap as prefetched.
     pub(crate) fn mark_prefetched(&self) {
         self.is_prefetched.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether it was made in advance and is used for the first time.
+    /// Returns whether the heap was prefetched and is used for the first time.
     pub(crate) fn take_prefetched(&self) -> bool {
         self.is_prefetched.load(Ordering::Relaxed) && self.is_prefetched.swap(false, Ordering::Relaxed)
     }
 
-    /// What the residency manager knows it by.
+    /// Returns the object by which the residency manager knows the heap.
     #[inline]
     pub(crate) fn residency(&self) -> Option<&ResidencyHeap> {
         self.residency.as_ref()
@@ -61,7 +61,7 @@ impl Heap {
         self.size
     }
 
-    /// Charges it to other accounts from now on; when their limit forbids that, it stays with those that it was.
+    /// Charges the heap to other accounts. If their limit does not allow it, the charge stays.
     pub(crate) fn transfer_to(&self, accounts: &Arc<Accounts>) -> Result<(), Obstacle> {
         let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
         if !charge.is_on(accounts) {
@@ -71,14 +71,14 @@ impl Heap {
     }
 }
 
-/// One of the heaps that a pool may have.
+/// A permission to create one of a pool's heaps.
 #[derive(Debug)]
 pub(crate) struct HeapPermit {
     heap_count: Arc<AtomicU64>,
 }
 
 impl HeapPermit {
-    /// Counts one heap more, of `limit` at most; zero is no bound.
+    /// Counts one more heap, up to `limit`; zero is no limit.
     pub(crate) fn take(heap_count: &Arc<AtomicU64>, limit: u64) -> Result<Self, Obstacle> {
         let limit = if limit == 0 { u64::MAX } else { limit };
         let next = |taken: u64| (taken < limit).then_some(taken + 1);

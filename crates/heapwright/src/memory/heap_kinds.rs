@@ -29,9 +29,9 @@ use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 pub(crate) struct HeapKinds {
     pub(crate) source: Arc<HeapSource>,
     pub(crate) families: HeapFamilies,
-    /// The device's, with what the allocator's description says of the device.
+    /// The device's capabilities, with the changes of the allocator's description.
     pub(crate) caps: DeviceCaps,
-    /// Those of a kind are made when they are first used: each takes 16 KiB.
+    /// Created on first use, because each takes 16 KiB.
     kinds: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
     pub(crate) pool_sums: Arc<PoolSums>,
@@ -41,7 +41,7 @@ pub(crate) struct HeapKinds {
 }
 
 impl HeapKinds {
-    /// Heaps of `source`, whose allocator is `owner`; nested with those of a `parent`, if there is one.
+    /// Creates the heaps of `source`, whose allocator is `owner`; nested in those of a `parent`, if there is one.
     pub(crate) fn new(
         source: Arc<HeapSource>,
         families: HeapFamilies,
@@ -66,13 +66,13 @@ impl HeapKinds {
         }
     }
 
-    /// The allocator's own heaps of a kind.
+    /// Returns the allocator's own heaps of a kind.
     #[inline]
     pub(crate) fn of(&self, family: HeapFamily, class: ResourceClass) -> &Striped<TypedHeaps> {
         self.at(HeapKind::index_of(family, class))
     }
 
-    /// The allocator's own heaps of the kind of an [index](HeapKind::index_of).
+    /// Returns the allocator's own heaps of the kind with an [index](HeapKind::index_of).
     #[inline]
     pub(crate) fn at(&self, index: usize) -> &Striped<TypedHeaps> {
         self.kinds[index].get_or_init(|| self.new_heaps(index))
@@ -115,7 +115,8 @@ impl HeapKinds {
                 false,
             ),
         };
-        // The outermost allocator counts what waits in the pool, so it has heaps of each kind that any has.
+        // The outermost allocator counts the heaps in the shared pool, so it has heaps of every kind that a nested one
+        // has.
         if let Some(root) = self.nesting.root_of(&self.owner) {
             root.make_kind(index);
         }
@@ -123,12 +124,12 @@ impl HeapKinds {
         Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
     }
 
-    /// The allocator's own heaps, as far as any of a kind was ever wanted.
+    /// Returns the allocator's own heaps, of each kind that was ever used.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Striped<TypedHeaps>> {
         self.kinds.iter().filter_map(OnceLock::get)
     }
 
-    /// The heaps of the pools that there are.
+    /// Returns the heaps of the existing pools.
     pub(crate) fn pools(&self) -> Vec<Arc<TypedHeaps>> {
         let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         pools.iter().filter_map(Weak::upgrade).collect()
@@ -136,7 +137,7 @@ impl HeapKinds {
 
     pub(crate) fn add_pool(&self, heaps: &Arc<TypedHeaps>) {
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        // As often as the list is full, so that a pool costs O(1) however many there are.
+        // Only when the list is full, so that adding a pool is O(1) however many there are.
         if pools.len() == pools.capacity() {
             pools.retain(|pool| pool.strong_count() > 0);
             let count = pools.len();
@@ -145,21 +146,21 @@ impl HeapKinds {
         pools.push(Arc::downgrade(heaps));
     }
 
-    /// The allocator's own heaps, and those of its pools.
+    /// Returns the allocator's own heaps, and those of its pools.
     pub(crate) fn all(&self) -> Vec<Arc<TypedHeaps>> {
         self.own().map(|heaps| Arc::clone(heaps)).chain(self.pools()).collect()
     }
 
-    /// The heaps of this allocator and its pools, and those of allocators that are nested with it.
+    /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
     fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
         let mut heaps = self.all();
         heaps.extend(self.nesting.heaps_of_others(&self.owner));
         heaps
     }
 
-    /// What the heaps hold, by heap type, in the order of [`HeapType::ALL`].
+    /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
     ///
-    /// O(1) with a lock of each kind of heap in turn, and O(pools that changed since the last time).
+    /// O(1), with a lock of each kind of heap in turn, plus O(pools that changed since the last call).
     pub(crate) fn shares(&self) -> [HeapsShare; HeapType::ALL.len()] {
         let mut shares = self.pool_sums.now();
         for heaps in self.own() {
@@ -169,24 +170,25 @@ impl HeapKinds {
         shares
     }
 
-    /// Bytes of heaps of a type that nothing is in.
+    /// Returns the bytes of empty heaps of a type.
     pub(crate) fn empty_of(&self, heap_type: HeapType) -> ByteSize {
         let empty = self.shares()[heap_type.index()].totals.empty;
         let beneath = self.owner.upgrade().map(|owner| owner.empty_beneath_buffers(heap_type));
         empty.saturating_add(beneath.unwrap_or_default())
     }
 
-    /// Bytes of heaps in a segment group that nothing is in, of this allocator and of those that are nested with it.
+    /// Returns the bytes of empty heaps in a segment group, of this allocator and of those that are nested with it.
     pub(crate) fn empty_in(&self, group: SegmentGroup) -> ByteSize {
         let heaps = self.of_family();
         let in_group = heaps.iter().filter(|heaps| heaps.desc.segment_group == group);
         in_group.map(|heaps| heaps.totals().empty).fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
 
-    /// Gives back what empty heaps hold beyond the limit and the budget once `size` bytes more are taken: for the limit, this
-    /// allocator's heaps of the type; for the budget, any of the segment group, those of pools and nested allocators among them.
+    /// Releases empty heaps that would exceed the limit and the budget after `size` more bytes are allocated: for the
+    /// limit, this allocator's heaps of the type; for the budget, any heaps of the segment group, including those of
+    /// pools and nested allocators.
     ///
-    /// With `NEVER_OVER_ALLOCATE` nothing is given back.
+    /// With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(crate) fn give_back_for(
         &self,
         (heap_type, group): (HeapType, SegmentGroup),
@@ -219,8 +221,8 @@ impl HeapKinds {
         }
     }
 
-    /// Gives empty heaps back because the device has no memory for `size` bytes, and returns their bytes. What helps goes first:
-    /// memory is that of a segment group.
+    /// Releases empty heaps because the device has no memory for `size` bytes, and returns their bytes. Heaps of the
+    /// segment group come first, because memory belongs to a segment group.
     pub(crate) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
         if let Some(owner) = self.owner.upgrade() {
             owner.collect_deferred();
@@ -231,14 +233,14 @@ impl HeapKinds {
         release_from(heaps.iter(), size.max(self.source.desc.release_size))
     }
 
-    /// Gives empty heaps of the allocator and its pools back to the device, whole ones until so many bytes are reached, and returns
-    /// their bytes.
+    /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
+    /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         self.return_unused_memory();
         release_from(self.all().iter(), bytes)
     }
 
-    /// Has buffers and slabs that nothing is in return their memory to the heaps.
+    /// Returns the memory of empty backing buffers and slabs to the heaps.
     pub(crate) fn return_unused_memory(&self) {
         if let Some(owner) = self.owner.upgrade() {
             owner.release_unused_buffers();
@@ -249,7 +251,7 @@ impl HeapKinds {
         }
     }
 
-    /// Creates a heap after what stands in its way was given back.
+    /// Creates a heap, after releasing the empty heaps that limit, budget and pool require.
     pub(crate) fn create_heap(
         &self,
         heaps: &TypedHeaps,
@@ -260,14 +262,14 @@ impl HeapKinds {
         self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, constraints);
         heaps.make_room_for_heap();
         if self.source.manager_for(constraints).is_none() {
-            // A manager makes room; whoever it leaves alone takes what there is.
+            // A manager makes memory available itself. Without one, only unused budget is available.
             let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
             self.source.check_budget(group, size, constraints, ByteSize::ZERO).map_err(refuse)?;
         }
         heaps.create_heap(size, constraints)
     }
 
-    /// Creates a heap for which memory was short at first, or adds to the refusal why not.
+    /// Creates a heap for which memory was short at first. Adds the reasons to the refusal if that fails.
     pub(crate) fn create_after_refusal(
         &self,
         heaps: &TypedHeaps,
@@ -296,7 +298,7 @@ impl HeapKinds {
         if least < wanted { attempt(least) } else { Ok(None) }
     }
 
-    /// Creates a heap that a pool begins with.
+    /// Creates one of the initial heaps of a pool.
     pub(crate) fn create_empty_heap(
         &self,
         heaps: &TypedHeaps,
@@ -316,10 +318,11 @@ impl HeapKinds {
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
     }
 
-    /// Has the next heap made in advance when it is likely to be needed soon, or if the allocation wants it.
+    /// Prefetches the next heap if it is likely to be needed soon, or if the allocation requests it.
     ///
-    /// Likely: the heaps that there are have less free than half of the next one's size, or what slabs say. Nobody asks unless
-    /// prefetching is allowed, and nothing is made that the budget has no room for, where it matters.
+    /// It is likely if the existing heaps have less free than half of the next one's size, or if slabs report it.
+    /// Nothing happens unless prefetching is allowed. Nothing is created that the budget does not permit, where the
+    /// budget applies.
     #[inline]
     pub(crate) fn prefetch_after(
         &self,
@@ -360,11 +363,11 @@ fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: Byt
     released
 }
 
-/// Which of the allocator's own heaps.
+/// A kind of the allocator's own heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeapKind {
     pub(crate) family: HeapFamily,
-    /// What it is accounted for as.
+    /// The heap type to which it is charged.
     pub(crate) heap_type: HeapType,
     pub(crate) class: ResourceClass,
 }
@@ -372,8 +375,8 @@ pub(crate) struct HeapKind {
 impl HeapKind {
     pub(crate) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
 
-    /// The kind of an [index](Self::index_of): those of the heap types, and the one of CUSTOM heaps, which are DEFAULT's and UPLOAD's
-    /// with unified memory and GPU_UPLOAD's otherwise.
+    /// Returns the kind with an [index](Self::index_of): one of a heap type, or the one of CUSTOM heaps. With unified
+    /// memory, CUSTOM heaps are those of DEFAULT and UPLOAD, otherwise those of GPU_UPLOAD.
     pub(crate) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
         let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
         let class = ResourceClass::ALL[class];
@@ -387,7 +390,7 @@ impl HeapKind {
         }
     }
 
-    /// What CUSTOM heaps are accounted for as.
+    /// Returns the heap type to which CUSTOM heaps are charged.
     pub(crate) fn account_of_custom(families: &HeapFamilies) -> HeapType {
         if families.has_unified_memory() { HeapType::Default } else { HeapType::GpuUpload }
     }
@@ -402,7 +405,7 @@ impl HeapKind {
     }
 }
 
-/// How long an engine keeps empty heaps that the pool is not for.
+/// Returns how long an engine keeps empty heaps that are not pooled.
 fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
     match desc.empty_heap_policy {
         EmptyHeapPolicy::Default => HeapRetention::default(),

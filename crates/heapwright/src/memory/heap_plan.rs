@@ -1,15 +1,15 @@
-//! Where memory comes from when the usual heaps for a request have no room for it. Decided here, carried out by
-//! [`heap_request`](super::heap_request).
+//! Decides where memory comes from if the usual heaps for a request have no free range.
+//! [`heap_request`](super::heap_request) carries out the decision.
 //!
-//! In this order:
+//! The sources, in order:
 //!
-//! 1. a spare heap: one that was made in advance, is pooled, or is held empty by a nested allocator or the parent;
-//! 2. a new heap, if limits, pool and budget have room for it as things stand;
-//! 3. a free range of any heap of the kind, whatever is wasted there: sizes that are kept apart share heaps, and no empty heap is too
-//!    large;
-//! 4. a new heap beyond the budget, if the allocation may be; or one for which empty heaps are given back first.
+//! 1. a spare heap: one that was prefetched, is pooled, or is held empty by a nested allocator or the parent;
+//! 2. a new heap, if limits, pool and budget currently permit it;
+//! 3. a free range of any heap of the kind, however much it wastes: sizes that are normally separate share heaps, and
+//!    no empty heap is too large;
+//! 4. a new heap beyond the budget, if the allocation may exceed it; or one for which empty heaps are released first.
 //!
-//! So an allocation fails only if no free range of the heaps that it may be in holds it, and there may be no new heap.
+//! So an allocation fails only if no free range of its possible heaps is large enough, and no new heap is permitted.
 
 use std::sync::Arc;
 
@@ -34,35 +34,35 @@ pub(crate) struct HeapRequest<'a> {
     pub(crate) constraints: Constraints,
 }
 
-/// Where the memory for a request comes from.
+/// The source of the memory for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeapPlan {
     /// An empty heap that is held already.
     Spare(HeapSizes),
     /// A free range of any heap of the kind.
     AnyRange,
-    /// A new heap. Empty heaps may have to be given back first.
+    /// A new heap. Empty heaps may have to be released first.
     New(HeapSizes),
 }
 
-/// How large a heap may be.
+/// The possible sizes of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeapSizes {
     pub(crate) wanted: ByteSize,
     pub(crate) least: ByteSize,
 }
 
-/// Where memory would come from.
+/// The predicted source of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbedMemory {
-    /// From what is held already: nothing is charged.
+    /// Memory that is already held. Nothing is charged.
     Held,
-    /// From a new heap of this size; of a committed resource, its own. Empty heaps may go back to the device for it.
+    /// A new heap of this size; for a committed resource, its own. Empty heaps may be released for it.
     NewHeap(ByteSize),
 }
 
 impl ProbedMemory {
-    /// Bytes that the device would be asked for.
+    /// Returns the number of bytes that would be requested from the device.
     #[must_use]
     pub const fn new_bytes(self) -> ByteSize {
         match self {
@@ -72,18 +72,18 @@ impl ProbedMemory {
     }
 }
 
-/// What counts as given back when it is asked whether there may be new memory.
+/// The memory that counts as released when the permission for new memory is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenBack {
     Nothing,
-    /// Every heap that nothing is in.
+    /// Every empty heap.
     EmptyHeaps,
 }
 
 impl HeapRequest<'_> {
-    /// What [`place`](Self::place) would do.
+    /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
-        // Memory that the manager does not know is held nowhere.
+        // Memory that the residency manager must not manage is never taken from held heaps.
         if self.may_be_held() && self.heaps.room_for(self.sharing, self.placement)? == Room::Held {
             return Ok(ProbedMemory::Held);
         }
@@ -93,10 +93,10 @@ impl HeapRequest<'_> {
         })
     }
 
-    /// Plans where the memory comes from that the heaps as they are have no room for.
+    /// Plans the source of memory for a request for which the existing heaps have no free range.
     ///
-    /// Nothing is created, placed or given back, except that slabs and backing buffers which nothing is in return their memory to
-    /// the heaps before anything is refused. Whether the device has memory for a new heap only the device knows.
+    /// Nothing is created, placed or released, except that empty slabs and backing buffers return their memory to the
+    /// heaps before anything is refused. Only the device knows whether it has memory for a new heap.
     pub(crate) fn plan(&self) -> Result<HeapPlan, Refusal> {
         let sizes = match self.sizes() {
             Ok(sizes) => sizes,
@@ -118,7 +118,7 @@ impl HeapRequest<'_> {
         Ok(self.may_be_held() && self.heaps.has_any_room(self.sharing, self.placement)?)
     }
 
-    /// The same when there is no spare heap.
+    /// Plans the source of memory without a spare heap.
     pub(crate) fn plan_without_spare(&self, sizes: HeapSizes) -> Result<HeapPlan, Refusal> {
         let Constraints { may_create_heap, .. } = self.constraints;
         let as_things_stand = if may_create_heap {
@@ -155,7 +155,7 @@ impl HeapRequest<'_> {
         Err(refusal)
     }
 
-    /// The sizes that a heap may have. Heaps larger than the request needs stay within budget and limit.
+    /// Returns the possible sizes of a heap. A heap larger than the request must be within budget and limit.
     fn sizes(&self) -> Result<HeapSizes, Refusal> {
         let least = self.placement.size.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
         let limit = self.heaps.desc.max_heap_size;
@@ -165,7 +165,7 @@ impl HeapRequest<'_> {
         }
         let wanted = self.heaps.new_heap_size(self.sharing, self.placement)?.min(limit);
         if wanted < least {
-            // The heaps of the pool have one size, and it is too small.
+            // The heaps of the pool have one size, which is too small.
             return Err(too_large(wanted));
         }
         if !self.heaps.takes_any_heap() || wanted == least {
@@ -176,7 +176,7 @@ impl HeapRequest<'_> {
         Ok(HeapSizes { wanted: wanted.min(whole).max(least), least })
     }
 
-    /// How much of `size` bytes budget and limit have left, with empty heaps given back.
+    /// Returns how much of `size` bytes budget and limit permit, after empty heaps are released.
     fn bytes_left(&self, size: ByteSize) -> ByteSize {
         let (group, heap_type) = (self.heaps.desc.segment_group, self.heaps.desc.heap_type);
         let mut left = size;
@@ -196,7 +196,7 @@ impl HeapRequest<'_> {
         self.kinds.source.bytes_over_budget(desc.segment_group, size, desc.heap.Flags, self.constraints)
     }
 
-    /// Whether a heap of `size` bytes may be created, as far as it is not the device's to say.
+    /// Checks whether a heap of `size` bytes may be created, apart from the device's decision.
     fn may_create(&self, size: ByteSize, given_back: GivenBack) -> Result<(), Refusal> {
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         self.kinds.may_take(self.heaps, size, self.constraints, given_back).map_err(refuse)?;
@@ -209,7 +209,7 @@ impl HeapRequest<'_> {
 }
 
 impl HeapKinds {
-    /// Whether budget and limit have room for `size` bytes more in heaps of a kind, or beside them.
+    /// Checks whether budget and limit permit `size` more bytes, in heaps of a kind or beside them.
     pub(crate) fn may_take(
         &self,
         heaps: &TypedHeaps,

@@ -1,20 +1,21 @@
-//! Carries out what [`heap_plan`](super::heap_plan) decided: where a heap comes from, and what is tried when the device refuses one.
+//! Carries out the decisions of [`heap_plan`](super::heap_plan), and handles refusals of the device.
 //!
-//! When the device has no memory for a heap of the size that is wanted:
+//! If the device has no memory for a heap of the intended size:
 //!
 //! 1. a free range of any heap of the kind is taken;
-//! 2. empty heaps are given back (unless `NEVER_OVER_ALLOCATE`), and the device is asked again;
-//! 3. the device is asked for a heap as small as the request allows.
+//! 2. empty heaps are released (unless `NEVER_OVER_ALLOCATE`), and the device is called again;
+//! 3. the smallest possible heap for the request is created.
 //!
-//! No lock is held while the device creates or destroys a heap. With a residency manager, what is idle is evicted to make room in the
-//! budget for a new heap, after empty heaps are given back. What is `NEVER_RESIDENT` takes no heap that is held.
+//! No lock is held while the device creates or destroys a heap. With a residency manager, idle heaps are evicted to
+//! keep a new heap within the budget, after empty heaps are released. `NEVER_RESIDENT` allocations never use a heap
+//! that is held.
 
 use super::heap_plan::{HeapPlan, HeapRequest};
 use super::placed_range::PlacedRange;
 use super::refusal::Refusal;
 
 impl HeapRequest<'_> {
-    /// Finds or makes room.
+    /// Finds a free range, or creates a heap.
     #[inline]
     pub(crate) fn place(&self) -> Result<PlacedRange, Refusal> {
         if self.may_be_held() {
@@ -38,7 +39,7 @@ impl HeapRequest<'_> {
         let in_new = |heap| Ok(PlacedRange::in_new(heaps, sharing, heap, placement)?);
         heaps.prefetch.count_miss();
         let mut plan = self.plan()?;
-        // Other threads may take what was planned; each time it is planned again.
+        // Other threads may take the planned memory; then plan again.
         loop {
             match plan {
                 HeapPlan::Spare(sizes) => {

@@ -1,4 +1,4 @@
-//! Names and numbers that users give to allocations.
+//! Names and user data of allocations.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::placement::SharedPlacementId;
 
-/// Names an allocation as long as it lives where it is. A move of a defragmentation gives it a new one.
+/// The id of an allocation, valid until the allocation is freed or moved. A move of a defragmentation changes it.
 ///
-/// It is a plain value, and none is ever used twice within a process.
+/// An id is a plain value, and is never reused within a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AllocationId(Place);
 
@@ -28,16 +28,17 @@ impl AllocationId {
     }
 }
 
-/// What the user noted of an allocation.
+/// The name and the user data of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) user_data: u64,
-    /// It is a buffer that others are parts of: no defragmentation moves it, and reports show what lies in it.
+    /// Set for a backing buffer: defragmentation does not move it, and reports list its contents.
     pub(crate) backing: Option<BackingAddress>,
 }
 
-/// The labels of the allocations in heaps of one kind. Only what has a label has an entry; each call is O(1) under a lock.
+/// The labels of the allocations in heaps of one kind. Only allocations with a label have an entry. Each call is O(1)
+/// under a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Mutex<HashMap<AllocationId, Label>>,
@@ -61,13 +62,13 @@ impl Labels {
     }
 }
 
-/// Numbers of entries and of heaps: never the same twice in a process.
+/// Returns a number for an entry or for heaps, unique in the process.
 pub(crate) fn next_number() -> u64 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Which backing buffer, without a way to it: to compare with.
+/// The identity of a backing buffer, for comparisons only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BackingAddress(usize);
 

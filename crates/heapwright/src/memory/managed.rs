@@ -1,8 +1,9 @@
-//! What the allocator and a residency manager have to do with each other.
+//! The connection of the allocator with a residency manager.
 //!
-//! Every heap of the allocator and every committed resource is a residency heap of the manager, for as long as it lives: room is made
-//! for it in the budget before the device is asked, lists name it by [`ResourceAllocation::memory`](crate::ResourceAllocation::memory),
-//! mappings lock it. Placing a resource in a heap asks the manager nothing.
+//! Every heap of the allocator and every committed resource is a residency heap of the manager, for its lifetime. The
+//! manager makes memory available before the device is called, lists refer to the heap by
+//! [`ResourceAllocation::memory`](crate::ResourceAllocation::memory), and mappings lock it. Placing a resource in a
+//! heap does not involve the manager.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,30 +22,30 @@ use crate::residency::{
 };
 use crate::{Error, SegmentGroup};
 
-/// Memory that is to be created, as a manager hears of it.
+/// Memory to be created, as passed to a manager.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewMemory {
     pub(crate) group: SegmentGroup,
     pub(crate) size: ByteSize,
-    /// Those that it is created with.
+    /// The flags with which it is created.
     pub(crate) flags: D3D12_HEAP_FLAGS,
     pub(crate) within_budget: bool,
     pub(crate) priority: Option<D3D12_RESIDENCY_PRIORITY>,
 }
 
-/// Why there is no memory.
+/// The reason why memory was not created.
 #[derive(Debug)]
 pub(crate) enum NotCreated<E> {
     /// The device refused it.
     Device(E),
-    /// The manager could not make room.
+    /// The manager could not make memory available.
     NoRoom(Obstacle),
-    /// The manager met with something else.
+    /// The manager returned another error.
     Failed(Error),
 }
 
 impl<E> NotCreated<E> {
-    /// As a refusal of `source`; `of_device` says what the device's answer means.
+    /// Converts to a refusal of `source`; `of_device` converts the device's error.
     pub(crate) fn into_refusal(self, source: MemorySource, of_device: impl FnOnce(E) -> Refusal) -> Refusal {
         match self {
             Self::Device(answer) => of_device(answer),
@@ -54,9 +55,9 @@ impl<E> NotCreated<E> {
     }
 }
 
-/// Creates memory that a manager knows, after it has made room.
+/// Creates memory that a manager manages, after the manager has made memory available.
 ///
-/// What is created evicted needs no room.
+/// Memory that is created evicted needs no budget.
 pub(crate) fn create_managed<T, E>(
     manager: &ResidencyManager,
     new: NewMemory,
@@ -67,7 +68,7 @@ where
 {
     let begins_evicted = begins_evicted(new.flags);
     let desc = ResidencyHeapDesc {
-        // With group and size the manager makes room before the device is asked. Nothing is needed for what begins evicted.
+        // Given group and size, the manager makes memory available first. Memory that is created evicted needs none.
         segment_group: (!begins_evicted).then_some(new.group),
         size: if begins_evicted { ByteSize::ZERO } else { new.size },
         flags: if new.within_budget {
@@ -75,14 +76,14 @@ where
         } else {
             ResidencyHeapFlags::empty()
         },
-        // What is none of D3D12's levels, the device has refused with a warning.
+        // The device has refused a value that is not one of D3D12's levels, with a warning.
         priority: new.priority.filter(|&priority| crate::residency::level(priority).is_some()),
         ..Default::default()
     };
     let mut made = None;
     let managed = manager.create_heap(&desc, || {
         let object = made.insert(create()).as_ref().map(|object| object.clone().into());
-        // What it was is in `made`.
+        // The error is in `made`.
         object.map_err(|_| E_FAIL.into())
     });
     match (made, managed) {
@@ -97,19 +98,19 @@ where
     }
 }
 
-/// Whether memory with these heap flags is evicted when it is created, and needs no room then.
+/// Returns whether memory with these heap flags is created evicted, and then needs no budget.
 pub(crate) const fn begins_evicted(flags: D3D12_HEAP_FLAGS) -> bool {
     flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0
 }
 
-/// Resources that are memory of their own, by the address of the object: one that is imported twice, or made here and then imported, is
-/// one residency heap.
+/// Resources with memory of their own, by the address of the object. A resource that is imported twice, or created here
+/// and then imported, is one residency heap.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMemory {
     known: Mutex<BTreeMap<usize, Weak<ResidencyHeap>>>,
 }
 
-/// The residency heap of a resource that is memory of its own.
+/// The residency heap of a resource with memory of its own.
 #[derive(Debug)]
 pub(crate) struct OwnHeap {
     /// `None` only while it is dropped.
@@ -129,7 +130,7 @@ impl OwnMemory {
         Ok(identity.as_raw() as usize)
     }
 
-    /// Enters a resource that was just made.
+    /// Adds a resource that was just created.
     pub(crate) fn enter(
         self: &Arc<Self>,
         resource: &ID3D12Resource,
@@ -141,9 +142,10 @@ impl OwnMemory {
         Ok(OwnHeap { heap: Some(heap), key, registry: Arc::clone(self) })
     }
 
-    /// The residency heap of a resource, which `manage` makes if it has none.
+    /// Returns the residency heap of a resource. `manage` creates it if there is none.
     ///
-    /// The lock is held meanwhile, so that two threads make one. Nothing waits under it: the object is only asked what it is.
+    /// The lock is held meanwhile, so that two threads create only one. Nothing waits under it: `manage` only inspects
+    /// the object.
     pub(crate) fn find_or_manage(
         self: &Arc<Self>,
         resource: &ID3D12Resource,
@@ -174,7 +176,7 @@ impl Drop for OwnHeap {
     fn drop(&mut self) {
         let Some(heap) = self.heap.take() else { return };
         let mut known = self.registry.lock();
-        // Under the lock, so that nobody finds it on its way out.
+        // Under the lock, so that no other thread finds it while it is being dropped.
         let last = Arc::into_inner(heap);
         if last.is_some() {
             known.remove(&self.key);
@@ -184,10 +186,10 @@ impl Drop for OwnHeap {
     }
 }
 
-/// Places a resource in a heap; in one that is evicted again once it is resident, if the device refused it.
+/// Places a resource in a heap. If the device refuses and the heap is evicted, tries again with the heap resident.
 ///
-/// D3D12 does not say whether a heap must be resident for that, and devices are known that want it. A shortage and a removed
-/// device are no such refusal.
+/// D3D12 does not specify whether the heap must be resident, and some devices require it. A shortage and a removed
+/// device are not such refusals.
 pub(crate) fn place_resident(
     heap: &Heap,
     place: impl Fn() -> Result<ID3D12Resource, Refused>,
@@ -211,13 +213,13 @@ pub(crate) fn place_resident(
 pub(crate) struct KeptResident<'a>(&'a ResidencyHeap);
 
 impl<'a> KeptResident<'a> {
-    /// Makes it resident if it is not.
+    /// Makes the memory resident if it is not.
     pub(crate) fn new(heap: &'a ResidencyHeap) -> Result<Self, Error> {
         heap.lock()?;
         Ok(Self(heap))
     }
 
-    /// Memory that was locked before, which is unlocked when this is dropped.
+    /// Takes over a lock from before, which is unlocked when this is dropped.
     pub(crate) fn of_locked(heap: &'a ResidencyHeap) -> Self {
         Self(heap)
     }
@@ -226,7 +228,7 @@ impl<'a> KeptResident<'a> {
 impl Drop for KeptResident<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.0.unlock() {
-            // Everybody who has the heap may unlock it.
+            // Every holder of the heap may unlock it.
             tracing::warn!(%error, "a residency heap was unlocked more often than it was locked");
         }
     }

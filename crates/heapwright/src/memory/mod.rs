@@ -1,17 +1,17 @@
-//! Memory of a device: heaps of each kind, and where they come from.
+//! The memory of a device: heaps of each kind, and their creation.
 //!
-//! From the device up; each file uses those above it alone.
+//! Listed from the device up; each file uses only those above it.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
-//! | `accounts`, `refusal`, `managed` | limits and sums; why there is no memory; memory that a residency manager knows |
+//! | `accounts`, `refusal`, `managed` | limits and totals; reasons why there is no memory; memory that a residency manager manages |
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
-//! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and numbers; references that each thread counts for itself |
-//! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, an engine that divides them, and where empty ones wait |
-//! | `prefetch`, `nesting` | heaps made in advance; what nested allocators share |
-//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and which of them go back to the device first |
-//! | `heap_plan`, `heap_request`, `committed` | where the memory of one request comes from, decided; the same carried out; a committed resource |
+//! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and user data; references that are counted per thread |
+//! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
+//! | `prefetch`, `nesting` | heaps that are created in advance; the state that nested allocators share |
+//! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
+//! | `heap_plan`, `heap_request`, `committed` | the decision where the memory of one request comes from; its execution; a committed resource |
 
 mod accounts;
 mod committed;

@@ -1,4 +1,4 @@
-//! What allocators share that are nested with one another.
+//! The state that nested allocators share.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -14,28 +14,29 @@ use super::typed_heaps::TypedHeaps;
 use crate::HeapType;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
 
-/// An allocator, as its heaps know it: what it holds, and what it can give back before memory is short.
+/// The allocator, as its heaps see it: the memory that it holds, and the memory that it can return when memory is
+/// short.
 pub(crate) trait Owner: fmt::Debug + Send + Sync {
-    /// Its own heaps and those of its pools.
+    /// Returns its own heaps and those of its pools.
     fn all_heaps(&self) -> Vec<Arc<TypedHeaps>>;
 
-    /// Makes its own heaps of the kind of this index, if there are none yet.
+    /// Creates its own heaps of the kind with this index, if they do not exist.
     fn make_kind(&self, index: usize);
 
-    /// Has buffers that nothing is in return their memory to the heaps.
+    /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);
 
-    /// Frees allocations whose fence is reached, and returns their number.
+    /// Frees deferred allocations whose fence value is reached, and returns their number.
     fn collect_deferred(&self) -> usize;
 
-    /// Bytes of heaps in which nothing is but buffers that nothing is in.
+    /// Returns the bytes of heaps that contain only empty backing buffers.
     fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize;
 }
 
-/// An allocator, those that are nested in it, and what they share.
+/// An allocator, its nested allocators, and the state that they share.
 #[derive(Debug)]
 pub(crate) struct Nesting {
-    /// The outermost allocator. How empty heaps are pooled is its decision, and what is pooled is charged to it.
+    /// The outermost allocator. It decides how empty heaps are pooled, and pooled heaps are charged to it.
     root: Weak<dyn Owner>,
     root_desc: ResourceAllocatorDesc,
     root_accounts: Arc<Accounts>,
@@ -43,7 +44,7 @@ pub(crate) struct Nesting {
     members: Mutex<Vec<Weak<dyn Owner>>>,
 }
 
-/// What the heaps of one kind share with those of the other allocators.
+/// The state that the heaps of one kind share with those of the other allocators.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedKind {
     pub(crate) spare: Arc<SpareHeaps>,
@@ -51,7 +52,7 @@ pub(crate) struct SharedKind {
 }
 
 impl Nesting {
-    /// The outermost allocator alone, of `kind_count` kinds of heaps.
+    /// Creates the state of an outermost allocator with `kind_count` kinds of heaps.
     pub(crate) fn of_root(
         desc: &ResourceAllocatorDesc,
         accounts: &Arc<Accounts>,
@@ -71,7 +72,7 @@ impl Nesting {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same with another member.
+    /// Adds a member, and returns the shared state.
     pub(crate) fn joined(self: &Arc<Self>, member: &Weak<dyn Owner>) -> Arc<Self> {
         let mut members = self.members();
         members.retain(|member| member.strong_count() > 0);
@@ -79,7 +80,7 @@ impl Nesting {
         Arc::clone(self)
     }
 
-    /// The outermost allocator, for one that is nested in it.
+    /// Returns the outermost allocator, unless `member` is the outermost one.
     pub(crate) fn root_of(&self, member: &Weak<dyn Owner>) -> Option<Arc<dyn Owner>> {
         self.root.upgrade().filter(|_| !self.root.ptr_eq(member))
     }
@@ -92,7 +93,7 @@ impl Nesting {
         self.kinds[index].get_or_init(new).clone()
     }
 
-    /// The heaps of all members but one, and those of their pools.
+    /// Returns the heaps of all other members, including those of their pools.
     pub(crate) fn heaps_of_others(&self, but: &Weak<dyn Owner>) -> Vec<Arc<TypedHeaps>> {
         let members: Vec<_> =
             self.members().iter().filter(|member| !member.ptr_eq(but)).filter_map(Weak::upgrade).collect();
@@ -100,8 +101,8 @@ impl Nesting {
     }
 }
 
-/// Which empty heaps wait in the pool that the allocator and those nested in it share. With the default algorithms the allocator's own
-/// heaps stay in their sets, and the pool is for nested allocators alone.
+/// Returns which empty heaps the pool keeps that the allocator shares with its nested allocators. With the default
+/// algorithms, the allocator's own heaps stay in their sets, and only nested allocators use the pool.
 fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
     match desc.empty_heap_policy {
         _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,

@@ -1,4 +1,4 @@
-//! A range of a heap that one allocation has.
+//! The range of a heap that belongs to one allocation.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -12,11 +12,11 @@ use super::labels::AllocationId;
 use super::striped::{Stripe, Striped};
 use super::typed_heaps::{Sharing, TypedHeaps};
 
-/// What keeps the heaps of a range alive.
+/// The reference that keeps the heaps of a range alive.
 #[derive(Debug)]
 enum HeapsReference {
     Counted(Arc<TypedHeaps>),
-    /// Without anything that other threads use.
+    /// A reference that is counted without state that other threads use.
     Striped(Arc<Stripe<TypedHeaps>>),
 }
 
@@ -36,8 +36,8 @@ impl Deref for HeapsReference {
 ///
 /// # Invariants
 ///
-/// `heap` points to a heap that an engine of `heaps` holds an `Arc` of: it does until nothing is in the heap, which the range is until it
-/// is freed.
+/// `heap` points to a heap of which an engine of `heaps` holds an `Arc`. The engine holds it until the heap is empty,
+/// and the range is in the heap until it is freed.
 #[derive(Debug)]
 pub(crate) struct PlacedRange {
     heaps: HeapsReference,
@@ -50,7 +50,7 @@ pub(crate) struct PlacedRange {
     is_held: bool,
 }
 
-// SAFETY: the pointer stands for an `Arc` of what is `Send` and `Sync`, and everything else in it is both.
+// SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
 unsafe impl Send for PlacedRange {}
 // SAFETY: as above.
 unsafe impl Sync for PlacedRange {}
@@ -75,7 +75,7 @@ impl PlacedRange {
         Self { heaps: HeapsReference::Counted(heaps), heap, id, range, sharing, alignment, is_held: true }
     }
 
-    /// Finds room in the heaps that there are.
+    /// Allocates a range in the existing heaps.
     #[inline]
     pub(crate) fn find(
         heaps: &Arc<TypedHeaps>,
@@ -86,7 +86,7 @@ impl PlacedRange {
         Self::of(heaps, sharing, placed, request)
     }
 
-    /// Finds room in the heaps that there are, whatever it wastes of an empty one.
+    /// Allocates a range in the existing heaps, however much of an empty heap it wastes.
     pub(crate) fn find_anywhere(
         heaps: &Arc<TypedHeaps>,
         sharing: Sharing,
@@ -96,7 +96,7 @@ impl PlacedRange {
         Self::of(heaps, sharing, placed, request)
     }
 
-    /// Takes room in a heap that joins the others.
+    /// Allocates a range in a heap that is added to the others.
     pub(crate) fn in_new(
         heaps: &Arc<TypedHeaps>,
         sharing: Sharing,
@@ -119,7 +119,7 @@ impl PlacedRange {
         Ok(placed?.map(|placed| Self::new(Arc::clone(heaps), sharing, placed, request.alignment)))
     }
 
-    /// Ends it without freeing the range: somebody else does.
+    /// Drops this without freeing the range; other code frees it.
     pub(crate) fn forget(mut self) {
         self.is_held = false;
     }
@@ -134,7 +134,8 @@ impl PlacedRange {
 
     #[inline]
     pub(crate) fn heap(&self) -> &Heap {
-        // SAFETY: it came of a reference of an `Arc` and is alive (type invariant); only shared references are ever made of it.
+        // SAFETY: created from a reference of an `Arc` that is alive (type invariant); only shared references to it are
+        // created.
         unsafe { self.heap.as_ref() }
     }
 
@@ -143,12 +144,12 @@ impl PlacedRange {
         &self.heaps
     }
 
-    /// Whether nothing else can be in the heap.
+    /// Returns whether no other allocation can be in the heap.
     pub(crate) fn has_own_heap(&self) -> bool {
         self.sharing != Sharing::Shared
     }
 
-    /// How many allocations are in the heap, this one among them.
+    /// Returns the number of allocations in the heap, including this one.
     pub(crate) fn allocations_in_heap(&self) -> u64 {
         match self.heaps().engine(self.sharing).as_default() {
             Some(set) => set.count_in_heap_of(self.id).unwrap_or(u64::MAX),
@@ -180,7 +181,7 @@ impl Drop for PlacedRange {
 }
 
 impl Striped<TypedHeaps> {
-    /// Room that is found at once, in heaps that something is in as a rule. It takes no reference to the heap.
+    /// Allocates a range that is found at once, usually in a heap that is not empty. Takes no reference to the heap.
     #[inline(always)]
     pub(crate) fn find_room_at_hand(&self, request: &PlacementRequest) -> Option<PlacedRange> {
         let of_heap = |heap: &Arc<Heap>| {

@@ -20,7 +20,7 @@ use crate::plan::{ResourceRequest, foreign_heap_flags};
 use crate::requirements::ResourceRequirements;
 
 impl HeapKinds {
-    /// Places a resource, which shares its heap or has one of its own.
+    /// Places a resource in a shared heap or in one of its own.
     pub(crate) fn place(
         &self,
         heaps: &Arc<TypedHeaps>,
@@ -37,7 +37,7 @@ impl HeapKinds {
         Ok((resource, range))
     }
 
-    /// Places a plain resource in a heap that is shared: in room that is found at once, as a rule.
+    /// Places a plain resource in a shared heap, usually in a range that is found at once.
     #[inline(always)]
     pub(crate) fn place_at_hand(
         &self,
@@ -59,7 +59,7 @@ impl HeapKinds {
         Ok((resource, range))
     }
 
-    /// Returns what [`place`](Self::place) would ask heaps for, and where the memory would come from.
+    /// Returns the request of [`place`](Self::place) to the heaps, and the predicted source of the memory.
     pub(crate) fn probe(
         &self,
         heaps: &Arc<TypedHeaps>,
@@ -83,7 +83,7 @@ impl HeapKinds {
     ) -> Result<(Sharing, PlacementRequest), Refusal> {
         let foreign = foreign_heap_flags(request.heap_flags, heaps.desc.heap.Flags);
         if foreign != 0 {
-            // Only with a pool: otherwise the resource would have been committed.
+            // Occurs only with a pool; otherwise the resource would be committed.
             let rule = format!("{foreign:#x} are not among the flags of the pool");
             let field = "ResourceAllocationDesc::extra_required_heap_flags";
             return Err(Error::invalid_argument(field, rule).into());

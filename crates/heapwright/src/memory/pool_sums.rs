@@ -1,4 +1,4 @@
-//! What all pools of an allocator hold together, so that nobody has to look at each of them.
+//! The totals of all pools of an allocator, maintained so that pools need not be visited one by one.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,25 +9,25 @@ use heapwright_core::placement::HeapSetTotals;
 
 use crate::HeapType;
 
-/// The sums over all pools, as of when each was looked at last, and the pools that have changed since.
+/// The totals of all pools as of their last visit, and the pools that have changed since.
 ///
-/// A pool enters itself behind its first change, and is looked at by whoever asks next: O(1) for each change, however many pools there
-/// are.
+/// A pool adds itself to the list after its first change, and is visited by the next query: O(1) for each change,
+/// however many pools there are.
 #[derive(Debug, Default)]
 pub(crate) struct PoolSums {
     sums: Mutex<[HeapsShare; HeapType::ALL.len()]>,
     changed: Mutex<Vec<Weak<dyn Counted>>>,
 }
 
-/// Heaps that are counted: those of a pool have an entry.
+/// Heaps that are counted. Those of a pool have an entry.
 pub(crate) trait Counted: fmt::Debug + Send + Sync {
     fn entry(&self) -> Option<&PoolEntry>;
 
-    /// What the heaps add to statistics.
+    /// Returns what the heaps contribute to statistics.
     fn share(&self) -> HeapsShare;
 }
 
-/// What heaps of one kind add to statistics.
+/// The contribution of heaps of one kind to statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HeapsShare {
     pub(crate) totals: HeapSetTotals,
@@ -37,14 +37,14 @@ pub(crate) struct HeapsShare {
     pub(crate) size_cache_misses: u64,
 }
 
-/// A pool's half of it.
+/// The entry of a pool.
 #[derive(Debug)]
 pub(crate) struct PoolEntry {
     sums: Arc<PoolSums>,
     heap_type: HeapType,
-    /// It is among the changed ones.
+    /// Whether the pool is in the list of changed pools.
     has_changed: AtomicBool,
-    /// What the sums have of it.
+    /// The contribution that the totals include.
     counted: Mutex<HeapsShare>,
 }
 
@@ -53,9 +53,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PoolSums {
-    /// The sums now, by heap type. O(pools that changed since the last time).
+    /// Returns the current totals, by heap type. O(pools that changed since the last call).
     pub(crate) fn now(&self) -> [HeapsShare; HeapType::ALL.len()] {
-        // Held from before the list is taken, so that nobody else misses what is on it.
+        // Held before the list is taken, so that no concurrent call misses its entries.
         let mut sums = lock(&self.sums);
         let changed: Vec<_> = {
             let changed = std::mem::take(&mut *lock(&self.changed));
@@ -63,7 +63,7 @@ impl PoolSums {
         };
         for heaps in &changed {
             let Some(entry) = heaps.entry() else { continue };
-            // Before it is looked at: what changes afterwards enters it again.
+            // Before the visit: a later change adds the pool again.
             entry.has_changed.store(false, Ordering::Relaxed);
             let (mut counted, now) = (lock(&entry.counted), heaps.share());
             let sum = &mut sums[entry.heap_type.index()];
@@ -72,7 +72,7 @@ impl PoolSums {
         }
         let now = *sums;
         drop(sums);
-        // These may be the last references, which take the lock of the sums when they go.
+        // These may be the last references, whose drop takes the lock of the totals.
         drop(changed);
         now
     }
@@ -84,16 +84,17 @@ impl PoolEntry {
         Self { sums, heap_type, has_changed: AtomicBool::new(false), counted: Mutex::default() }
     }
 
-    /// Labels that what the pool holds has changed. O(1), no lock but for the first time.
+    /// Records that the pool's contents have changed. O(1), without a lock except for the first time.
     ///
-    /// Relaxed is enough: who looks at the pool clears the mark and then takes the locks of its heaps, under which the change was made.
+    /// Relaxed is enough: a query clears the mark and then takes the locks of the pool's heaps, under which the change
+    /// was made.
     pub(crate) fn note_change<T: Counted + 'static>(&self, heaps: impl FnOnce() -> Weak<T>) {
         if !self.has_changed.load(Ordering::Relaxed) && !self.has_changed.swap(true, Ordering::Relaxed) {
             lock(&self.sums.changed).push(heaps());
         }
     }
 
-    /// Whether the sums have what the pool holds, or will look at it again.
+    /// Returns whether the totals include the pool's contents, or the pool will be visited again.
     pub(crate) fn is_counted(&self, share: impl Fn() -> HeapsShare) -> bool {
         self.has_changed.load(Ordering::Relaxed) || *lock(&self.counted) == share()
     }
@@ -108,12 +109,12 @@ impl Drop for PoolEntry {
 }
 
 impl HeapsShare {
-    /// The sum of both.
+    /// Returns the sum of both.
     pub(crate) fn with(&self, other: &Self) -> Self {
         self.combined(other, ByteSize::saturating_add, u64::saturating_add)
     }
 
-    /// What is left without a part of it.
+    /// Returns the difference.
     fn without(&self, part: &Self) -> Self {
         self.combined(part, ByteSize::saturating_sub, u64::saturating_sub)
     }

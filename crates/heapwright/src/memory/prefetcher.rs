@@ -1,7 +1,7 @@
 //! The thread that creates heaps before they are needed.
 //!
-//! A heap made in advance joins the heaps of its kind as an empty one, and is kept or released as any other. Nobody waits for one
-//! that is being made: an allocation that needs a heap meanwhile creates its own.
+//! A prefetched heap is added to the heaps of its kind as an empty one, and is kept or released like any other. No
+//! thread waits for a heap that is being prefetched: an allocation that needs a heap meanwhile creates its own.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -12,10 +12,10 @@ use heapwright_core::ByteSize;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::plan::Constraints;
 
-/// Heaps larger than this are not made in advance (GPGMM's bound as well).
+/// Larger heaps are not prefetched. GPGMM has the same limit.
 const LARGEST: ByteSize = ByteSize::from_mib(64);
 
-/// The thread that creates heaps in advance; it ends with the allocator.
+/// The thread that prefetches heaps; it ends with the allocator.
 #[derive(Debug)]
 pub(crate) struct Prefetcher {
     jobs: Option<Sender<Job>>,
@@ -31,21 +31,21 @@ struct Job {
 }
 
 impl Drop for Job {
-    /// Also where the thread panics or has ended: the next heap may be requested.
+    /// Also if the thread panics or has ended, so that the next heap can be requested.
     fn drop(&mut self) {
         self.heaps.prefetch.end();
     }
 }
 
 impl Prefetcher {
-    /// Starts the thread; `None`, and a warning, when the system has none.
+    /// Starts the thread. Returns `None`, with a warning, if the thread cannot be created.
     pub(crate) fn start() -> Option<Self> {
         let (jobs, queue) = channel::<Job>();
         let work = move || {
             for job in queue {
                 let Job { heaps, sharing, size, constraints } = &job;
                 let source = &heaps.source;
-                // What had room when it was requested may have none by now.
+                // The budget may have changed since the request.
                 let is_wanted = source.allocator.strong_count() > 0;
                 if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, *size, *constraints) {
                     continue;
@@ -55,7 +55,7 @@ impl Prefetcher {
                         heap.mark_prefetched();
                         heaps.insert_prefetched(*sharing, heap);
                     }
-                    // The allocation that needs one asks the device itself.
+                    // The allocation that needs the heap calls the device itself.
                     Err(refusal) => tracing::debug!(%size, ?refusal, "prefetching a heap failed"),
                 }
             }
@@ -69,7 +69,7 @@ impl Prefetcher {
         }
     }
 
-    /// Requests a heap of this size for heaps of one kind, unless one is being made already. Never blocks.
+    /// Requests a heap of this size for heaps of one kind, unless a request is in progress. Never blocks.
     pub(crate) fn request(
         &self,
         heaps: &Arc<TypedHeaps>,
@@ -88,7 +88,7 @@ impl Prefetcher {
 
 impl Drop for Prefetcher {
     fn drop(&mut self) {
-        // The queue ends when its sender does, and the thread with it.
+        // Dropping the sender ends the queue, and thereby the thread.
         drop(self.jobs.take());
         let Some(thread) = self.thread.take() else { return };
         if thread.thread().id() != std::thread::current().id() {

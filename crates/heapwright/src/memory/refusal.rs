@@ -1,4 +1,4 @@
-//! Why there is no memory.
+//! Reasons why a request has no memory.
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::PlacementError;
@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use crate::Error;
 use crate::error::{Attempt, MemorySource, Obstacle};
 
-/// Why there is no memory: what was tried, and whether going on is pointless.
+/// The reason why a request has no memory: the attempts, and whether further attempts are pointless.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal {
     pub(crate) attempts: Vec<Attempt>,
@@ -19,19 +19,19 @@ impl Refusal {
         Self { attempts: vec![Attempt { source, obstacle }], fatal: None }
     }
 
-    /// Adds what another attempt met with.
+    /// Adds the result of another attempt.
     pub(crate) fn append(&mut self, other: Self) {
         self.attempts.extend(other.attempts);
         self.fatal = self.fatal.take().or(other.fatal);
     }
 
-    /// Whether a heap of the size that is wanted is not allowed, or not what the algorithm makes of the request.
+    /// Returns whether a heap of the required size is not allowed, or does not match the algorithm.
     pub(crate) fn is_about_size(&self) -> bool {
         self.attempts.iter().any(|attempt| matches!(attempt.obstacle, Obstacle::HeapSize { .. }))
     }
 
-    /// Whether every obstacle was a shortage of memory. Another HRESULT than E_OUTOFMEMORY is none: giving something back would not
-    /// change it.
+    /// Returns whether every obstacle was a shortage of memory. An HRESULT other than E_OUTOFMEMORY is not a shortage,
+    /// because releasing memory would not change it.
     pub(crate) fn is_shortage(&self) -> bool {
         let is_shortage = |attempt: &Attempt| !matches!(attempt.obstacle, Obstacle::Device(hresult) if hresult != E_OUTOFMEMORY);
         self.fatal.is_none() && self.attempts.iter().all(is_shortage)

@@ -1,4 +1,4 @@
-//! Heaps of one kind that exchange empty ones.
+//! Heaps of one kind that exchange empty heaps.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -21,13 +21,13 @@ impl<T> Siblings<T> {
         members.push(Arc::downgrade(heaps));
     }
 
-    /// The members that there are.
+    /// Returns the existing members.
     pub(crate) fn members(&self) -> Vec<Arc<T>> {
         let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         members.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The members but one.
+    /// Returns the members except one.
     pub(crate) fn others(&self, but: &T) -> Vec<Arc<T>> {
         {
             let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Where an allocator's heaps come from.
+//! The source of an allocator's heaps.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -20,9 +20,9 @@ use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 pub(crate) struct HeapSource {
     pub(crate) devices: Devices,
     pub(crate) adapter: Option<IDXGIAdapter3>,
-    /// Decides which heaps are resident.
+    /// The residency manager of the heaps.
     pub(crate) residency: Option<ResidencyManager>,
-    /// Shared by all allocators that are nested with this one.
+    /// Shared by all nested allocators.
     pub(crate) own_memory: Arc<OwnMemory>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) desc: ResourceAllocatorDesc,
@@ -34,7 +34,8 @@ pub(crate) struct HeapSource {
 }
 
 impl HeapSource {
-    /// The source of an allocator, which is yet to be filled in. Checks the description against the device, and the manager.
+    /// Creates the source of an allocator, except for the field `allocator`. Checks the description and the manager
+    /// against the device.
     pub(crate) fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -66,25 +67,25 @@ impl HeapSource {
         })
     }
 
-    /// The manager of what is created under these constraints.
+    /// Returns the manager of memory that is created under these constraints.
     #[inline]
     pub(crate) fn manager_for(&self, constraints: Constraints) -> Option<&ResidencyManager> {
         self.residency.as_ref().filter(|_| !constraints.never_resident)
     }
 
-    /// Whether nothing is created beyond the budget: the allocator says so, or the residency manager.
+    /// Returns whether the allocator or the residency manager forbids memory beyond the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
             || self.residency.as_ref().is_some_and(ResidencyManager::is_always_in_budget)
     }
 
-    /// Whether no empty heap goes back to make room for a new one.
+    /// Returns whether empty heaps are never released to create a new one.
     pub(crate) fn never_over_allocates(&self) -> bool {
         self.desc.flags.contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE)
     }
 
-    /// The constraints on memory that the allocator takes for itself.
+    /// Returns the constraints on memory that the allocator uses itself.
     pub(crate) fn own_constraints(&self) -> Constraints {
         Constraints {
             may_create_heap: true,
@@ -93,21 +94,22 @@ impl HeapSource {
         }
     }
 
-    /// Usage and budget of a segment group, where the adapter is known and answers.
+    /// Returns usage and budget of a segment group, if the adapter is known and reports them.
     pub(crate) fn video_memory(&self, group: SegmentGroup) -> Option<(ByteSize, ByteSize)> {
         if let Some(manager) = &self.residency {
             let (usage, budget) = manager.usage_and_budget(group);
             return (budget != ByteSize::MAX).then_some((usage, budget));
         }
         let info = VideoMemoryInfo::query(self.adapter.as_ref()?, group).ok()?;
-        // Some D3D12s beside Windows' answer zeros for what they do not count.
+        // Some implementations other than Windows' report zeros for memory that they do not count.
         if info.budget.is_zero() && info.current_usage.is_zero() {
             return None;
         }
         Some((info.current_usage, info.budget))
     }
 
-    /// Checks whether so many bytes more are within the operating system's budget, if that matters, once `empty` bytes are given back.
+    /// Checks whether `size` more bytes are within the operating system's budget, if it applies, after `empty` bytes
+    /// are released.
     pub(crate) fn check_budget(
         &self,
         group: SegmentGroup,
@@ -119,11 +121,11 @@ impl HeapSource {
             return Ok(());
         }
         let known = match self.manager_for(constraints) {
-            // What a manager can evict does not stand in the way, empty heaps least of all.
+            // Memory that a manager can evict does not count, and empty heaps can be evicted.
             Some(manager) => Some((manager.needed_and_budget(group), ByteSize::ZERO)),
             None => self.video_memory(group).map(|known| (known, empty)),
         };
-        // That there is an adapter was checked. One that does not answer has no budget to be within.
+        // The adapter's existence was checked. If its query fails, there is no budget to check.
         let Some(((usage, budget), empty)) = known else { return Ok(()) };
         if usage.saturating_sub(empty).saturating_add(size) > budget {
             return Err(Obstacle::Budget { group, budget, usage });
@@ -131,7 +133,7 @@ impl HeapSource {
         Ok(())
     }
 
-    /// How far `size` bytes more would take usage above the budget, where both are known.
+    /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
     pub(crate) fn bytes_over_budget(
         &self,
         group: SegmentGroup,
@@ -140,14 +142,15 @@ impl HeapSource {
         constraints: Constraints,
     ) -> ByteSize {
         if self.manager_for(constraints).is_some() && begins_evicted(flags) {
-            // It needs no room until it is used.
+            // The memory needs no budget until it is used.
             return ByteSize::ZERO;
         }
         let Some((usage, budget)) = self.video_memory(group) else { return ByteSize::ZERO };
         usage.saturating_add(size).saturating_sub(budget)
     }
 
-    /// Returns whether a heap may be made in advance: one that may never be needed evicts nothing and exceeds no budget.
+    /// Returns whether a heap may be prefetched. A heap that may never be needed must not evict others or exceed the
+    /// budget.
     pub(crate) fn may_prefetch(&self, group: SegmentGroup, size: ByteSize, constraints: Constraints) -> bool {
         match &self.residency {
             Some(manager) => {
@@ -159,12 +162,12 @@ impl HeapSource {
     }
 }
 
-/// The largest heap that may be made.
+/// Returns the maximum size of a heap.
 fn max_heap_size(desc: &ResourceAllocatorDesc, caps: &DeviceCaps) -> ByteSize {
     let bits = caps.gpu_va_bits_per_process.saturating_sub(1);
     let addressable = ByteSize::new(1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(1));
     let most = desc.max_heap_size.map_or(addressable, |most| most.min(addressable));
-    // Heaps come in units, so what is left of one is no use.
+    // Heap sizes are multiples of the granularity.
     ByteSize::new(most.get() & !(HEAP_GRANULARITY.get() - 1))
 }
 

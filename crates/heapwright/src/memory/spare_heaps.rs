@@ -7,7 +7,7 @@ use heapwright_core::placement::{HeapPool, HeapPooling};
 use super::accounts::Accounts;
 use super::heap::Heap;
 
-/// Heaps that nothing is in and that no engine keeps, and the accounts that they are charged to: those of the outermost allocator.
+/// Empty heaps that no engine keeps, and the accounts of the outermost allocator, to which they are charged.
 #[derive(Debug)]
 pub(crate) struct SpareHeaps {
     pub(crate) pool: HeapPool<Arc<Heap>>,
@@ -19,14 +19,14 @@ impl SpareHeaps {
         Arc::new(Self { pool: HeapPool::new(pooling), accounts: Arc::clone(accounts) })
     }
 
-    /// Keeps a heap if it is one that is pooled; drops it otherwise.
+    /// Keeps a heap if its size is pooled; drops it otherwise.
     pub(crate) fn put(&self, heap: Arc<Heap>) {
         if heap.transfer_to(&self.accounts).is_ok() {
             drop(self.pool.put(heap.size(), heap));
         }
     }
 
-    /// The heaps, if they are charged to these accounts, and not to those of an outer allocator.
+    /// Returns the heaps if they are charged to these accounts, and not to those of an outer allocator.
     pub(crate) fn owned_by(&self, accounts: &Arc<Accounts>) -> Option<&HeapPool<Arc<Heap>>> {
         Arc::ptr_eq(&self.accounts, accounts).then_some(&self.pool)
     }

@@ -5,24 +5,25 @@ use std::sync::{Arc, OnceLock};
 
 use heapwright_core::placement::lane_of_thread;
 
-/// How many lines there are; threads beyond share them. As many as a [`SharedHeapSet`] has lanes.
+/// The number of stripes, which further threads share. The same as the number of lanes of a [`SharedHeapSet`].
 ///
 /// [`SharedHeapSet`]: heapwright_core::placement::SharedHeapSet
 const STRIPES: usize = 16;
 
-/// Owns a `T` that many threads take references to and give them back all the time.
+/// Owns a `T` to which many threads frequently take and drop references.
 ///
-/// With one count for all, two cores that create and drop parts of a resource are slower together than one alone
-/// (0.6 times the pairs, 2026-11-21): each takes the count's cache line from the other. So a reference is one to a *stripe*,
-/// and the stripes hold the `T`. They live here and not in the `T`, which would otherwise keep itself alive.
+/// With a single count, two cores that create and drop parts of a resource are slower together than one alone (0.6
+/// times the pairs, 2026-11-21), because the count's cache line moves between them. Therefore a reference is one to a
+/// *stripe*, and the stripes hold the `T`. They are stored here and not in the `T`, which would otherwise keep itself
+/// alive.
 #[derive(Debug)]
 pub(crate) struct Striped<T> {
     owned: Arc<T>,
-    /// Made when a thread first needs one.
+    /// Created when a thread first needs one.
     stripes: [OnceLock<Arc<Stripe<T>>>; STRIPES],
 }
 
-/// A reference counts here. Its alignment keeps the count apart from its neighbours: processors fetch lines of 64 bytes in pairs.
+/// A counter of references. Its alignment separates it from its neighbors: processors fetch lines of 64 bytes in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Stripe<T>(Arc<T>);
@@ -32,7 +33,8 @@ impl<T> Striped<T> {
         Self { owned, stripes: Default::default() }
     }
 
-    /// A reference, counted where the calling thread counts. O(1), no lock but for a stripe's first.
+    /// Returns a reference that is counted in the calling thread's stripe. O(1), without a lock except for a stripe's
+    /// first.
     #[inline]
     pub(crate) fn reference(&self) -> Arc<Stripe<T>> {
         let stripe = &self.stripes[lane_of_thread() as usize % STRIPES];

@@ -1,4 +1,4 @@
-//! The heaps of one kind: an engine that divides them, and where empty ones wait.
+//! The heaps of one kind: an engine that divides them, and their store of empty heaps.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -29,74 +29,74 @@ use crate::{Error, HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
 ///
-/// Its lock is that of the engine and of the pool, and neither is held while a heap is created or destroyed.
+/// Locking is that of the engine and of the pool. Neither lock is held while a heap is created or destroyed.
 #[derive(Debug)]
 pub(crate) struct TypedHeaps {
     pub(crate) desc: TypedHeapsDesc,
-    /// Resources that share heaps; with the default algorithm those with a heap of their own, too.
+    /// Resources that share heaps; with the default algorithm, also those with a heap of their own.
     shared: HeapEngine<Arc<Heap>>,
-    /// Resources with a heap of their own that is not one of the shared engine's.
+    /// Resources with a heap of their own that does not belong to the shared engine.
     dedicated: HeapEngine<Arc<Heap>>,
-    /// Empty heaps that no engine keeps. Nested allocators have their parent's.
+    /// Empty heaps that no engine keeps. Nested allocators use their parent's.
     spare: Arc<SpareHeaps>,
-    /// The same of allocators that are nested with this one.
+    /// The heaps of the same kind of nested allocators.
     siblings: Arc<Siblings<Self>>,
     pub(crate) source: Arc<HeapSource>,
     pub(crate) labels: Labels,
     pub(crate) prefetch: Prefetch,
-    /// Heaps that there are, for a pool's bounds.
+    /// Number of heaps, for the limits of a pool.
     heap_count: Arc<AtomicU64>,
     this: Weak<Self>,
-    /// Of a custom pool: its part in the sums over all pools.
+    /// Contribution of a custom pool to the totals of all pools.
     pub(crate) pool_entry: Option<PoolEntry>,
 }
 
-/// What heaps of one kind are like.
+/// Properties of the heaps of one kind.
 #[derive(Debug)]
 pub(crate) struct TypedHeapsDesc {
-    /// Among all that this process made.
+    /// Unique in the process.
     pub(crate) number: u64,
-    /// A custom pool's name.
+    /// Name of a custom pool.
     pub(crate) pool: Option<Arc<str>>,
-    /// Of a custom pool: what the pools of its allocator hold together.
+    /// For a custom pool: the totals of all pools of its allocator.
     pub(crate) pool_sums: Option<Arc<PoolSums>>,
     pub(crate) heap_type: HeapType,
     pub(crate) segment_group: SegmentGroup,
     pub(crate) class: ResourceClass,
-    /// A pool for buffers and textures alike; its `class` is that of buffers.
+    /// Whether a pool holds buffers and textures; its `class` is then that of buffers.
     pub(crate) holds_everything: bool,
-    /// Everything but the size.
+    /// Everything except the size.
     pub(crate) heap: D3D12_HEAP_DESC,
     pub(crate) protected_session: Option<ID3D12ProtectedResourceSession>,
     pub(crate) residency_priority: Option<D3D12_RESIDENCY_PRIORITY>,
-    /// Zero: what is asked for decides.
+    /// Zero lets requests determine the size.
     pub(crate) heap_size: ByteSize,
     pub(crate) max_heap_size: ByteSize,
     pub(crate) min_heap_count: u64,
     pub(crate) max_heap_count: u64,
     pub(crate) min_alignment: Alignment,
     pub(crate) engine: EngineDesc,
-    /// What becomes of heaps that an engine gives up.
+    /// The treatment of empty heaps that an engine gives up.
     pub(crate) recycling: Recycling,
 }
 
-/// What becomes of empty heaps that an engine gives up.
+/// The treatment of empty heaps that an engine gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recycling {
-    /// The pool takes what it is for; the device gets the rest.
+    /// The pool keeps those that it is for; the others are released to the device.
     IntoPool,
-    /// The device gets them.
+    /// They are released to the device.
     Never,
 }
 
-/// With what a resource shares its heap.
+/// Whether a resource shares its heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sharing {
-    /// With others.
+    /// Shared with other resources.
     Shared,
-    /// With nothing.
+    /// Not shared.
     Own,
-    /// With nothing, and the residency manager does not know the heap: it is nobody else's, before and after.
+    /// Not shared, and not managed by the residency manager. The heap is never used for other allocations.
     Unmanaged,
 }
 
@@ -150,7 +150,7 @@ impl TypedHeaps {
         &self.dedicated
     }
 
-    /// Gives back the empty heaps that are not worth keeping beside a new one for a request.
+    /// Releases the empty heaps that are not worth keeping in addition to a new one for a request.
     pub(crate) fn make_way(
         &self,
         sharing: Sharing,
@@ -168,7 +168,7 @@ impl TypedHeaps {
         Ok(())
     }
 
-    /// Bytes of the heaps that go to the pool once nothing is in them.
+    /// Returns the bytes of the heaps that go to the pool once they are empty.
     fn bytes_of_pooled_kind(&self) -> ByteSize {
         match self.desc.recycling {
             Recycling::IntoPool => {
@@ -178,7 +178,7 @@ impl TypedHeaps {
         }
     }
 
-    /// The size of the heap that a request would need, with nothing changed.
+    /// Returns the size of the heap that a request would need, without changes.
     pub(crate) fn new_heap_size(
         &self,
         sharing: Sharing,
@@ -190,7 +190,7 @@ impl TypedHeaps {
         self.engine(sharing).new_heap_size(request)
     }
 
-    /// An empty heap of a fitting size that is held already: pooled, or held by an allocator that is nested with this one.
+    /// Takes an empty heap of a suitable size that is already held: pooled, or held by a nested allocator.
     pub(crate) fn take_spare(&self, least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
         if let Some((_, heap)) = self.spare.pool.take_fitting(least, wanted) {
             match heap.transfer_to(&self.source.accounts) {
@@ -201,7 +201,8 @@ impl TypedHeaps {
         self.take_empty_of_siblings(least, wanted)
     }
 
-    /// Whether there is room for a request, or the size of the heap that it would take. Nothing is placed.
+    /// Returns whether a request fits in the existing heaps, or the size of the heap that it would need. Nothing is
+    /// placed.
     pub(crate) fn room_for(
         &self,
         sharing: Sharing,
@@ -216,7 +217,7 @@ impl TypedHeaps {
         })
     }
 
-    /// Whether there is room for a request, whatever it wastes of an empty heap.
+    /// Returns whether a request fits in the existing heaps, however much of an empty heap it wastes.
     pub(crate) fn has_any_room(
         &self,
         sharing: Sharing,
@@ -225,13 +226,13 @@ impl TypedHeaps {
         self.engine(sharing).has_room_anywhere(request)
     }
 
-    /// Whether [`take_spare`](Self::take_spare) would find a heap, as long as limits let it change hands.
+    /// Returns whether [`take_spare`](Self::take_spare) would find a heap, provided that limits permit its transfer.
     pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
         self.spare.pool.has_fitting(least, wanted)
             || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
     }
 
-    /// Checks whether there may be one heap more, once `empty` of those that there are have gone.
+    /// Checks whether one more heap is permitted after `empty` of the existing heaps are released.
     pub(crate) fn check_heap_count(&self, empty: u64) -> Result<(), Obstacle> {
         let limit = self.desc.max_heap_count;
         let needed = self.heap_count.load(Ordering::Relaxed).saturating_sub(empty);
@@ -242,14 +243,14 @@ impl TypedHeaps {
         Ok(())
     }
 
-    /// Gives an empty heap back if the pool has as many heaps as it may have.
+    /// Releases an empty heap if the pool has its maximum number of heaps.
     pub(crate) fn make_room_for_heap(&self) {
         if self.check_heap_count(0).is_err() {
             let _released = self.release(ByteSize::new(1));
         }
     }
 
-    /// Has the device create a heap, for which a residency manager makes room.
+    /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
         let new_heap = MemorySource::NewHeap(size);
         let refuse = |obstacle| Refusal::of(new_heap, obstacle);
@@ -293,7 +294,7 @@ impl TypedHeaps {
                 unsafe { devices.device.CreateHeap(&desc, &mut heap) }
             }
             Some(session) => {
-                // A pool with a session is refused where the device lacks the interface.
+                // `create_pool` rejects a session if the device lacks the interface.
                 let device = devices.device4.as_ref().ok_or(E_NOINTERFACE)?;
                 // SAFETY: as above; the session is a live COM object.
                 unsafe { device.CreateHeap1(&desc, session, &mut heap) }
@@ -301,7 +302,7 @@ impl TypedHeaps {
         }
         .map_err(|error| error.code())?;
         let heap = heap.ok_or(E_POINTER)?;
-        // A manager tells the device.
+        // A manager sets the priority itself.
         let priority = self.desc.residency_priority.filter(|_| self.source.residency.is_none());
         if let (Some(priority), Some(device)) = (priority, &devices.device1) {
             let pageable = Some(heap.clone().into());
@@ -318,27 +319,28 @@ impl TypedHeaps {
         Ok(heap)
     }
 
-    /// Adds a heap that nothing is in.
+    /// Adds an empty heap.
     pub(crate) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
         let inserted = self.shared.insert(heap.size(), heap);
         self.note_change();
         inserted
     }
 
-    /// Adds a heap that was made in advance for requests of this kind. One that cannot be numbered goes back to the device.
+    /// Adds a prefetched heap for requests of this kind. If the heap numbers are exhausted, the heap is released to the
+    /// device.
     pub(crate) fn insert_prefetched(&self, sharing: Sharing, heap: Arc<Heap>) {
         let _refused = self.engine(sharing).insert(heap.size(), heap);
         self.note_change();
     }
 
-    /// What becomes of heaps that nothing is in any more.
+    /// Keeps, pools or releases heaps that became empty.
     pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         for heap in heaps {
             self.recycle_one(heap);
         }
     }
 
-    /// Whether a pool would have fewer heaps than it is to have without this one.
+    /// Returns whether a pool would have fewer heaps than its minimum without this one.
     pub(crate) fn is_needed(&self, heap: &Heap) -> bool {
         self.desc.pool.is_some()
             && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count
@@ -347,39 +349,39 @@ impl TypedHeaps {
 
     fn recycle_one(&self, heap: Arc<Heap>) {
         if self.source.residency.is_some() && heap.residency().is_none() {
-            // What the manager does not know is for nobody else.
+            // A heap that the manager does not manage is never used for other allocations.
             return;
         }
         if self.is_needed(&heap) {
-            // Refused only when there are as many heaps as can be numbered; the heap goes back to the device then.
+            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
         } else if self.desc.recycling == Recycling::IntoPool {
             self.spare.put(heap);
         }
     }
 
-    /// The sizes of empty heaps that no engine keeps.
+    /// Returns the sizes of empty heaps that no engine keeps.
     pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
         self.own_spare().map(HeapPool::sizes).unwrap_or_default()
     }
 
-    /// Whether a heap of any size that holds a request will do for it.
+    /// Returns whether a heap of any sufficient size can serve a request.
     pub(crate) fn takes_any_heap(&self) -> bool {
         self.shared.algorithm() == PlacementAlgorithm::Default && self.desc.heap_size.is_zero()
     }
 
-    /// Whether no two resources share a heap.
+    /// Returns whether no two resources share a heap.
     pub(crate) fn is_dedicated(&self) -> bool {
         self.shared.algorithm() == PlacementAlgorithm::Dedicated
     }
 
-    /// Bytes of heaps that are shared and that nothing is in.
+    /// Returns the free bytes of shared heaps.
     pub(crate) fn free_in_heaps(&self) -> ByteSize {
         let totals = self.shared.totals();
         totals.reserved.saturating_sub(totals.used)
     }
 
-    /// Gives empty heaps of at least so many bytes back to the device, or all there are, and answers how many that was.
+    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         let mut released = ByteSize::ZERO;
         let left = |released: ByteSize| bytes.saturating_sub(released);
@@ -413,12 +415,12 @@ impl TypedHeaps {
         released
     }
 
-    /// The pooled heaps, if they are charged to this allocator, and not to the one that it is nested in.
+    /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
     fn own_spare(&self) -> Option<&HeapPool<Arc<Heap>>> {
         self.spare.owned_by(&self.source.accounts)
     }
 
-    /// An empty heap of an allocator that is nested with this one.
+    /// Takes an empty heap of a nested allocator.
     fn take_empty_of_siblings(&self, at_least: ByteSize, wanted: ByteSize) -> Option<Arc<Heap>> {
         for other in self.siblings.others(self) {
             let Some((_, heap)) = other.shared.take_empty_fitting(at_least, wanted) else { continue };
@@ -430,7 +432,7 @@ impl TypedHeaps {
         None
     }
 
-    /// Has those who sum up all pools look at this one again; to be called behind each change of what the heaps hold.
+    /// Marks the pool as changed for the totals of all pools. Must be called after each change of the heaps' contents.
     #[inline]
     pub(crate) fn note_change(&self) {
         if let Some(entry) = &self.pool_entry {
@@ -438,7 +440,7 @@ impl TypedHeaps {
         }
     }
 
-    /// What is in the heaps, and the heaps that are held empty as well.
+    /// Returns the totals of the heaps, including empty ones that are held.
     pub(crate) fn totals(&self) -> HeapSetTotals {
         let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
         let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
@@ -459,7 +461,7 @@ impl TypedHeaps {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
             })?;
         }
-        // Another thread may be between a change and its note.
+        // Another thread may be between a change and its mark.
         let is_counted = |entry: &PoolEntry| {
             (0..1000).any(|_| {
                 let is_counted = entry.is_counted(|| self.share());

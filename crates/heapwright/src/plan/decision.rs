@@ -1,47 +1,47 @@
-//! How an allocation was made, and why so.
+//! How an allocation was placed, and why.
 
 use std::fmt;
 
-/// How an allocation was made.
+/// How an allocation was placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Placement {
-    /// A part of a buffer that others share.
+    /// A part of a shared buffer.
     WithinResource,
-    /// Placed in a heap that others share.
+    /// Placed in a shared heap.
     SharedHeap,
-    /// Placed in a heap that nothing else is in.
+    /// Placed in a heap of its own.
     OwnHeap,
-    /// D3D12 made the heap with it.
+    /// Committed, with an implicit heap.
     Committed,
-    /// Somebody else made it.
+    /// Imported: the application created the resource.
     Imported,
 }
 
-/// Why an allocation was made the way it was.
+/// The reason for a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The first way that is open to its kind.
+    /// The first placement that the kind of resource allows.
     Usual,
-    /// A flag of the allocation asks for it.
+    /// A flag of the allocation requires it.
     AllocationFlag,
-    /// A flag of the allocator asks for it.
+    /// A flag of the allocator requires it.
     AllocatorFlag,
-    /// Heap flags that the allocator's heaps do not have.
+    /// The request has heap flags that the allocator's heaps do not have.
     ExtraHeapFlags,
-    /// Larger than heaps that are shared may be.
+    /// The resource is larger than shared heaps may be.
     TooLargeToShare,
-    /// The usual ways found no memory.
+    /// The usual placements found no memory.
     OutOfMemory,
 }
 
-/// How an allocation was made, and why so.
+/// How an allocation was placed, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decision {
-    /// How.
+    /// The placement.
     pub placement: Placement,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 

@@ -1,4 +1,4 @@
-//! What a resource that is asked for needs, and which placements it may have: values alone, no device and no lock.
+//! The needs of a requested resource, and the placements that it may have: pure values, without a device or a lock.
 
 mod decision;
 mod order;

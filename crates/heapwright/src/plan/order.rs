@@ -1,8 +1,8 @@
-//! Which placements an allocation may have, in the order in which they are tried.
+//! The placements that an allocation may have, in the order in which they are tried.
 
 use super::decision::{Decision, Placement, Reason};
 
-/// What decides which placements an allocation may have. The names are those of the flags.
+/// The facts that determine the placements of an allocation. Their names are those of the flags.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Facts {
     pub(crate) allocator_always_committed: bool,
@@ -14,18 +14,18 @@ pub(crate) struct Facts {
     pub(crate) own_heap: bool,
     pub(crate) never_allocate_heap: bool,
     pub(crate) never_fallback: bool,
-    /// A pool, padding, or a session: what no committed resource has.
+    /// A pool, padding, or a protected session, which exclude a committed resource.
     pub(crate) placed_only: bool,
-    /// The allocator's algorithm gives every resource a heap of its own.
+    /// The allocator's algorithm places every resource in a heap of its own.
     pub(crate) dedicated: bool,
 }
 
 /// At most three placements, each with its reason.
 pub(crate) type Order = [Option<Decision>; 3];
 
-/// Returns the placements to try, in order; none when the flags leave none.
+/// Returns the placements to try, in order; empty if the flags exclude all of them.
 ///
-/// | case | first | then | at last |
+/// | case | first | second | third |
 /// |---|---|---|---|
 /// | as a rule | shared | own heap, if too large to share | committed |
 /// | NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | own heap | | committed |
@@ -33,7 +33,7 @@ pub(crate) type Order = [Option<Decision>; 3];
 /// | PREFER_COMMITTED | committed | shared | own heap, if too large to share |
 /// | PREFER_COMMITTED with NEVER_SUBALLOCATE_HEAP, NEVER_RESIDENT | committed | own heap | |
 ///
-/// Nothing is committed at last with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
+/// The final committed placement is omitted with NEVER_ALLOCATE_HEAP, NEVER_FALLBACK, a pool or padding.
 #[inline]
 pub(crate) fn order(facts: &Facts) -> Order {
     let committed = |reason| Some(Decision::new(Placement::Committed, reason));

@@ -1,4 +1,4 @@
-//! A request for a resource, with the kind of heaps that it was granted.
+//! A request for a resource, with the kind of heaps that was granted.
 
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::suballoc::Strategy;
@@ -11,16 +11,16 @@ use crate::heap_family::GrantedHeaps;
 use crate::requirements::{RequestedResource, ResourceRequirements};
 use crate::{BufferUses, Error};
 
-/// Constraints on where memory may come from.
+/// Constraints on the source of memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Constraints {
     pub(crate) may_create_heap: bool,
     pub(crate) within_budget: bool,
-    /// No residency manager knows of the memory.
+    /// The residency manager does not manage the memory.
     pub(crate) never_resident: bool,
 }
 
-/// A resource that is asked for, in heaps of one kind.
+/// A request for a resource in heaps of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceRequest<'a> {
     pub(crate) resource: &'a ResourceDesc<'a>,
@@ -29,14 +29,14 @@ pub(crate) struct ResourceRequest<'a> {
     pub(crate) padding: ByteSize,
     pub(crate) strategy: Strategy,
     pub(crate) uses: BufferUses,
-    /// It is for a custom pool.
+    /// Whether the resource is placed in a custom pool.
     pub(crate) is_in_pool: bool,
     pub(crate) granted: GrantedHeaps,
     pub(crate) constraints: Constraints,
 }
 
 impl<'a> ResourceRequest<'a> {
-    /// A request without any options.
+    /// Creates a request without options.
     pub(crate) fn plain(
         resource: &'a ResourceDesc<'a>,
         granted: GrantedHeaps,
@@ -65,7 +65,7 @@ impl<'a> ResourceRequest<'a> {
         }
     }
 
-    /// The bytes that the resource asks heaps for, whose allocations are aligned to `min_alignment` at least.
+    /// Returns the request for a range, whose alignment is at least `min_alignment`.
     #[inline]
     pub(crate) fn placement(
         &self,
@@ -75,7 +75,7 @@ impl<'a> ResourceRequest<'a> {
     ) -> Result<PlacementRequest, Error> {
         let padding = self.padding;
         let alignment = placed.alignment.max(min_alignment);
-        // A multiple of the alignment: a move of a defragmentation relies on it.
+        // A multiple of the alignment, as moves of a defragmentation require.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
         let size = size.ok_or_else(|| {
             let rule = format!("{padding} beyond {} have more than 64 bits", placed.size);
@@ -93,7 +93,7 @@ impl<'a> ResourceRequest<'a> {
         })
     }
 
-    /// What decides which placements the resource may have, beside heaps with these flags.
+    /// Returns the facts that determine the placements, for heaps with these flags.
     #[inline]
     pub(crate) fn facts(
         &self,
@@ -123,10 +123,10 @@ impl<'a> ResourceRequest<'a> {
     }
 }
 
-/// Flags that heaps do not have and that make a difference to their resources.
+/// Returns the required flags that heaps do not have and that affect their resources.
 #[inline]
 pub(crate) fn foreign_heap_flags(required: D3D12_HEAP_FLAGS, flags: D3D12_HEAP_FLAGS) -> D3D12_HEAP_FLAGS {
-    // Permissions that need not be used.
+    // Hints that need not be honored.
     let permissions = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
     required & !permissions & !flags
 }

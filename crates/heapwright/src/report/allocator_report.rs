@@ -1,4 +1,4 @@
-//! The whole report and its sums.
+//! The report of an allocator, and its totals.
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 #[cfg(feature = "serde")]
@@ -9,42 +9,42 @@ use super::names::{AllocationKind, HeapTypeName};
 use super::{SCHEMA, VERSION};
 use crate::{DeviceCaps, SegmentGroup};
 
-/// Everything that an allocator holds. The [module page](super) has the rules and an example.
+/// A report of everything that an allocator holds. The [module page](super) has the rules and an example.
 ///
-/// To fill it: [`new`](Self::new), then push `pools`, `heaps`, `committed`, `imported` and `decisions`, set
-/// `heaps_created` and what is known of `segment_groups`, then [`recount`](Self::recount), which makes all sums.
+/// To build one, call [`new`](Self::new), push `pools`, `heaps`, `committed`, `imported` and `decisions`, set
+/// `heaps_created` and the known `segment_groups`, then call [`recount`](Self::recount), which computes all totals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct AllocatorReport {
-    /// [`SCHEMA`].
+    /// The constant [`SCHEMA`].
     pub schema: String,
-    /// [`VERSION`].
+    /// The constant [`VERSION`].
     pub version: u64,
-    /// The device that the memory is of.
+    /// The allocator's device.
     pub device: DeviceReport,
-    /// The sums over everything.
+    /// The totals of everything.
     pub totals: TotalsReport,
-    /// Heaps that the device was made to create since the allocator exists.
+    /// Number of heaps that the device created since the allocator was created.
     pub heaps_created: u64,
-    /// The sums by heap type.
+    /// The totals by heap type.
     pub heap_types: Vec<HeapTypeReport>,
-    /// The sums by segment group, and its usage and budget.
+    /// The totals by segment group, with usage and budget.
     pub segment_groups: Vec<SegmentGroupReport>,
-    /// The pools, and their sums. Heaps and resources name theirs by its place here.
+    /// The pools, with their totals. Heaps and resources refer to a pool by its index here.
     pub pools: Vec<PoolReport>,
-    /// How often the allocator decided something, by reason.
+    /// The number of decisions, by reason.
     pub decisions: Vec<DecisionReport>,
     /// The heaps.
     pub heaps: Vec<HeapReport>,
-    /// Committed resources: each has memory of its own, outside of the heaps.
+    /// Committed resources. Each has memory of its own, outside the heaps.
     pub committed: Vec<ResourceReport>,
-    /// Resources that others made and that the allocator keeps books of.
+    /// Resources that the application created and imported.
     pub imported: Vec<ResourceReport>,
 }
 
 impl AllocatorReport {
-    /// The report of an allocator that holds nothing.
+    /// Creates the report of an allocator that holds nothing.
     #[must_use]
     pub fn new(device: DeviceReport) -> Self {
         Self {
@@ -64,12 +64,12 @@ impl AllocatorReport {
     }
 }
 
-/// Who the device is.
+/// Properties of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// The adapter's own description; empty where it is not known.
+    /// The adapter's description; empty if it is not known.
     pub description: String,
     /// `discrete`, `UMA` or `cache-coherent UMA`.
     pub architecture: String,
@@ -79,22 +79,23 @@ pub struct DeviceReport {
     /// `D3D12_TIGHT_ALIGNMENT_TIER`: 0 or 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub tight_alignment_tier: Option<u8>,
-    /// Whether there are GPU upload heaps.
+    /// Whether the device supports GPU upload heaps.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_upload_heaps: Option<bool>,
-    /// The newest `ID3D12Device` that the device answers to, 0 for the first.
+    /// The newest numbered `ID3D12Device` interface that the device supports; 0 for the first.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub interface_version: Option<u32>,
 }
 
 impl DeviceReport {
-    /// A device of which nothing else is known.
+    /// Creates a report of a device with unknown capabilities.
     #[must_use]
     pub fn new(description: impl Into<String>, architecture: impl Into<String>) -> Self {
         Self { description: description.into(), architecture: architecture.into(), ..Self::default() }
     }
 
-    /// A device with what it supports; `description` is [`AdapterDesc::description`](crate::AdapterDesc::description).
+    /// Creates a report of a device with its capabilities; `description` is
+    /// [`AdapterDesc::description`](crate::AdapterDesc::description).
     #[must_use]
     pub fn from_caps(description: impl Into<String>, caps: &DeviceCaps) -> Self {
         Self {
@@ -108,71 +109,71 @@ impl DeviceReport {
     }
 }
 
-/// How much there is of everything, or of a part. Made by [`AllocatorReport::recount`].
+/// Totals of everything or of a part. Computed by [`AllocatorReport::recount`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct TotalsReport {
     /// Bytes of heaps.
     pub reserved: ByteSize,
-    /// Bytes of these that allocations use.
+    /// Bytes of heaps that allocations use.
     pub used: ByteSize,
-    /// The rest of `reserved`: free in whatever pieces, or lost to alignment.
+    /// Bytes of heaps that are not used: in free ranges, or lost to alignment.
     pub free: ByteSize,
-    /// Heaps.
+    /// Number of heaps.
     pub heap_count: u64,
-    /// Heaps that nothing is in.
+    /// Number of empty heaps.
     pub empty_heap_count: u64,
-    /// Allocations in heaps, those within slabs and backing buffers among them.
+    /// Number of allocations in heaps, including those within slabs and backing buffers.
     pub allocation_count: u64,
-    /// Committed resources, which are in none of the numbers above.
+    /// Committed resources, which the values above exclude.
     pub committed: Tally,
-    /// Imported resources, which are in none of the numbers above.
+    /// Imported resources, which the values above exclude.
     pub imported: Tally,
-    /// Those of the allocations in heaps that lie within a backing buffer.
+    /// The allocations in heaps that are parts of a backing buffer.
     pub within_resource: Tally,
 }
 
-/// How many, and their bytes together.
+/// A count, and a sum of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct Tally {
-    /// How many.
+    /// Number of items.
     pub count: u64,
-    /// Bytes.
+    /// Sum of their sizes, in bytes.
     pub size: ByteSize,
 }
 
-/// What lies in heaps of one type.
+/// The totals of one heap type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct HeapTypeReport {
     /// The heap type.
     pub heap_type: HeapTypeName,
-    /// The sums.
+    /// The totals.
     pub totals: TotalsReport,
 }
 
-/// What lies in one segment group.
+/// The totals of one segment group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct SegmentGroupReport {
     /// `"local"` or `"non_local"`.
     pub segment_group: SegmentGroup,
-    /// Bytes that the operating system wants this process to stay under, where the adapter is known.
+    /// Bytes that the operating system wants this process to stay below, if the adapter is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub budget: Option<ByteSize>,
-    /// Bytes that this process uses, through whatever allocator, where the adapter is known.
+    /// Bytes that this process uses, through any allocator, if the adapter is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub current_usage: Option<ByteSize>,
-    /// The sums.
+    /// The totals.
     pub totals: TotalsReport,
 }
 
 impl SegmentGroupReport {
-    /// A segment group with its usage and budget; the sums come with [`AllocatorReport::recount`].
+    /// Creates a report of a segment group with usage and budget. [`AllocatorReport::recount`] computes the totals.
     #[must_use]
     pub fn new(
         segment_group: SegmentGroup,
@@ -188,39 +189,39 @@ impl SegmentGroupReport {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct PoolReport {
-    /// Its name; several pools may have the same.
+    /// The name; several pools may have the same.
     pub name: String,
-    /// Its heap type, where it has only one.
+    /// The heap type, if there is only one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub heap_type: Option<HeapTypeName>,
-    /// Its algorithm, where it has only one.
+    /// The algorithm, if there is only one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub algorithm: Option<String>,
-    /// The sums.
+    /// The totals.
     pub totals: TotalsReport,
 }
 
 impl PoolReport {
-    /// A pool; the sums come with [`AllocatorReport::recount`].
+    /// Creates a report of a pool. [`AllocatorReport::recount`] computes the totals.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), heap_type: None, algorithm: None, totals: TotalsReport::default() }
     }
 }
 
-/// How often the allocator decided something for one reason.
+/// The number of decisions for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DecisionReport {
-    /// What was decided, and why: `committed: flag`.
+    /// The decision and its reason, such as `committed: flag`.
     pub reason: String,
-    /// How often, since the allocator exists.
+    /// The number of decisions since the allocator was created.
     pub count: u64,
 }
 
 impl DecisionReport {
-    /// A reason and its count.
+    /// Creates a report of a reason with its count.
     #[must_use]
     pub fn new(reason: impl Into<String>, count: u64) -> Self {
         Self { reason: reason.into(), count }
@@ -232,33 +233,33 @@ impl DecisionReport {
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct ResourceReport {
-    /// The place of its pool in [`AllocatorReport::pools`], where it has one.
+    /// Index of its pool in [`AllocatorReport::pools`], if it has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub pool: Option<usize>,
     /// The heap type.
     pub heap_type: HeapTypeName,
-    /// The segment group that it is charged to.
+    /// The segment group that the resource is charged to.
     pub segment_group: SegmentGroup,
-    /// What it is.
+    /// The kind of resource.
     pub kind: AllocationKind,
-    /// Bytes, as the device sizes it.
+    /// Size in bytes, as the device reports it.
     pub size: ByteSize,
-    /// Bytes that were asked for, where that is known and less.
+    /// Requested bytes, if they are known and less.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub requested: Option<ByteSize>,
-    /// Its name.
+    /// The name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
-    /// The user's own, as text.
+    /// The application's value, as text.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub user_data: Option<String>,
-    /// Where it begins, where it has an address.
+    /// GPU virtual address, if the resource has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_virtual_address: Option<GpuVirtualAddress>,
 }
 
 impl ResourceReport {
-    /// A resource of which nothing else is known.
+    /// Creates a report of a resource with the required properties.
     #[must_use]
     pub fn new(
         heap_type: HeapTypeName,
@@ -279,7 +280,7 @@ impl ResourceReport {
         }
     }
 
-    /// With a name; an empty one is none.
+    /// Sets the name; an empty name is none.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into()).filter(|name| !name.is_empty());

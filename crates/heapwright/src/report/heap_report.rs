@@ -1,4 +1,4 @@
-//! One heap and what lies in it.
+//! The report of one heap and of its allocations.
 
 use heapwright_core::{ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::D3D12_HEAP_FLAGS;
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 use super::names::{AllocationKind, HeapContents, HeapTypeName, heap_flag_names};
 use crate::SegmentGroup;
 
-/// One heap.
+/// The report of one heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct HeapReport {
-    /// Its place in [`AllocatorReport::heaps`](super::AllocatorReport::heaps); `recount` sets it.
+    /// Index in [`AllocatorReport::heaps`](super::AllocatorReport::heaps); `recount` sets it.
     pub index: usize,
-    /// The place of its pool in [`AllocatorReport::pools`](super::AllocatorReport::pools).
+    /// Index of its pool in [`AllocatorReport::pools`](super::AllocatorReport::pools).
     pub pool: usize,
     /// The heap type.
     pub heap_type: HeapTypeName,
-    /// The segment group that it is charged to.
+    /// The segment group that the heap is charged to.
     pub segment_group: SegmentGroup,
-    /// Which resources it is for.
+    /// The resources that the heap may hold.
     pub kind: HeapContents,
-    /// How ranges of it are given out: `tlsf`, `buddy`, ...
+    /// The algorithm that divides the heap: `tlsf`, `buddy`, ...
     pub algorithm: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: ByteSize,
     /// Bytes that allocations use; `recount` sets it.
     pub used: ByteSize,
-    /// Names of `D3D12_HEAP_FLAGS` without their prefix, bits without a name as one hexadecimal number.
+    /// Names of the `D3D12_HEAP_FLAGS` without their prefix; bits without a name as one hexadecimal number.
     pub flags: Vec<String>,
-    /// Where it begins, where it has an address.
+    /// GPU virtual address, if the heap has one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub gpu_virtual_address: Option<GpuVirtualAddress>,
-    /// What lies in it, in the order of offsets; `recount` sorts it.
+    /// The allocations in the heap, by offset; `recount` sorts them.
     pub allocations: Vec<AllocationReport>,
 }
 
 impl HeapReport {
-    /// An empty heap of the first pool, with TLSF.
+    /// Creates a report of an empty heap of the first pool, with TLSF.
     #[must_use]
     pub fn new(
         heap_type: HeapTypeName,
@@ -62,28 +62,28 @@ impl HeapReport {
         }
     }
 
-    /// In the pool at this place of [`AllocatorReport::pools`](super::AllocatorReport::pools).
+    /// Sets the index of the pool in [`AllocatorReport::pools`](super::AllocatorReport::pools).
     #[must_use]
     pub fn in_pool(mut self, pool: usize) -> Self {
         self.pool = pool;
         self
     }
 
-    /// With an algorithm; [`Algorithm`](heapwright_core::suballoc::Algorithm) prints as what is wanted here.
+    /// Sets the algorithm; [`Algorithm`](heapwright_core::suballoc::Algorithm) prints the expected names.
     #[must_use]
     pub fn with_algorithm(mut self, algorithm: impl Into<String>) -> Self {
         self.algorithm = algorithm.into();
         self
     }
 
-    /// With these flags.
+    /// Sets the flags.
     #[must_use]
     pub fn with_flags(mut self, flags: D3D12_HEAP_FLAGS) -> Self {
         self.flags = heap_flag_names(flags);
         self
     }
 
-    /// With an address.
+    /// Sets the address.
     #[must_use]
     pub fn with_gpu_virtual_address(mut self, address: Option<GpuVirtualAddress>) -> Self {
         self.gpu_virtual_address = address;
@@ -91,61 +91,61 @@ impl HeapReport {
     }
 }
 
-/// One allocation in a heap, or within another.
+/// The report of one allocation in a heap or within another allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct AllocationReport {
-    /// Bytes from the start of what it lies in: the heap, or the slab or backing buffer.
+    /// Offset in bytes from the start of the heap, or of the slab or backing buffer that contains it.
     pub offset: HeapOffset,
-    /// Bytes that it takes there.
+    /// Size in bytes.
     pub size: ByteSize,
-    /// What it is.
+    /// The kind of allocation.
     pub kind: AllocationKind,
-    /// Bytes that were asked for, where that is known and less; the difference is what alignment and size classes cost.
+    /// Requested bytes, if they are known and less; the difference is the cost of alignment and size classes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub requested: Option<ByteSize>,
-    /// Its name.
+    /// The name.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
-    /// The user's own, as text.
+    /// The application's value, as text.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub user_data: Option<String>,
-    /// What lies in a slab or a backing buffer, in the order of offsets. `Some` of nothing where it is known to be empty,
-    /// `None` where it is not known, or where this is neither.
+    /// The allocations within a slab or a backing buffer, by offset. `Some` of an empty list if it is known to be
+    /// empty; `None` if its contents are not known, or for any other kind.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub within: Option<Vec<Self>>,
 }
 
 impl AllocationReport {
-    /// An allocation of which nothing else is known.
+    /// Creates a report of an allocation with the required properties.
     #[must_use]
     pub fn new(offset: HeapOffset, size: ByteSize, kind: AllocationKind) -> Self {
         Self { offset, size, kind, requested: None, name: None, user_data: None, within: None }
     }
 
-    /// With a name; an empty one is none.
+    /// Sets the name; an empty name is none.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into()).filter(|name| !name.is_empty());
         self
     }
 
-    /// With the user's own, as text.
+    /// Sets the application's value, as text.
     #[must_use]
     pub fn with_user_data(mut self, user_data: impl Into<String>) -> Self {
         self.user_data = Some(user_data.into());
         self
     }
 
-    /// With what was asked for; left out where that is the size.
+    /// Sets the requested bytes; omitted if they equal the size.
     #[must_use]
     pub fn with_requested(mut self, requested: ByteSize) -> Self {
         self.requested = Some(requested).filter(|&requested| requested != self.size);
         self
     }
 
-    /// With what lies within; for slabs and backing buffers.
+    /// Sets the allocations within a slab or a backing buffer.
     #[must_use]
     pub fn with_within(mut self, within: Vec<Self>) -> Self {
         self.within = Some(within);

@@ -1,11 +1,11 @@
-//! The detailed report of an allocator: every heap and every allocation, as plain data.
+//! Reports everything that an allocator holds, for people and tools: every heap and every allocation, as plain data.
 //!
 //! [`ResourceAllocator::report`](crate::ResourceAllocator::report) returns an [`AllocatorReport`]. Its parts are
-//! [`HeapReport`], [`AllocationReport`] and [`ResourceReport`], and the sums by heap type, segment group and pool.
+//! [`HeapReport`], [`AllocationReport`] and [`ResourceReport`], and the totals by heap type, segment group and pool.
 //!
-//! With the feature `serde`, all of these implement `Serialize` and `Deserialize`. The JSON of an `AllocatorReport` is a
-//! versioned document: the crate `heapwright-report` describes it, reads and checks it, and draws it as an HTML page, as does
-//! the program with `heapwright report`.
+//! With the feature `serde`, all of these implement `Serialize` and `Deserialize`. The JSON of an `AllocatorReport` is
+//! a versioned document. The crate `heapwright-report` specifies it, reads and checks it, and renders it as an HTML
+//! page, as does the program with `heapwright report`.
 //!
 //! ```
 //! use heapwright::report::{
@@ -24,11 +24,11 @@
 //! assert_eq!(report.totals.used, ByteSize::from_mib(1));
 //! ```
 //!
-//! # What counts as used
+//! # Used bytes
 //!
-//! The bytes of allocations that users hold, as the device sizes them. A slab or a backing buffer whose content is told
-//! (`within`) counts for what is in it, so the rest of it counts as free; one whose content is not told counts as a whole,
-//! as one allocation.
+//! Used bytes are the bytes of allocations that users hold, as the device sizes them. A slab or a backing buffer whose
+//! contents are listed (`within`) counts for its contents, and the rest of it counts as free. If the contents are not
+//! listed, it counts as a whole, as one allocation.
 
 mod allocator_report;
 mod heap_report;

@@ -1,4 +1,4 @@
-//! The words of a report that have a fixed meaning.
+//! Names with a fixed meaning in reports.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::HeapType;
 #[cfg_attr(feature = "serde", serde(rename_all = "SCREAMING_SNAKE_CASE"))]
 #[non_exhaustive]
 pub enum HeapTypeName {
-    /// For the GPU alone.
+    /// Memory that only the GPU accesses.
     Default,
     /// The CPU writes and the GPU reads.
     Upload,
@@ -22,15 +22,15 @@ pub enum HeapTypeName {
     Readback,
     /// Video memory that the CPU can write.
     GpuUpload,
-    /// Anything else that heap properties can say.
+    /// Any other heap properties.
     Custom,
 }
 
 impl HeapTypeName {
-    /// Every one, in the order in which reports list them.
+    /// All heap types, in the order of reports.
     pub const ALL: [Self; 5] = [Self::Default, Self::Upload, Self::Readback, Self::GpuUpload, Self::Custom];
 
-    /// The name, as in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl fmt::Display for HeapTypeName {
     }
 }
 
-/// Which resources a heap is for.
+/// The resources that a heap may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -68,22 +68,22 @@ impl fmt::Display for HeapTypeName {
 pub enum HeapContents {
     /// Buffers.
     Buffers,
-    /// Textures; on resource heap tier 1 those that are neither render target nor depth-stencil.
+    /// Textures; on resource heap tier 1, those that are neither render targets nor depth-stencils.
     Textures,
     /// Render targets and depth-stencils.
     RenderTargets,
     /// Multisampled textures.
     Multisampled,
-    /// Whatever there is.
+    /// All resources.
     Any,
 }
 
 impl HeapContents {
-    /// Every one.
+    /// All kinds of contents.
     pub const ALL: [Self; 5] =
         [Self::Buffers, Self::Textures, Self::RenderTargets, Self::Multisampled, Self::Any];
 
-    /// The name, as in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl HeapContents {
         }
     }
 
-    /// The name for people.
+    /// Returns the name for people.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl HeapContents {
     }
 }
 
-/// What an allocation is.
+/// The kind of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -113,15 +113,15 @@ impl HeapContents {
 pub enum AllocationKind {
     /// A buffer.
     Buffer,
-    /// A texture of one sample that is neither render target nor depth-stencil.
+    /// A single-sample texture that is neither a render target nor a depth-stencil.
     Texture,
-    /// A render target or depth-stencil of one sample.
+    /// A single-sample render target or depth-stencil.
     RenderTarget,
-    /// A texture of several samples.
+    /// A multisampled texture.
     Multisampled,
-    /// Not a resource: slots of one size for small ones, which are listed `within`.
+    /// Slots of one size for small resources, not a resource itself. Its allocations are listed `within`.
     Slab,
-    /// A buffer of the allocator's own, in which it gives out ranges, which are listed `within`.
+    /// A buffer of the allocator in which it places small buffers. These are listed `within`.
     BackingBuffer,
     /// Not known, or a kind that this version of the reader does not know.
     #[cfg_attr(feature = "serde", serde(other))]
@@ -129,7 +129,7 @@ pub enum AllocationKind {
 }
 
 impl AllocationKind {
-    /// Every one, in the order of the legend.
+    /// All kinds, in the order of the legend.
     pub const ALL: [Self; 7] = [
         Self::Buffer,
         Self::Texture,
@@ -140,7 +140,7 @@ impl AllocationKind {
         Self::Unknown,
     ];
 
-    /// The name, as in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,7 +154,7 @@ impl AllocationKind {
         }
     }
 
-    /// The name for people.
+    /// Returns the name for people.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -165,16 +165,16 @@ impl AllocationKind {
         }
     }
 
-    /// Whether other allocations may lie in it.
+    /// Returns `true` if other allocations may be within it.
     #[must_use]
     pub const fn is_container(self) -> bool {
         matches!(self, Self::Slab | Self::BackingBuffer)
     }
 }
 
-/// The names of `D3D12_HEAP_FLAGS`, without their prefix; bits without a name as one hexadecimal number.
+/// Returns the names of `D3D12_HEAP_FLAGS` without their prefix; bits without a name as one hexadecimal number.
 pub(super) fn heap_flag_names(flags: D3D12_HEAP_FLAGS) -> Vec<String> {
-    // Those of several bits first: what they cover is not told bit by bit.
+    // Names of several bits come first; their bits are not listed individually.
     const NAMES: [(D3D12_HEAP_FLAGS, &str); 15] = [
         (D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, "ALLOW_ONLY_BUFFERS"),
         (D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES, "ALLOW_ONLY_NON_RT_DS_TEXTURES"),

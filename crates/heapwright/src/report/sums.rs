@@ -1,4 +1,4 @@
-//! What the heaps and resources of a report add up to.
+//! The totals of a report.
 
 use heapwright_core::ByteSize;
 
@@ -10,14 +10,15 @@ use super::names::{AllocationKind, HeapTypeName};
 use crate::SegmentGroup;
 
 impl AllocatorReport {
-    /// Sorts allocations by offset, numbers the heaps, and computes every sum. O(n log n) in the number of allocations,
-    /// O(n) if they are sorted.
+    /// Sorts allocations by offset, numbers the heaps, and computes all totals. O(n log n) in the number of
+    /// allocations, O(n) if they are sorted.
     ///
-    /// Afterwards `heap_types` lists those that something lies in; `segment_groups` lists these and those that were listed
-    /// before, which keep their usage and budget; `heaps_created` is at least the number of heaps.
+    /// Afterwards `heap_types` lists the heap types that are not empty. `segment_groups` lists the groups that are not
+    /// empty and those that were listed before, which keep their usage and budget. `heaps_created` is at least the
+    /// number of heaps.
     ///
-    /// Sums saturate at 64 bits, and a heap or resource whose `pool` is not in `pools` counts in no pool. Neither happens
-    /// in the report of an allocator.
+    /// Totals saturate at 64 bits, and a heap or resource whose `pool` is not in `pools` counts in no pool. Neither
+    /// occurs in the report of an allocator.
     pub fn recount(&mut self) {
         let mut totals = TotalsReport::default();
         let mut heap_types = [TotalsReport::default(); HeapTypeName::ALL.len()];
@@ -75,7 +76,7 @@ fn of_heap(heap: &HeapReport) -> TotalsReport {
     TotalsReport {
         reserved: heap.size,
         used: all.size,
-        // In a report with overlapping allocations, more than the heap's size may be used.
+        // If allocations of a report overlap, more than the heap's size may be used.
         free: heap.size.saturating_sub(all.size),
         heap_count: 1,
         empty_heap_count: u64::from(heap.allocations.is_empty()),
@@ -85,7 +86,8 @@ fn of_heap(heap: &HeapReport) -> TotalsReport {
     }
 }
 
-/// Counts what users hold: what lies in containers, and what is no container or does not tell what is in it.
+/// Counts the allocations that users hold: those within containers, and those that are not containers with known
+/// contents.
 fn tally(
     allocations: &[AllocationReport],
     is_within_resource: bool,

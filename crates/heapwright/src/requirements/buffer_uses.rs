@@ -1,19 +1,20 @@
-//! What a buffer is used for, and how its address must be aligned for that.
+//! The uses of a buffer, and the address alignments that they require.
 
 use bitflags::bitflags;
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 bitflags! {
-    /// What a buffer is used for, as far as its address must be aligned for it.
+    /// The uses of a buffer that require an address alignment.
     ///
-    /// With tight alignment a device may place a buffer at 8 bytes, which is legal and yet of no use to views that ask for
-    /// more: a constant buffer view begins at a multiple of 256 bytes. A buffer without uses gets what the device reports
-    /// and no more. [`BufferUses::all`] is for a buffer whose uses are not known: every address rule holds for it.
+    /// With tight alignment a device may place a buffer at 8 bytes. That is legal, but too little for some views: a
+    /// constant buffer view begins at a multiple of 256 bytes. A buffer without uses gets the alignment that the device
+    /// reports and no more. [`BufferUses::all`] is for a buffer whose uses are not known: it satisfies every address
+    /// rule.
     ///
-    /// Rules about offsets *within* a buffer (512 bytes for texture data, 4 KiB for counters of unordered access views) are
-    /// no rules about its address, and not here. Nor are typed and structured views, which have none: what the hardware
-    /// needs of them is in the alignment that the device reports.
+    /// Rules about offsets *within* a buffer (512 bytes for texture data, 4 KiB for counters of unordered access views)
+    /// are not rules about its address and are not included. Typed and structured views have no address rule: the
+    /// alignment that the device reports covers the needs of the hardware.
     ///
     /// ```
     /// use heapwright::BufferUses;
@@ -33,13 +34,13 @@ bitflags! {
         const INDIRECT_ARGUMENTS = 1 << 2;
         /// Predicates and resolved queries: 8 bytes.
         const PREDICATION = 1 << 3;
-        /// Constant buffer views: 256 bytes, and a size in multiples of it.
+        /// Constant buffer views: 256 bytes, and a size in multiples of 256 bytes.
         const CONSTANT_BUFFER = 1 << 4;
         /// Raw (byte address) shader resource and unordered access views: 16 bytes.
         const RAW_VIEW = 1 << 5;
         /// Shader tables of `DispatchRays`: 64 bytes.
         const SHADER_TABLE = 1 << 6;
-        /// What acceleration structures are built from (vertices, instances, transforms, AABBs): 16 bytes.
+        /// Inputs of acceleration structure builds (vertices, instances, transforms, AABBs): 16 bytes.
         const ACCELERATION_STRUCTURE_BUILD_INPUT = 1 << 7;
         /// Acceleration structures and the scratch memory of their builds: 256 bytes.
         const ACCELERATION_STRUCTURE = 1 << 8;
@@ -52,7 +53,7 @@ bitflags! {
     }
 }
 
-/// A constant of D3D12's header as an alignment.
+/// Converts a constant of D3D12's header to an alignment.
 pub(crate) const fn d3d12_alignment(constant: i32) -> Alignment {
     match Alignment::new(constant.cast_unsigned() as u64) {
         Some(alignment) => alignment,
@@ -60,7 +61,7 @@ pub(crate) const fn d3d12_alignment(constant: i32) -> Alignment {
     }
 }
 
-/// Constant buffer views begin and end at multiples of it.
+/// Constant buffer views begin and end at multiples of this.
 const CONSTANT_BUFFER: Alignment = d3d12_alignment(D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT);
 
 /// The address rules. CLAS and video have no constant in the bindings.
@@ -86,7 +87,7 @@ const FLOORS: [(BufferUses, Alignment); 12] = [
 ];
 
 impl BufferUses {
-    /// The alignment that satisfies every use, 1 to 256 bytes; 1 without uses. O(1).
+    /// Returns the alignment that satisfies every use, 1 to 256 bytes; 1 without uses. O(1).
     #[must_use]
     #[inline]
     pub fn floor(self) -> Alignment {
@@ -97,7 +98,7 @@ impl BufferUses {
         floors.map(|&(_, floor)| floor).max().unwrap_or(Alignment::ONE)
     }
 
-    /// These and the uses that the flags of a resource tell.
+    /// Adds the uses that the flags of a resource imply.
     #[inline]
     pub(crate) fn with_flags(self, flags: D3D12_RESOURCE_FLAGS) -> Self {
         if flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE == 0 {
@@ -106,8 +107,8 @@ impl BufferUses {
         self | Self::ACCELERATION_STRUCTURE
     }
 
-    /// The width that a buffer of `width` bytes is created with: views of constant buffers have whole multiples of 256
-    /// bytes, and must not end behind the buffer. `None` where that has more than 64 bits.
+    /// Returns the width with which a buffer of `width` bytes is created. Constant buffer views have multiples of 256
+    /// bytes and must not exceed the buffer. `None` if the width would exceed 64 bits.
     #[inline]
     pub(crate) fn width(self, width: ByteSize) -> Option<ByteSize> {
         if !self.contains(Self::CONSTANT_BUFFER) {

@@ -1,4 +1,4 @@
-//! The alignments that D3D12 has, and what a description asks of its own.
+//! The alignments of D3D12, and the one that a description requests.
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
@@ -7,27 +7,28 @@ use super::BufferUses;
 use super::buffer_uses::d3d12_alignment;
 use crate::Error;
 
-/// 64 KiB: buffers and textures of one sample without tight alignment, and small multisampled ones.
+/// 64 KiB: buffers and single-sample textures without tight alignment, and small multisampled textures.
 pub(super) const DEFAULT: Alignment = d3d12_alignment(D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT);
 const MULTISAMPLED: Alignment = d3d12_alignment(D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT);
 const SMALL: Alignment = d3d12_alignment(D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT);
 const SMALL_MULTISAMPLED: Alignment = d3d12_alignment(D3D12_SMALL_MSAA_RESOURCE_PLACEMENT_ALIGNMENT);
 
-/// What a resource is aligned to without tight alignment: also the largest alignment that can be asked for.
+/// Returns the alignment without tight alignment, which is also the largest one that can be requested.
 pub(super) fn default(desc: &D3D12_RESOURCE_DESC) -> Alignment {
     if desc.SampleDesc.Count > 1 { MULTISAMPLED } else { DEFAULT }
 }
 
-/// What a small texture may be aligned to.
+/// Returns the alignment of a small texture.
 pub(super) fn small(desc: &D3D12_RESOURCE_DESC) -> Alignment {
     if desc.SampleDesc.Count > 1 { SMALL_MULTISAMPLED } else { SMALL }
 }
 
-/// The alignment that a description and its uses ask for: a floor, whatever the device makes of `Alignment`.
+/// Returns the alignment that a description and its uses require: a minimum, however the device treats `Alignment`.
 ///
 /// # Errors
 ///
-/// Invalid argument: `Alignment` is neither 0 nor a power of two, or above what the kind of resource is ever aligned to.
+/// Invalid argument: `Alignment` is neither 0 nor a power of two, or above the largest alignment of the kind of
+/// resource.
 #[inline]
 pub(super) fn of(desc: &D3D12_RESOURCE_DESC, uses: BufferUses) -> Result<Alignment, Error> {
     const FIELD: &str = "D3D12_RESOURCE_DESC::Alignment";

@@ -1,16 +1,16 @@
-//! What description a resource is created with, and what it takes.
+//! The description that a resource is created with, and the memory that it needs.
 //!
-//! * `requested`: what is asked for.
+//! * `requested`: the requested resource.
 //! * `resource_requirements`: the decision, with the device behind a closure.
-//! * `query`: the device, and the calls that answer for it.
-//! * `remembered_buffers`: what the device answered before.
-//! * `tight_alignment`: whether a resource gets the tight alignment flag (document TIGHT).
-//! * `floor`: D3D12's alignments, and the one that a description asks for.
-//! * `buffer_uses`: how the address of a buffer must be aligned for what it is used for.
-//! * `standard_tiles`: how large a texture's most detailed mip level is, in D3D12's tiles.
-//! * `without_asking`: what is known of a resource without asking the device.
+//! * `query`: the queries of the device.
+//! * `remembered_buffers`: a cache of the device's results for buffers.
+//! * `tight_alignment`: whether a resource gets the tight alignment flag.
+//! * `floor`: D3D12's alignments, and the one that a description requests.
+//! * `buffer_uses`: the address alignments that the uses of a buffer require.
+//! * `standard_tiles`: the size of a texture's most detailed mip level, in D3D12's tiles.
+//! * `without_asking`: requirements that are known without a query.
 //! * `generations`: descriptions with a mip region.
-//! * `resource_class`: resources that share heaps.
+//! * `resource_class`: classes of resources that share heaps.
 
 mod buffer_uses;
 mod floor;

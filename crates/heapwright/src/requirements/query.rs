@@ -1,4 +1,4 @@
-//! The device, and the calls that answer for it.
+//! Queries of the device.
 
 use std::ptr;
 
@@ -13,9 +13,9 @@ use super::{
 use crate::caps::{allocation_info, read_allocation_info};
 use crate::{DeviceCaps, Error};
 
-/// Asks a device what resources take.
+/// Queries the requirements of resources from a device.
 ///
-/// It holds the interfaces that answer, so that a resource costs no `QueryInterface`.
+/// Holds the interfaces for the queries, so that a resource costs no `QueryInterface`.
 #[derive(Debug)]
 pub(crate) struct RequirementsQuery {
     device: ID3D12Device,
@@ -30,7 +30,7 @@ pub(crate) struct RequirementsQuery {
 }
 
 impl RequirementsQuery {
-    /// For resources of `device`, whose caps are `caps`.
+    /// Creates the query for resources of `device`, whose capabilities are `caps`.
     pub(crate) fn new(device: &ID3D12Device, caps: &DeviceCaps, options: RequirementsOptions) -> Self {
         Self {
             device: device.clone(),
@@ -43,18 +43,19 @@ impl RequirementsQuery {
         }
     }
 
-    /// What a resource is created with, and what it takes.
+    /// Returns the description that a resource is created with, its size and its alignment.
     ///
-    /// A placed resource goes to an offset that is a multiple of the alignment, into a heap of its
-    /// [`ResourceClass`](super::ResourceClass). The description goes to `CreatePlacedResource`, with a sampler feedback
-    /// region to `CreatePlacedResource1`, with castable formats to `CreatePlacedResource2`; or to the committed relatives.
+    /// A placed resource is placed at a multiple of the alignment, in a heap of its
+    /// [`ResourceClass`](super::ResourceClass). The description is passed to `CreatePlacedResource`; with a sampler
+    /// feedback region, to `CreatePlacedResource1`; with castable formats, to `CreatePlacedResource2`; or to their
+    /// committed counterparts.
     ///
-    /// Cost: O(castable formats), and at most two calls of the device; see [`requirements`]. None for most descriptions of
-    /// buffers that were asked about a short while ago. Takes no lock.
+    /// Cost: O(castable formats), and at most two calls of the device; see [`requirements`]. No call for most
+    /// descriptions of buffers that were queried recently. Takes no lock.
     ///
     /// # Errors
     ///
-    /// Those of [`requirements`], and unsupported where the device lacks the interface for castable formats
+    /// Those of [`requirements`], and unsupported if the device lacks the interface for castable formats
     /// (`ID3D12Device12`) or for sampler feedback regions (`ID3D12Device8`).
     #[inline]
     pub(crate) fn requirements(
@@ -70,14 +71,14 @@ impl RequirementsQuery {
         })
     }
 
-    /// What [`requirements`](Self::requirements) answers to a plain placed buffer without asking the device; `None` when it is
-    /// not plain, or the device was not asked about it lately. O(1).
+    /// Returns the result of [`requirements`](Self::requirements) for a plain placed buffer without a query of the
+    /// device. `None` if it is not plain, or was not queried recently. O(1).
     ///
-    /// Plain: no alignment is asked for, by itself or by uses, and tight alignment is on.
+    /// A plain buffer requests no alignment, neither itself nor by uses, and tight alignment is on.
     #[inline]
     pub(crate) fn remembered(&self, requested: &RequestedResource<'_>) -> Option<ResourceRequirements> {
-        // What has an influence beside the description: acceleration structures have uses, and what crosses adapters is not
-        // tightly aligned.
+        // Flags that matter in addition to the description: acceleration structures have uses, and resources that cross
+        // adapters are not tightly aligned.
         const SPECIAL: D3D12_RESOURCE_FLAGS =
             D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
         let flags = requested.desc.Flags | self.options.extra_required_resource_flags;
@@ -96,7 +97,7 @@ impl RequirementsQuery {
         Some(ResourceRequirements { desc, size, alignment })
     }
 
-    /// `GetResourceAllocationInfo` in the oldest generation that knows what is asked.
+    /// Calls `GetResourceAllocationInfo` in the oldest generation that supports the request.
     #[cold]
     fn ask(
         &self,
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn castable_formats_are_heeded_and_need_their_interface() {
         let mut query = query();
-        // A device that is not told of the formats would take both: blocks of one byte are no blocks of four.
+        // Without the formats, the device would accept both: formats of one byte cannot be cast to formats of four.
         for (castable, is_sound) in [(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, true), (DXGI_FORMAT_R8_UNORM, false)] {
             let formats = [castable];
             let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
@@ -218,7 +219,7 @@ mod tests {
         let region = D3D12_MIP_REGION { Width: 8, Height: 8, Depth: 1 };
         let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
         let requested = RequestedResource { mip_region: region, ..RequestedResource::new(desc) };
-        // The runtime hears of the region, and refuses it for a format that has none.
+        // The runtime receives the region, and refuses it for a format without regions.
         let error = query.requirements(&requested, Creation::Placed).expect_err("the format has no regions");
         assert!(error.is_invalid_argument(), "{error}");
         query.device8 = None;

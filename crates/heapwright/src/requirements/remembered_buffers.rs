@@ -1,4 +1,4 @@
-//! What a device answered about buffers, so that it is asked once about each description.
+//! A cache of a device's results for buffers, so that each description is queried once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,34 +6,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-/// Answers that are remembered: 4 KiB of them.
+/// Number of cached results: 4 KiB in total.
 const PLACES: usize = 1 << PLACES_LOG2;
 const PLACES_LOG2: u32 = 9;
 
-/// What a device answered about buffers: a table with one place for each description, which the last one of them has.
+/// A cache of a device's results for buffers: a table in which each description has one slot, which holds the last
+/// result.
 ///
-/// A device answers the same question in the same way each time (document TIGHT's HLK tests demand it), so what is remembered
-/// changes no decision, only whether the device is asked.
+/// A device returns the same result for the same description each time (the HLK tests of tight alignment require it),
+/// so the cache changes no decision, only whether the device is called.
 ///
-/// Everything about one description is in one word, which is read and written at once: there is no lock, and no thread can find
-/// half of another's answer. What does not fit into a word is not remembered: widths from 1 TiB on, flags from bit 12 on, and
-/// sizes that are not the width rounded up to the alignment.
+/// Each entry is one word, which is read and written atomically: there is no lock, and no thread can read a part of an
+/// entry. Entries that do not fit into a word are not cached: widths from 1 TiB on, flags from bit 12 on, and sizes
+/// that are not the width rounded up to the alignment.
 ///
 /// Cost: O(1).
 pub(super) struct RememberedBuffers {
     places: Box<[AtomicU64; PLACES]>,
 }
 
-/// A description and the answer in a word, from the lowest bit up:
+/// A description and its result in a word, from the lowest bit up:
 ///
 /// | bits | |
 /// |---|---|
 /// | 40 | width, not zero |
 /// | 12 | flags |
 /// | 5 | the alignment of the description: 0, or 1 + the power of two |
-/// | 5 | the alignment of the answer, as a power of two |
+/// | 5 | the alignment of the result, as a power of two |
 ///
-/// The first three are the question.
+/// The first three are the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Question(u64);
 
@@ -43,7 +44,7 @@ const ALIGNMENT_BITS: u32 = 5;
 const QUESTION_BITS: u32 = WIDTH_BITS + FLAG_BITS + ALIGNMENT_BITS;
 
 impl Question {
-    /// `None` for a description that is no well-formed buffer, or does not fit.
+    /// Returns `None` for a description that is not a well-formed buffer, or does not fit.
     #[inline]
     fn of(desc: &D3D12_RESOURCE_DESC) -> Option<Self> {
         let is_plain = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
@@ -68,7 +69,7 @@ impl Question {
         ByteSize::new(self.0 & ((1 << WIDTH_BITS) - 1))
     }
 
-    /// Where it is in the table: widths in a row, and those of an arithmetic progression, are far apart.
+    /// Returns the index in the table. Consecutive widths, and those of an arithmetic progression, are far apart.
     #[inline]
     fn place(self) -> usize {
         // 2^64 over the golden ratio.
@@ -82,7 +83,7 @@ impl RememberedBuffers {
         Self { places: Box::new([const { AtomicU64::new(0) }; PLACES]) }
     }
 
-    /// What was answered to the description, if that is remembered.
+    /// Returns the cached result for a description, if there is one.
     #[inline]
     pub(super) fn get(&self, desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
         self.find(Question::of(desc)?)
@@ -90,7 +91,7 @@ impl RememberedBuffers {
 
     #[inline]
     fn find(&self, question: Question) -> Option<(ByteSize, Alignment)> {
-        // Relaxed: the word says everything, and nothing else is read because of it.
+        // Relaxed: the word is complete in itself, and no other data depends on it.
         let word = self.places[question.place()].load(Ordering::Relaxed);
         if word & ((1 << QUESTION_BITS) - 1) != question.0 {
             return None;
@@ -99,7 +100,7 @@ impl RememberedBuffers {
         Some((question.width().align_up(alignment)?, alignment))
     }
 
-    /// What was answered to the description, or what `ask` answers now.
+    /// Returns the cached result for a description, or the result of `ask`, which is then cached.
     pub(super) fn get_or<E>(
         &self,
         desc: &D3D12_RESOURCE_DESC,
@@ -140,7 +141,7 @@ mod tests {
         D3D12_RESOURCE_DESC { Alignment: alignment, Flags: flags, ..desc }
     }
 
-    /// An answer that differs with everything that is asked.
+    /// A result that depends on every part of the description.
     fn answer(desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
         let mixed = desc.Width ^ desc.Alignment.rotate_left(7) ^ u64::from(desc.Flags).rotate_left(3);
         let alignment = Alignment::from_log2(u32::try_from(mixed % 17).ok()?)?;
@@ -198,7 +199,7 @@ mod tests {
             for thread in 0..4_u64 {
                 let remembered = &remembered;
                 scope.spawn(move || {
-                    // Descriptions of which several share a place, so that threads overwrite each other's.
+                    // Several descriptions share a slot, so threads overwrite each other's entries.
                     for round in 0..if cfg!(miri) { 200 } else { 100_000_u64 } {
                         let width = 1 + (round * 7 + thread) % 3000;
                         let desc = buffer(

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The requested resource.
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -6,12 +6,12 @@ use heapwright_d3d12::*;
 use super::BufferUses;
 use crate::{DeviceCaps, Error};
 
-/// What holds for all resources of an allocator.
+/// Options for all resources of an allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequirementsOptions {
-    /// Resources are tightly aligned where that is legal. Off, only those are whose description has the flag.
+    /// Whether resources are tightly aligned where that is legal. If not, only those whose description has the flag.
     pub(crate) tight_alignment: bool,
-    /// Flags that every resource gets beside its own.
+    /// Flags that are added to every resource.
     pub(crate) extra_required_resource_flags: D3D12_RESOURCE_FLAGS,
 }
 
@@ -21,30 +21,30 @@ impl Default for RequirementsOptions {
     }
 }
 
-/// A resource as it is asked for.
+/// A requested resource.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestedResource<'a> {
-    /// The description. A non-zero `Alignment` is a floor, on every device.
+    /// The description. A non-zero `Alignment` is a minimum, on every device.
     pub(crate) desc: D3D12_RESOURCE_DESC,
     /// The mip region of sampler feedback; zero for every other resource.
     pub(crate) mip_region: D3D12_MIP_REGION,
-    /// The formats that its views may cast to; empty for a buffer.
+    /// The formats to which its views may cast; empty for a buffer.
     pub(crate) castable_formats: &'a [DXGI_FORMAT],
-    /// What it is used for; empty for a texture.
+    /// The uses of a buffer; empty for a texture.
     pub(crate) uses: BufferUses,
 }
 
-/// How a resource comes by its memory.
+/// How a resource gets its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Creation {
     /// At an offset of a heap that it may share.
     Placed,
-    /// With a heap of its own, which D3D12 makes.
+    /// With an implicit heap of its own.
     Committed,
 }
 
 impl RequestedResource<'_> {
-    /// A resource without any options.
+    /// Creates a request without options.
     pub(crate) fn new(desc: D3D12_RESOURCE_DESC) -> Self {
         Self {
             desc,
@@ -54,13 +54,13 @@ impl RequestedResource<'_> {
         }
     }
 
-    /// Whether it has a mip region of sampler feedback.
+    /// Returns `true` if the resource has a mip region of sampler feedback.
     #[inline]
     pub(crate) fn has_mip_region(&self) -> bool {
         self.mip_region != D3D12_MIP_REGION::default()
     }
 
-    /// The description with the flags and the width that it gets whatever the device says, and all its uses.
+    /// Returns the description with the flags and the width that do not depend on the device, and all its uses.
     #[inline]
     pub(super) fn effective(
         &self,

@@ -1,17 +1,19 @@
-//! Resources that share heaps.
+//! Classes of resources that share heaps.
 
 use heapwright_d3d12::*;
 
 use crate::DeviceCaps;
 
-/// Resources that share heaps. Buffers are always apart, so that a tiny one never holds a heap of textures.
+/// A class of resources that share heaps. Buffers are always separate, so that a tiny buffer never keeps a heap of
+/// textures alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ResourceClass {
     /// Buffers.
     Buffer,
-    /// Textures that are neither render target nor depth-stencil; on resource heap tier 2 all textures of one sample.
+    /// Textures that are neither render targets nor depth-stencils; on resource heap tier 2, all single-sample
+    /// textures.
     Texture,
-    /// Render targets and depth-stencils of one sample, on resource heap tier 1.
+    /// Single-sample render targets and depth-stencils, on resource heap tier 1.
     RenderTarget,
     /// Multisampled textures, whose heaps are aligned to 4 MiB.
     Multisampled,
@@ -30,7 +32,7 @@ impl ResourceClass {
         }
     }
 
-    /// The class of a resource on a device.
+    /// Returns the class of a resource on a device.
     #[inline]
     pub(crate) fn of(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Self {
         let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
@@ -45,7 +47,7 @@ impl ResourceClass {
         }
     }
 
-    /// `D3D12_HEAP_DESC::Alignment`; 0 is the 64 KiB default.
+    /// Returns `D3D12_HEAP_DESC::Alignment`; 0 is the default of 64 KiB.
     pub(crate) const fn heap_alignment(self) -> u64 {
         match self {
             Self::Multisampled => D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned() as u64,
@@ -53,13 +55,13 @@ impl ResourceClass {
         }
     }
 
-    /// The flags of heaps for the class.
+    /// Returns the flags of heaps for the class.
     pub(crate) fn heap_flags(self, caps: &DeviceCaps) -> D3D12_HEAP_FLAGS {
         match self {
             Self::Buffer => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
             Self::Texture if caps.resource_heap_tier >= 2 => D3D12_HEAP_FLAG_DENY_BUFFERS,
             Self::Texture => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
-            // What has several samples is a render target or a depth-stencil.
+            // Multisampled textures are render targets or depth-stencils.
             Self::RenderTarget | Self::Multisampled => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
         }
     }

@@ -1,4 +1,4 @@
-//! What a resource is created with, and what it takes: the decision.
+//! The decision with which description a resource is created, and how much memory it needs.
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -10,33 +10,35 @@ use super::{
 use crate::caps::COMMITTED_MINIMUM;
 use crate::{DeviceCaps, Error};
 
-/// What a resource is created with, and what it takes.
+/// The description that a resource is created with, and the memory that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResourceRequirements {
-    /// The description to create it with: its flags, its width and its `Alignment` may differ from what was asked for.
+    /// The description to create it with. Its flags, width and `Alignment` may differ from the requested ones.
     pub(crate) desc: D3D12_RESOURCE_DESC,
-    /// Bytes, a multiple of the alignment. The heap of a committed resource has as many.
+    /// Size in bytes, a multiple of the alignment. The heap of a committed resource has the same size.
     pub(crate) size: ByteSize,
-    /// What its offset must be a multiple of: the largest of what the device reports and what was asked for.
+    /// Required alignment of the offset: the maximum of the reported and the requested alignment.
     pub(crate) alignment: Alignment,
 }
 
-/// What a resource is created with on a device with `caps`, and what it takes.
+/// Returns the requirements of a resource on a device with `caps`.
 ///
-/// `ask` is `GetResourceAllocationInfo` for one description: `None` where the device finds it invalid. It is asked
+/// `ask` is `GetResourceAllocationInfo` for one description; it returns `None` if the device finds it invalid. It is
+/// called
 ///
-/// * not at all about a well-formed buffer without tight alignment,
-/// * twice about a placed texture without tight alignment that may be small and turns out not to be,
-/// * once about everything else.
+/// * not at all for a well-formed buffer without tight alignment,
+/// * twice for a placed texture without tight alignment that may be small but is not,
+/// * once for everything else.
 ///
-/// A committed texture without tight alignment is never created as a small one: its heap is a multiple of 64 KiB, or 4 MiB with
-/// several samples, whatever the alignment within it, and what it takes would be told wrongly.
+/// A committed texture without tight alignment is never created as a small one: its heap is a multiple of 64 KiB, or 4
+/// MiB if it is multisampled, whatever the alignment within it, so its reported size would be wrong.
 ///
 /// # Errors
 ///
-/// Invalid argument, with the field: the device finds the description invalid, `Alignment` is no power of two or too
-/// large, or uses and castable formats are of the other kind of resource. Out of memory: the resource is larger than the device
-/// addresses. Unsupported: the description has the tight alignment flag, and the device has not. Whatever `ask` answers.
+/// Invalid argument, with the field: the device finds the description invalid, `Alignment` is not a power of two or too
+/// large, or uses and castable formats belong to the other kind of resource. Out of memory: the resource is larger than
+/// the device can address. Unsupported: the description has the tight alignment flag, and the device does not support
+/// it. Any error of `ask`.
 #[inline]
 pub(crate) fn requirements(
     requested: &RequestedResource<'_>,
@@ -75,7 +77,7 @@ pub(crate) fn requirements(
     let is_placed = creation == Creation::Placed;
     if is_placed && floor <= small && without_asking::may_be_small(&default, is_opaque) {
         let asked = D3D12_RESOURCE_DESC { Alignment: small.get(), ..default };
-        // A device that does not find it small answers with the default alignment, or that it is invalid.
+        // If the texture is not small, the device returns the default alignment, or that the description is invalid.
         if let Some(found) = ask(&asked)?.filter(|&(_, alignment)| alignment <= small) {
             return with(asked, found);
         }
@@ -83,7 +85,8 @@ pub(crate) fn requirements(
     with(default, ask(&default)?.ok_or_else(|| refused(&desc, caps))?)
 }
 
-/// Why the device does not say what a resource takes: it answers the same to what is invalid and to what is too large.
+/// Returns the reason why the device does not return a size: its result is the same for invalid and too large
+/// resources.
 fn refused(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Error {
     let (least, largest) = (standard_tiles::least_bytes(desc), caps.max_resource_size());
     if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER || least <= largest {

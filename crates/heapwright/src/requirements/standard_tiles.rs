@@ -1,20 +1,20 @@
-//! How many standard tiles a texture's most detailed mip level takes: what D3D12 tells small textures by.
+//! The number of standard tiles of a texture's most detailed mip level, by which D3D12 identifies small textures.
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::floor;
 
-/// Tiles of the small alignment that the level takes; `None` for formats whose blocks are not known here (planar and video
-/// formats, and those that are not D3D12's).
+/// Returns the number of tiles of the small alignment that the level takes. `None` for formats whose blocks are not
+/// known here (planar and video formats, and those that are not D3D12's).
 ///
-/// A tile is a box of blocks with sides as equal as powers of two allow, the earlier ones being the longer; several samples
-/// shrink width and height in turn.
+/// A tile is a box of blocks with sides as equal as powers of two allow, the earlier ones being the longer.
+/// Multisampling shrinks width and height in turn.
 pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC) -> Option<u64> {
     let Block { side, bytes } = texel_block(desc.Format)?;
     let tile_log2 = floor::small(desc).get().trailing_zeros();
     let log2 = tile_log2.checked_sub(bytes.next_power_of_two().trailing_zeros())?;
-    // Rounded up. What is no count of samples may be any number.
+    // Rounded up, because an invalid sample count may be any number.
     let samples_log2 = u32::BITS - desc.SampleDesc.Count.saturating_sub(1).leading_zeros();
     let (width, height, depth) = match desc.Dimension {
         D3D12_RESOURCE_DIMENSION_TEXTURE1D => (log2, 0, 0),
@@ -34,9 +34,9 @@ pub(super) fn over_most_detailed_mip(desc: &D3D12_RESOURCE_DESC) -> Option<u64> 
     Some(columns.saturating_mul(rows).saturating_mul(slices.div_ceil(1 << depth)))
 }
 
-/// Bytes that the most detailed level of a texture takes at least, in all its slices and samples.
+/// Returns the minimum bytes of a texture's most detailed level, in all its slices and samples.
 ///
-/// Of formats that are not known here, a texel has half a byte at least.
+/// In formats that are not known here, a texel has at least half a byte.
 pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC) -> ByteSize {
     let (side, bytes, texels_of_a_byte) = match texel_block(desc.Format) {
         Some(Block { side, bytes }) => (side, u64::from(bytes), 1),
@@ -52,7 +52,8 @@ pub(super) fn least_bytes(desc: &D3D12_RESOURCE_DESC) -> ByteSize {
     ByteSize::new(factors.into_iter().fold(1, u64::saturating_mul) / texels_of_a_byte)
 }
 
-/// Bytes of all texels of a texture, in all its levels, slices and samples; `None` for formats that are not known here.
+/// Returns the bytes of all texels of a texture, in all its levels, slices and samples. `None` for formats that are not
+/// known here.
 pub(crate) fn texel_bytes(desc: &D3D12_RESOURCE_DESC) -> Option<ByteSize> {
     let Block { side, bytes } = texel_block(desc.Format)?;
     let is_volume = desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
@@ -71,17 +72,17 @@ pub(crate) fn texel_bytes(desc: &D3D12_RESOURCE_DESC) -> Option<ByteSize> {
     Some(ByteSize::new(factors.into_iter().fold(levels, u64::saturating_mul)))
 }
 
-/// D3D12_MAX_MULTISAMPLE_SAMPLE_COUNT: what has more is no texture.
+/// D3D12_MAX_MULTISAMPLE_SAMPLE_COUNT. No valid texture has more samples.
 const MOST_SAMPLES: u32 = 32;
 
-/// A square of texels that a format stores as one.
+/// A square of texels that a format stores as a unit.
 pub(crate) struct Block {
     /// Texels along an edge.
     pub(crate) side: u64,
     pub(crate) bytes: u32,
 }
 
-/// `None` for formats that are not known here.
+/// Returns the block of a format; `None` for formats that are not known here.
 pub(crate) fn texel_block(format: DXGI_FORMAT) -> Option<Block> {
     let texel = |bytes| Some(Block { side: 1, bytes });
     let compressed = |bytes| Some(Block { side: 4, bytes });

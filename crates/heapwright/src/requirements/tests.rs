@@ -60,7 +60,7 @@ fn requested(desc: D3D12_RESOURCE_DESC) -> RequestedResource<'static> {
     RequestedResource::new(desc)
 }
 
-/// What is decided when the device answers with `answers`, in turn, and what it was asked.
+/// Returns the decision if the device returns `answers`, in turn, and the descriptions that it was asked about.
 fn with_answers(
     requested: &RequestedResource<'_>,
     creation: Creation,
@@ -98,7 +98,7 @@ fn the_flag_is_decided_by_the_table() {
         D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, ..texture(4, 4) };
     let crossing = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..buffer(8) };
     let asking = |desc: D3D12_RESOURCE_DESC| D3D12_RESOURCE_DESC { Flags: desc.Flags | TIGHT, ..desc };
-    // The description, its floor, how it is created, on which device, by default or not; None is an error.
+    // The description, its floor, its creation, the device, the default, and the expected flag; `None` is an error.
     let table = [
         (buffer(8), 1, placed, &none, true, off),
         (asking(buffer(8)), 1, placed, &none, true, None),
@@ -109,7 +109,7 @@ fn the_flag_is_decided_by_the_table() {
         (buffer(8), 16, placed, &old, true, on(0)),
         (buffer(8), KIB_64, placed, &old, true, on(0)),
         (buffer(8), 1, placed, &new, true, on(0)),
-        // The device aligns to 8 by itself.
+        // The device itself aligns to 8.
         (buffer(8), 8, placed, &new, true, on(0)),
         (buffer(8), 16, placed, &new, true, on(16)),
         (buffer(8), 256, placed, &new, true, on(256)),
@@ -204,7 +204,7 @@ fn a_buffer_without_tight_alignment_is_known_without_asking() {
             assert_eq!(result.expect("is documented"), expected);
         }
     }
-    // What is not documented is asked about, and refused where the device refuses it.
+    // Descriptions that are not documented are passed to the device, and refused if it refuses them.
     for odd in [
         D3D12_RESOURCE_DESC { Width: 0, ..buffer(1) },
         D3D12_RESOURCE_DESC { Height: 2, ..buffer(1) },
@@ -224,24 +224,24 @@ fn a_texture_is_asked_about_once_or_twice() {
     let answers = [None, Some((KIB_64, KIB_64))];
     let large_answer = [Some((KIB_64, KIB_64)), Some((KIB_64, KIB_64))];
     let (placed, small) = (Creation::Placed, texture(64, 64));
-    // Tight alignment: once.
+    // Tight alignment: one query.
     let (result, asked) = with_answers(&requested(small), placed, &new, &[Some((16_384, KIB_4))]);
     assert_eq!((asked.len(), result.expect("is sound").alignment.get()), (1, KIB_4));
-    // Small: once, with the small alignment.
+    // Small: one query, with the small alignment.
     let (result, asked) = with_answers(&requested(small), placed, &old, &[Some((16_384, KIB_4))]);
     assert_eq!((asked.len(), asked[0].Alignment), (1, KIB_4));
     assert_eq!(result.expect("is sound").desc, asked[0]);
-    // A device that reports less than it was asked with is not taken at its word: the description says 4 KiB.
+    // A reported alignment below the requested one is not used: the description contains 4 KiB.
     let (result, _) = with_answers(&requested(small), placed, &old, &[Some((16_384, 256))]);
     assert_eq!(result.expect("is sound").alignment.get(), KIB_4);
-    // Of a format of which nothing is known, and perhaps small, but it is not: twice, however the device says so.
+    // An unknown format that may be small but is not: two queries, however the device refuses.
     for answers in [&answers, &large_answer] {
         let unknown = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_NV12, ..texture(200, 200) };
         let (result, asked) = with_answers(&requested(unknown), placed, &old, answers);
         assert_eq!((asked.len(), asked[1].Alignment), (2, 0));
         assert_eq!(result.expect("is sound").desc, asked[1]);
     }
-    // Small for sure not: once.
+    // Certainly not small: one query.
     let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
     let explicit = D3D12_RESOURCE_DESC { Alignment: KIB_64, ..small };
     let crossing = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };

@@ -1,4 +1,4 @@
-//! Whether a resource gets the tight alignment flag, and which `Alignment` beside it (document TIGHT, *Validation*).
+//! Decides whether a resource gets the tight alignment flag, and which `Alignment` with it.
 
 use heapwright_core::Alignment;
 use heapwright_d3d12::*;
@@ -8,31 +8,31 @@ use super::{Creation, floor};
 use crate::caps::COMMITTED_MINIMUM;
 use crate::{AlignmentBesideTight, DeviceCaps, Error};
 
-/// TIGHT's largest alignment of a placed buffer.
+/// The largest alignment of a placed buffer with tight alignment.
 const BUFFER_MAXIMUM: Alignment = d3d12_alignment(256);
 
-/// What a description gets.
+/// The decision for a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TightAlignment {
-    /// No flag.
+    /// Without the flag.
     Off,
-    /// The flag, and this in `D3D12_RESOURCE_DESC::Alignment`.
+    /// With the flag, and this value in `D3D12_RESOURCE_DESC::Alignment`.
     On { alignment: u64 },
 }
 
-/// Whether a resource is tightly aligned, where a description without the flag is `by_default`.
+/// Decides whether a resource is tightly aligned. `by_default` applies to a description without the flag.
 ///
 /// | | |
 /// |---|---|
-/// | the device has no tier | no; an error where the description asks for it |
-/// | 64 KiB swizzle layouts | no; an error where the description asks for it |
+/// | the device has no tier | no; an error if the description requests it |
+/// | 64 KiB swizzle layouts | no; an error if the description requests it |
 /// | `ALLOW_CROSS_ADAPTER` | no: it would have no effect but a warning |
 /// | a committed resource with a floor above 4 KiB | no: without it, the alignment is at least the floor on every SDK |
 /// | [`AlignmentBesideTight::Invalid`] | yes, `Alignment` 0; placement honours the floor |
-/// | [`AlignmentBesideTight::Floor`] | yes, and the driver hears of the floor where that is legal for sure |
+/// | [`AlignmentBesideTight::Floor`] | yes, and the floor is passed to the driver where that is certainly legal |
 ///
-/// "For sure" leaves out floors above the maximum of *small* textures, since only the device knows which are small; and
-/// floors of buffers that the device reaches by itself, of which it would say so for each resource.
+/// Floors above the maximum of *small* textures are not passed, because only the device knows which textures are small.
+/// Floors of buffers that the device satisfies anyway are not passed either.
 #[inline]
 pub(super) fn decide(
     desc: &D3D12_RESOURCE_DESC,
@@ -62,7 +62,7 @@ pub(super) fn decide(
     Ok(TightAlignment::On { alignment: told_to_device(desc, floor, creation, caps) })
 }
 
-/// The floor where the device takes it, or 0.
+/// Returns the floor to pass to the device, or 0.
 fn told_to_device(
     desc: &D3D12_RESOURCE_DESC,
     floor: Alignment,
@@ -74,7 +74,7 @@ fn told_to_device(
     } else {
         (Alignment::ONE, floor::small(desc))
     };
-    // Committed resources are aligned to what a floor may be at most.
+    // Committed resources are aligned to at least the largest possible floor.
     let is_of_use = creation == Creation::Placed && floor > least && floor <= most;
     match caps.alignment_beside_tight {
         AlignmentBesideTight::Floor if is_of_use => floor.get(),

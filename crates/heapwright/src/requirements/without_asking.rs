@@ -1,16 +1,17 @@
-//! What is known of a resource without asking the device.
+//! Requirements that are known without a query of the device.
 
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::{floor, standard_tiles};
 
-/// What a buffer takes without tight alignment: D3D12 documents that it is aligned to 64 KiB and has the smallest multiple
-/// of that which holds its width (document TIGHT, FAQ, *Can this be the default behavior?*).
+/// Returns the requirements of a buffer without tight alignment: D3D12 documents that it is aligned to 64 KiB and has
+/// the smallest multiple of 64 KiB that holds its width (Microsoft's tight alignment specification, FAQ, *Can this be
+/// the default behavior?*).
 ///
-/// `None` for a description that the device should see: one that is no buffer, is not well-formed, or has flags of which
-/// the documents say more. With tight alignment nothing is known: the driver decides between 8 and 256 bytes, and may
-/// decide by width and flags.
+/// `None` for a description that the device must see: one that is not a buffer, is not well-formed, or has flags for
+/// which the documentation says more. With tight alignment nothing is known: the driver chooses between 8 and 256
+/// bytes, and may choose by width and flags.
 #[inline]
 pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)> {
     const PLAIN_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
@@ -33,11 +34,12 @@ pub(super) fn buffer(desc: &D3D12_RESOURCE_DESC) -> Option<(ByteSize, Alignment)
     Some((ByteSize::new(Width).align_up(floor::DEFAULT)?, floor::DEFAULT))
 }
 
-/// Whether the device could find a texture small if it is asked with the small alignment.
+/// Checks whether the device could find a texture small if it is queried with the small alignment.
 ///
-/// It decides by the most detailed mip level, which may take 64 KiB in tiles of 4 KiB, or 4 MiB in tiles of 64 KiB with several
-/// samples ([`standard_tiles`]). Asking in vain is an error message of the debug layer, so that it is done only about formats
-/// whose blocks are not known here; those have no texels of less than half a byte, and sampler feedback is opaque.
+/// The device decides by the most detailed mip level, which may take 64 KiB in tiles of 4 KiB, or, if it is
+/// multisampled, 4 MiB in tiles of 64 KiB ([`standard_tiles`]). A query in vain causes an error message of the debug
+/// layer, so only formats whose blocks are not known here may be queried in vain. Those have texels of at least half a
+/// byte; sampler feedback is opaque.
 pub(super) fn may_be_small(desc: &D3D12_RESOURCE_DESC, is_opaque: bool) -> bool {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     let is_texture = desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;

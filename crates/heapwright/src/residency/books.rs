@@ -1,4 +1,4 @@
-//! The books: the planner, the objects that it plans for, and how much memory others use.
+//! The books: the planner, the objects that it plans for, and the memory that others use.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use super::desc::{ResidencyGroupStats, ResidencyManagerStats};
 use super::paged_object::PagedObject;
 use crate::{Error, SegmentGroup};
 
-/// The books of a manager, under one lock, and the budgets that they are kept to.
+/// The books of a manager, under one lock, and the budgets that they are checked against.
 #[derive(Debug)]
 pub(super) struct Books {
     pub(super) budgets: Budgets,
     state: Mutex<BooksState>,
-    /// Whether the policy goes by time: reading a clock costs something at each submission.
+    /// Whether the policy uses time. Reading a clock costs something at each submission.
     counts_time: bool,
     created: Instant,
 }
@@ -34,18 +34,19 @@ pub(super) struct BooksState {
     objects: Vec<Option<PagedObject>>,
     /// The identities of `objects`.
     identities: HashSet<usize>,
-    /// Usage of others as of the last sample, without pending bytes and without what turned out to be the manager's since.
+    /// External usage as of the last sample, without pending bytes and without bytes that turned out to be the
+    /// manager's since.
     external: [ByteSize; 2],
-    /// The external usage that the planner was given last. The planner subtracts what it finds to be its own.
+    /// The external usage that the planner was given last. The planner subtracts bytes that turn out to be its own.
     external_given: [ByteSize; 2],
-    /// Bytes of heaps that exist, or are about to, and are not in the books.
+    /// Bytes of heaps that exist, or are being created, and are not in the books.
     pending: [ByteSize; 2],
     pub(super) counters: Counters,
-    /// Usage and budgets when [`take_changed_usage`](Self::take_changed_usage) was called last.
+    /// Usage and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
     seen: [[ByteSize; 2]; 2],
 }
 
-/// What was paged since the beginning.
+/// Bytes and operations since the manager was created.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) bytes_in: [ByteSize; 2],
@@ -54,7 +55,8 @@ pub(super) struct Counters {
     pub(super) over_budget: u64,
 }
 
-/// Bytes that count as used although no heap in the books has them, until this is dropped: a heap is being created or released.
+/// Bytes that count as used although no heap in the books has them, until this is dropped. The heap is being created or
+/// released.
 #[derive(Debug)]
 pub(super) struct PendingBytes<'a> {
     books: &'a Books,
@@ -94,7 +96,7 @@ impl Books {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the books, and hands the planner what memory there is now. Cost: O(1), a few loads.
+    /// Locks the books, and passes the current budgets and external usage to the planner. Cost: O(1), a few loads.
     #[inline]
     pub(super) fn lock_updated(&self) -> MutexGuard<'_, BooksState> {
         let mut state = self.lock();
@@ -102,13 +104,13 @@ impl Books {
         state
     }
 
-    /// Returns the time as policies count it; zero if none does.
+    /// Returns the time as policies count it; zero if none uses time.
     #[inline]
     pub(super) fn elapsed(&self) -> Duration {
         if self.counts_time { self.created.elapsed() } else { Duration::ZERO }
     }
 
-    /// Enters a heap. `pending` are the bytes that were set aside for it.
+    /// Adds a heap. `pending` are the bytes that were set aside for it.
     pub(super) fn add_heap(
         &self,
         new: NewManagedHeap,
@@ -119,7 +121,7 @@ impl Books {
         // `pending` is declared before the lock, so it is dropped without it.
         let mut state = self.lock();
         if state.identities.contains(&identity) {
-            // The books would count it twice, and evict it while they have it for another heap that is in use.
+            // The books would count it twice, and could evict it while it is in use as another heap.
             return Err(Error::invalid_argument("pageable", "is managed already: it is one residency heap"));
         }
         let now = state.planner.moment(self.elapsed());
@@ -140,7 +142,7 @@ impl Books {
         Ok(id)
     }
 
-    /// Removes a heap. Returns the bytes that stay pending until the device has them back.
+    /// Removes a heap. Returns the bytes that stay pending until the device has released them.
     pub(super) fn remove_heap(&self, id: ManagedHeapId) -> (SegmentGroup, ByteSize) {
         let mut state = self.lock();
         let heap = state.planner.heap(id);
@@ -156,12 +158,12 @@ impl Books {
             state.identities.remove(&identity(object.pageable()));
         }
         drop(state);
-        // Without the lock: it may be the last reference.
+        // Without the lock: this may be the last reference.
         drop(object);
         (group, bytes)
     }
 
-    /// Sets bytes aside for a heap that is to be created. `state` is the books, locked.
+    /// Sets bytes aside for a heap that is to be created. `state` is the locked books.
     pub(super) fn reserve_pending(
         &self,
         state: &mut BooksState,
@@ -173,7 +175,7 @@ impl Books {
         PendingBytes { books: self, group, bytes }
     }
 
-    /// Ends that bytes are pending.
+    /// Releases pending bytes.
     pub(super) fn release_pending(&self, group: SegmentGroup, bytes: ByteSize) {
         let mut state = self.lock();
         state.subtract_pending(group, bytes);
@@ -192,11 +194,12 @@ impl Books {
         state.planner.set_level(id, level, now).map_err(heap_error)
     }
 
-    /// Queries the operating system for budgets and usage. Usage must not change meanwhile: the pager is locked.
+    /// Queries the operating system for budgets and usage. Usage must not change meanwhile, so the pager must be
+    /// locked.
     pub(super) fn refresh(&self) {
         match self.budgets.refresh() {
             Ok(()) => self.sample(&SegmentGroup::ALL),
-            // An old sample says nothing of what is resident now.
+            // An old sample says nothing about what is resident now.
             Err(error) => {
                 tracing::warn!(%error, "QueryVideoMemoryInfo failed; keeping the last budget and usage");
                 drop(self.lock_updated());
@@ -204,9 +207,9 @@ impl Books {
         }
     }
 
-    /// Takes over what the operating system just said of usage: what is not the manager's is external.
+    /// Applies the usage that the operating system just reported: bytes that are not the manager's are external.
     pub(super) fn sample(&self, groups: &[SegmentGroup]) {
-        // First what was found to be the manager's since the last sample: this one knows it.
+        // First apply what was found to be the manager's since the last sample, which includes it.
         let mut state = self.lock_updated();
         for &group in groups {
             if state.planner.effective_group(group) == group {
@@ -217,7 +220,7 @@ impl Books {
         state.update_memory(&self.budgets);
     }
 
-    /// Returns the statistics, of which `cpu_stalls` is counted elsewhere.
+    /// Returns the statistics. `cpu_stalls` is counted elsewhere.
     pub(super) fn stats(&self, cpu_stalls: u64) -> ResidencyManagerStats {
         let state = self.lock();
         let of = |group: SegmentGroup| {
@@ -251,11 +254,11 @@ impl Books {
 }
 
 impl BooksState {
-    /// Hands budgets and external usage to the planner. O(1), a few loads.
+    /// Passes budgets and external usage to the planner. O(1), a few loads.
     #[inline]
     fn update_memory(&mut self, budgets: &Budgets) {
         for group in SegmentGroup::ALL {
-            // Where all memory is local, the other group would overwrite it.
+            // Where all memory is local, the other group would overwrite the values.
             if self.planner.effective_group(group) != group {
                 continue;
             }
@@ -298,12 +301,12 @@ impl BooksState {
     }
 }
 
-/// Returns what is the same for all interfaces of an object, and no other object's while it lives.
+/// Returns an address that is the same for all interfaces of an object, and unique while the object lives.
 fn identity(pageable: &ID3D12Pageable) -> usize {
     pageable.cast::<IUnknown>().map_or(pageable.as_raw() as usize, |identity| identity.as_raw() as usize)
 }
 
-/// Returns the error for a heap whose state rules a call out.
+/// Returns the error for a call that the state of a heap does not allow.
 pub(super) fn heap_error(error: PlanError) -> Error {
     let rule = match error {
         PlanError::Unknown => "is gone",

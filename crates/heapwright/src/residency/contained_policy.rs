@@ -1,4 +1,4 @@
-//! Eviction policies of the user's own, whose panics do not leave the manager.
+//! Eviction policies of the application, whose panics do not leave the manager.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use crate::Error;
 ///
 /// # Errors
 ///
-/// Invalid argument when the user's function that creates them panics.
+/// Invalid argument if the application's function that creates them panics.
 pub(super) fn create_planner(is_unified: bool, kind: &PolicyKind) -> Result<ResidencyPlanner, Error> {
     let name = kind.name();
     let create = || -> Box<dyn EvictionPolicy> {
@@ -34,15 +34,15 @@ pub(super) fn create_planner(is_unified: bool, kind: &PolicyKind) -> Result<Resi
     })
 }
 
-/// Calls the user's code; `None` when it panics.
+/// Calls the application's code; returns `None` if it panics.
 fn catch<T>(call: impl FnOnce() -> T) -> Option<T> {
-    // Whatever was thrown is not dropped: that may panic, too.
+    // The payload of the panic is not dropped, because that may panic, too.
     catch_unwind(AssertUnwindSafe(call)).map_err(std::mem::forget).ok()
 }
 
-/// A policy of the user's own that LRU takes the place of when it panics.
+/// A policy of the application that is replaced by LRU when it panics.
 ///
-/// LRU hears of everything from the beginning, so that it knows the heaps by then.
+/// LRU receives every event from the beginning, so that it knows the heaps by then.
 #[derive(Debug)]
 struct ContainedPolicy {
     name: &'static str,
@@ -54,7 +54,7 @@ struct ContainedPolicy {
 }
 
 impl ContainedPolicy {
-    /// Notes that the policy has panicked if `outcome` is `None`.
+    /// Records that the policy has panicked if `outcome` is `None`.
     fn check<T>(&self, outcome: Option<T>) -> Option<T> {
         if outcome.is_none() {
             self.failed.set(true);
@@ -63,13 +63,13 @@ impl ContainedPolicy {
         outcome
     }
 
-    /// Calls the policy unless it has panicked; `None` when it has, or does now.
+    /// Calls the policy unless it has panicked. Returns `None` if it has panicked before or panics now.
     fn ask<T>(&self, call: impl FnOnce(&dyn EvictionPolicy) -> T) -> Option<T> {
         let policy = self.policy.as_deref().filter(|_| !self.failed.get())?;
         self.check(catch(|| call(policy)))
     }
 
-    /// As [`ask`](Self::ask), for methods that change the policy.
+    /// Like [`ask`](Self::ask), for methods that change the policy.
     fn call<T>(&mut self, call: impl FnOnce(&mut dyn EvictionPolicy) -> T) -> Option<T> {
         let failed = self.failed.get();
         let policy = self.policy.as_deref_mut().filter(|_| !failed)?;
@@ -101,7 +101,7 @@ impl EvictionPolicy for ContainedPolicy {
 
     fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         if self.call(|policy| policy.choose(need, now, evict)).is_none() {
-            // What was taken before the panic is not taken again.
+            // Heaps that the policy chose before the panic are not chosen again.
             self.lru.choose(need, now, evict);
         }
     }

@@ -1,4 +1,4 @@
-//! Making residency heaps of objects.
+//! Creation of residency heaps.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::paged_object::PagedObject;
 use super::parts::ManagerParts;
 use crate::Error;
 
-/// Makes a residency heap without a manager of an object that exists.
+/// Creates a residency heap without a manager for an existing object.
 pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     desc.check()?;
     let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
@@ -33,7 +33,7 @@ pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> 
     Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
 }
 
-/// Makes a residency heap of an object that exists.
+/// Creates a residency heap for an existing object.
 pub(super) fn adopt(
     desc: &ResidencyHeapDesc,
     manager: &Arc<ManagerParts>,
@@ -45,14 +45,14 @@ pub(super) fn adopt(
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
     let (object, info) = inspect(manager, pageable, desc)?;
-    // It counts as external usage until the operating system is queried again.
+    // The object counts as external usage until the operating system is queried again.
     manager.upkeep.refresh_soon();
     finish(desc, manager, object, &info, None)
 }
 
 const NO_FLAGS: ResidencyHeapFlags = ResidencyHeapFlags::empty();
 
-/// Makes room, and makes a residency heap of an object that `create` creates.
+/// Makes memory available, and creates a residency heap for an object that `create` creates.
 pub(super) fn create(
     desc: &ResidencyHeapDesc,
     manager: &Arc<ManagerParts>,
@@ -63,9 +63,9 @@ pub(super) fn create(
         || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
     let is_bound =
         desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.pager.always_in_budget;
-    // What is known before: room is made first, so that usage does not exceed the budget for a moment.
+    // If group and size are known in advance, memory is made available first, so that usage never exceeds the budget.
     let known = desc.segment_group.filter(|_| !desc.size.is_zero());
-    // Held until the heap is in the books: two that are created at the same time do not share it.
+    // Held until the heap is in the books, so that two concurrent creations do not share the memory.
     let mut room = match known {
         Some(group) => Some(manager.pager.make_room(group, desc.size, is_bound)?),
         None => None,
@@ -76,8 +76,8 @@ pub(super) fn create(
     if is_resident && !was_foreseen {
         drop(room.take());
         if info.was_created_resident.is_some() {
-            // It is there already: counted as the manager's, lest the operating system's answer counts it a second time, and locked, so
-            // that it does not make way for itself.
+            // The object exists already. Count it as the manager's, so that the operating system's report does not
+            // count it a second time, and lock it, so that it is not evicted for itself.
             let heap = finish(&ResidencyHeapDesc { flags: NO_FLAGS, ..*desc }, manager, object, &info, None)?;
             heap.lock()?;
             drop(manager.pager.make_room(info.segment_group, ByteSize::ZERO, is_bound)?);
@@ -89,7 +89,7 @@ pub(super) fn create(
         room = Some(manager.pager.make_room(info.segment_group, info.size, is_bound)?);
     }
     if info.was_created_resident.is_none() {
-        // It counts as external usage until it is used.
+        // The object counts as external usage until it is used.
         manager.upkeep.refresh_soon();
     }
     finish(desc, manager, object, &info, room)

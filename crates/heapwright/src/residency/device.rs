@@ -1,4 +1,4 @@
-//! The device of a residency manager, and what is asked of it.
+//! The device of a residency manager, and the calls that the manager makes.
 
 use heapwright_core::FenceValue;
 use heapwright_d3d12::*;
@@ -13,7 +13,7 @@ use crate::{DeviceCaps, Error};
 #[derive(Debug)]
 pub(super) struct ManagedDevice {
     device: ID3D12Device,
-    /// The device that its objects name as theirs.
+    /// The device that its objects return from `GetDevice`.
     behind: Option<ID3D12Device>,
     device1: Option<ID3D12Device1>,
     device3: Option<ID3D12Device3>,
@@ -59,14 +59,14 @@ impl ManagedDevice {
         DeviceNames { shown: &self.device, behind: self.behind.as_ref() }
     }
 
-    /// Checks that a queue is one of this device.
+    /// Checks that a queue belongs to this device.
     pub(super) fn check_queue(&self, queue: &ID3D12CommandQueue) -> Result<(), Error> {
         let pageable: &ID3D12Pageable = queue.into();
         check_device(self.names(), pageable)
             .map_err(|_| Error::invalid_argument("queue", "belongs to another device"))
     }
 
-    /// As [`PagedObject::inspect`].
+    /// Like [`PagedObject::inspect`].
     pub(super) fn inspect(
         &self,
         pageable: &ID3D12Pageable,
@@ -76,7 +76,7 @@ impl ManagedDevice {
         PagedObject::inspect(self.names(), &self.caps, unifies_memory, pageable, desc)
     }
 
-    /// Hands an object's priority to the device, if that has priorities.
+    /// Sets an object's priority, if the device supports priorities.
     pub(super) fn set_priority(&self, pageable: &ID3D12Pageable, priority: D3D12_RESIDENCY_PRIORITY) {
         let Some(device) = &self.device1 else { return };
         let object = Some(pageable.clone());
@@ -87,13 +87,14 @@ impl ManagedDevice {
         }
     }
 
-    /// Evicts objects that the GPU is done with, each of which was made resident once more than evicted.
+    /// Evicts objects that the GPU no longer uses. Each was made resident once more often than evicted.
     pub(super) fn evict(&self, objects: &PagedObjects) -> HRESULT {
-        // SAFETY: live COM objects; eviction of what the GPU uses is ruled out by the caller.
+        // SAFETY: live COM objects; the caller ensures that the GPU does not use them.
         unsafe { self.device.Evict(objects.as_slice()) }
     }
 
-    /// Has the device make objects resident and bring a fence to `value` then; `None` if it cannot do so by itself.
+    /// Makes objects resident asynchronously and then signals `value` on a fence. Returns `None` if the device cannot
+    /// do so.
     pub(super) fn enqueue_make_resident(
         &self,
         objects: &PagedObjects,
@@ -108,7 +109,7 @@ impl ManagedDevice {
         Some(unsafe { device.EnqueueMakeResident(flags, objects.as_slice(), fence, value.get()) })
     }
 
-    /// Returns the error that says why the device is removed.
+    /// Returns the error that states why the device was removed.
     #[cold]
     pub(super) fn removed(&self) -> Error {
         // SAFETY: a live COM object.

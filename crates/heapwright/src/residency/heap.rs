@@ -13,14 +13,14 @@ use super::paged_object::PagedObject;
 use super::parts::ManagerParts;
 use crate::{Error, SegmentGroup};
 
-/// An object that can be resident or evicted: `IResidencyHeap` (document GPGMM). A heap, a committed resource, a descriptor heap, a
-/// query heap.
+/// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
+/// descriptor heap or a query heap.
 ///
-/// It is one entry of its [manager](Self::manager)'s books, and holds a reference to the object. Dropping it takes the object out of the books and
-/// gives the reference back; lists that name it are refused from then on. As always in D3D12, the GPU must be done with the object when
-/// its last reference goes.
+/// It is one entry of its [manager](Self::manager)'s books, and holds a reference to the object. Dropping it removes
+/// the entry and releases the reference; lists that contain it can no longer be executed. As always in D3D12, the GPU
+/// must have finished with the object when its last reference is released.
 ///
-/// Without a manager it is what D3D12 made it, and nobody pages it.
+/// Without a manager, the object keeps the residency that D3D12 gave it.
 pub struct ResidencyHeap {
     object: PagedObject,
     size: ByteSize,
@@ -28,11 +28,11 @@ pub struct ResidencyHeap {
     group: SegmentGroup,
     manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
     debug_name: Mutex<Option<Arc<str>>>,
-    /// The last field: dropped when the reference to the object is given back.
+    /// The last field, so that it is dropped after the reference to the object.
     released: Option<ReleasedBytes>,
 }
 
-/// Bytes that count as used after a heap has left the books, until this is dropped.
+/// Bytes that count as used after a heap was removed from the books, until this is dropped.
 struct ReleasedBytes {
     manager: Arc<ManagerParts>,
     group: SegmentGroup,
@@ -94,13 +94,14 @@ impl ResidencyHeap {
         ResidencyHeapInfo { size: self.size, alignment: self.alignment, is_locked, status }
     }
 
-    /// Makes the heap resident, and keeps it so until it is unlocked as often as it was locked: `Lock`.
+    /// Makes the heap resident, and keeps it resident until it is unlocked as often as it was locked: `Lock`.
     ///
-    /// Waits until it is resident, and for the GPU if nothing can be evicted before; no lock of the manager is held meanwhile.
+    /// Waits until it is resident, and for the GPU if nothing can be evicted before. No lock of the manager is held
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// Invalid argument without a manager; out of memory; what the device answers. Nothing is locked then.
+    /// Invalid argument without a manager; out of memory; otherwise the device's error. Nothing is locked then.
     pub fn lock(&self) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
         manager.pager.lock_heap(id)
@@ -131,7 +132,7 @@ impl ResidencyHeap {
         Ok(())
     }
 
-    /// Names the heap and its object: `SetDebugName`.
+    /// Sets the name of the heap and of its object: `SetDebugName`.
     pub fn set_debug_name(&self, name: &str) {
         *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
@@ -141,13 +142,13 @@ impl ResidencyHeap {
         }
     }
 
-    /// Returns the name that the heap was given.
+    /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the number of the manager, and the id of the heap in its books.
+    /// Returns the manager's number, and the id of the heap in its books.
     #[inline]
     pub(super) fn managed(&self) -> Option<(u64, ManagedHeapId)> {
         self.manager.as_ref().map(|(manager, id)| (manager.number, *id))
@@ -168,7 +169,8 @@ impl ResidencyHeap {
 
 impl Drop for ResidencyHeap {
     fn drop(&mut self) {
-        // First out of the books, then back to the device. Until then it counts: usage is never taken for less than it is.
+        // Removed from the books first, then released. The bytes count until then, so that usage is never
+        // underestimated.
         self.released = self.manager.take().map(|(manager, id)| {
             let (group, bytes) = manager.pager.books.remove_heap(id);
             ReleasedBytes { manager, group, bytes }

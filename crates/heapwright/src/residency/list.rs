@@ -7,19 +7,19 @@ use heapwright_core::residency::ManagedHeapId;
 use super::heap::ResidencyHeap;
 use crate::Error;
 
-/// The heaps that a command list uses: `IResidencyList` (document GPGMM).
+/// The heaps that a command list uses: `IResidencyList` of GPGMM.
 ///
-/// Each command list has one. While commands are recorded, the heaps of the resources that they use are added; then
-/// [`ResidencyManager::execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists) takes both. Afterwards the list may be
-/// executed again, or [reset](Self::reset). There may be any number of them.
+/// Each command list has one. While commands are recorded, add the heaps of the resources that they use; then pass both
+/// to [`ResidencyManager::execute_command_lists`](crate::residency::ResidencyManager::execute_command_lists).
+/// Afterwards the list may be executed again, or [reset](Self::reset). Any number of lists may exist.
 ///
-/// The list does not keep heaps alive: executing it when one is gone is an error that says which. The first heap that is added makes
-/// it a list of that heap's manager, until it is reset.
+/// The list does not keep heaps alive: if a heap was dropped, executing the list is an error that names it. The first
+/// heap that is added binds the list to that heap's manager until it is reset.
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`; recording is for one thread at a time. A list that is [open](Self::open) cannot be executed, nor opened again, until
-/// it is closed: that is an error, and never a wait.
+/// `Send` and `Sync`; one thread records at a time. A list that is [open](Self::open) cannot be executed or opened
+/// again until it is closed: that is an error, and never waits.
 ///
 /// ```
 /// use heapwright::residency::ResidencyList;
@@ -41,12 +41,12 @@ struct Entries {
     /// The number of the manager; zero without heaps.
     manager: u64,
     heaps: Vec<ManagedHeapId>,
-    /// The position in `heaps` where the heap of each slot may be. A position outside of `heaps`, or of another heap, means nothing, so that a
-    /// reset has nothing to clear.
+    /// The index in `heaps` where the heap of each slot may be. An index that is out of range, or of another heap, is
+    /// ignored, so that a reset need not clear this.
     positions: Vec<u32>,
 }
 
-/// A list that is being recorded, by one user alone. Dropping it closes the list.
+/// A list that is being recorded. Dropping it closes the list.
 #[derive(Debug)]
 pub struct OpenResidencyList<'a> {
     entries: MutexGuard<'a, Entries>,
@@ -74,7 +74,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while the list is open elsewhere, and for a heap of another manager than the heaps that are there.
+    /// Invalid argument while the list is open elsewhere, and for a heap of a different manager than the list's heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.entries()?.add(heap)
@@ -108,7 +108,7 @@ impl ResidencyList {
         Ok(self.len()? == 0)
     }
 
-    /// Calls `read` with the heaps, for their manager to use.
+    /// Calls `read` with the heaps of the list, on behalf of their manager.
     #[inline]
     pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
         let entries = self.entries()?;
@@ -123,7 +123,7 @@ impl ResidencyList {
     fn entries(&self) -> Result<MutexGuard<'_, Entries>, Error> {
         match self.entries.try_lock() {
             Ok(entries) => Ok(entries),
-            // A panic cannot leave it half changed in a way that matters: positions are checked against the heaps.
+            // A panic leaves no harmful state: positions are checked against the heaps.
             Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
             Err(TryLockError::WouldBlock) => Err(Error::invalid_argument(
                 "residency list",
@@ -134,11 +134,11 @@ impl ResidencyList {
 }
 
 impl OpenResidencyList<'_> {
-    /// Adds a heap, as [`ResidencyList::add`].
+    /// Adds a heap, like [`ResidencyList::add`].
     ///
     /// # Errors
     ///
-    /// Invalid argument for a heap of another manager than the heaps that are there.
+    /// Invalid argument for a heap of a different manager than the list's heaps.
     #[inline]
     pub fn add(&mut self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.entries.add(heap)
@@ -149,7 +149,7 @@ impl OpenResidencyList<'_> {
         self.entries.reset();
     }
 
-    /// Closes the list, as dropping this value does.
+    /// Closes the list, like dropping this value.
     pub fn close(self) {}
 }
 

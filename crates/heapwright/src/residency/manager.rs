@@ -1,4 +1,4 @@
-//! The face of a residency manager.
+//! The public interface of a residency manager.
 
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
@@ -15,30 +15,31 @@ use super::parts::ManagerParts;
 use super::{creation, submit};
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
-/// Keeps what the GPU uses in memory, and pages out what it does not use when memory is short: `IResidencyManager` (document GPGMM).
+/// Keeps the memory that the GPU uses resident, and evicts other memory when memory is short: `IResidencyManager` of
+/// GPGMM.
 ///
-/// A GPU does not page in on access: what a command list uses must be resident before it runs. The manager knows
-/// [heaps](ResidencyHeap), gets [lists](ResidencyList) of the heaps that command lists use, and
-/// [executes](Self::execute_command_lists) these when all that is resident: it has the device page in what is missing, makes the queue
-/// wait for it (and not the CPU), and evicts what was not used for longest, or what its [policy](ResidencyManagerDesc::policy) says, once the
-/// GPU is done with it.
+/// A GPU does not make memory resident on access: everything that a command list uses must be resident before it runs.
+/// The manager manages [heaps](ResidencyHeap), receives [lists](ResidencyList) of the heaps that command lists use, and
+/// [executes](Self::execute_command_lists) the command lists when these heaps are resident. It makes missing heaps
+/// resident, and the queue, not the CPU, waits for them. It evicts the least recently used heaps, or those that its
+/// [policy](ResidencyManagerDesc::policy) selects, once the GPU has finished with them.
 ///
-/// Cloning gives another handle to the same manager. Heaps keep it alive.
+/// Cloning returns another handle to the same manager. Heaps keep it alive.
 ///
 /// # Faults
 ///
-/// | what happens | what comes of it |
+/// | situation | result |
 /// |---|---|
-/// | a command list uses more than the budget | everything else goes, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
-/// | several lists of a call use more than the budget together | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
-/// | what is to go is in use | the calling thread waits for the GPU, without a lock; when the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget |
-/// | what is to go is expected back before the GPU has finished what it was given | the calling thread waits for the GPU, as long as it makes progress; after a tenth of a second without any, it goes all the same |
-/// | the budget shrinks | what is idle goes at once where notifications arrive, else within [`refresh_interval`] submissions; what is locked stays |
-/// | the device has no memory within the budget | at least [`evict_size`] bytes of others go, again and again; then an error |
-/// | making resident fails | nothing of the call is resident or executed, and nothing is counted; what was evicted for it stays evicted |
-/// | a [custom policy](crate::residency::eviction::PolicyKind::custom) panics | the panic is logged as an error, and LRU takes the place of that policy; a panic when it is created is an error of [`new`](Self::new) |
-/// | the device is removed | [`Error::is_device_removed`]; the books stay sound, so that everything can be dropped |
-/// | a worker cannot page in (devices without `ID3D12Device3`) | its lists are on the queue already, so the device is likely removed; the manager refuses everything from then on |
+/// | a command list uses more than the budget | all other heaps are evicted, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
+/// | several lists of a call together use more than the budget | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
+/// | the heaps to evict are in use | the calling thread waits for the GPU, without a lock; if the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget |
+/// | the heaps to evict are expected to be used again before the GPU has finished the submitted work | the calling thread waits for the GPU as long as it makes progress; after a tenth of a second without progress, they are evicted anyway |
+/// | the budget shrinks | idle heaps are evicted at once where notifications arrive, otherwise within [`refresh_interval`] submissions; locked heaps stay |
+/// | the device is out of memory within the budget | at least [`evict_size`] bytes of other heaps are evicted, repeatedly; then an error |
+/// | making heaps resident fails | nothing of the call is resident or executed, and nothing is counted; heaps that were evicted for it stay evicted |
+/// | a [custom policy](crate::residency::eviction::PolicyKind::custom) panics | the panic is logged as an error, and LRU replaces the policy; a panic when it is created is an error of [`new`](Self::new) |
+/// | the device is removed | [`Error::is_device_removed`]; the books stay consistent, so that everything can be dropped |
+/// | a worker cannot make heaps resident (devices without `ID3D12Device3`) | its lists are already on the queue, so the device is likely removed; the manager rejects all further calls |
 ///
 /// [`ALWAYS_IN_BUDGET`]: crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET
 /// [`max_stall`]: ResidencyManagerDesc::max_stall
@@ -47,8 +48,9 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`: any number of threads submit to any number of queues at the same time. No lock is held while the GPU is waited
-/// for. When everything is resident, a submission takes two locks that others hold for the bookkeeping alone, and nothing is allocated.
+/// `Send` and `Sync`: any number of threads may submit to any number of queues at the same time. No lock is held while
+/// a thread waits for the GPU. When everything is resident, a submission takes two locks that are otherwise only held
+/// for bookkeeping, and allocates nothing.
 ///
 /// ```
 /// use heapwright::d3d12::*;
@@ -87,7 +89,7 @@ pub struct ResidencyManager {
 impl ResidencyManager {
     /// Creates a manager for the objects of `device`: `CreateResidencyManager`.
     ///
-    /// The adapter is the device's own, and reports the budgets; without one, the description must have them.
+    /// `adapter` must be the device's own, and reports the budgets. Without one, the description must contain them.
     ///
     /// # Errors
     ///
@@ -100,7 +102,7 @@ impl ResidencyManager {
         ManagerParts::new(device, adapter, &desc).map(|parts| Self { parts })
     }
 
-    /// Creates a manager for a device that another version of the bindings holds, or another language.
+    /// Creates a manager for a device from another version of the bindings or from another language.
     ///
     /// References are added to both objects; the caller keeps its own.
     ///
@@ -131,15 +133,17 @@ impl ResidencyManager {
         self.parts.pager.device.interface()
     }
 
-    /// Manages an object that exists: a heap, a committed resource, a descriptor heap or a query heap. `CreateResidencyHeap`.
+    /// Manages an existing object: a heap, a committed resource, a descriptor heap or a query heap.
+    /// `CreateResidencyHeap`.
     ///
-    /// Whoever made it resident or evicted it before leaves that to the manager from now on.
+    /// From then on, only the manager may make it resident or evict it.
     ///
     /// # Errors
     ///
-    /// Invalid argument: an object of another device, one that is never paged (a reserved resource: the heaps behind it are), a
-    /// description that contradicts it, [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that begin locked or resident
-    /// also as [`ResidencyHeap::lock`].
+    /// Invalid argument: an object of another device, one that is never paged (a reserved resource: the heaps behind it
+    /// are), a description that contradicts it,
+    /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET). For heaps that are created locked
+    /// or resident, also the errors of [`ResidencyHeap::lock`].
     pub fn manage(
         &self,
         desc: &ResidencyHeapDesc,
@@ -148,15 +152,18 @@ impl ResidencyManager {
         creation::adopt(desc, &self.parts, pageable)
     }
 
-    /// Makes room, has `create` create an object, and manages it: `CreateResidencyHeap` with a callback.
+    /// Makes memory available, calls `create` to create an object, and manages it: `CreateResidencyHeap` with a
+    /// callback.
     ///
-    /// Room is made before when the description says how large the object is and where, else right after. Without
-    /// [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET) (or [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET)) what is
-    /// idle makes way, and nothing is waited for.
+    /// Memory is made available before the call if the description contains the object's size and segment group,
+    /// otherwise right after it. Without [`CREATE_IN_BUDGET`](crate::residency::ResidencyHeapFlags::CREATE_IN_BUDGET)
+    /// (or [`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET)), idle heaps are evicted,
+    /// and the call does not wait.
     ///
     /// # Errors
     ///
-    /// Out of memory when the object does not fit into the budget and has to; the error of `create`; as [`manage`](Self::manage).
+    /// Out of memory if the object must fit into the budget and does not; the error of `create`; as
+    /// [`manage`](Self::manage).
     pub fn create_heap(
         &self,
         desc: &ResidencyHeapDesc,
@@ -165,44 +172,48 @@ impl ResidencyManager {
         creation::create(desc, &self.parts, create)
     }
 
-    /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`. Returns the value that
-    /// the queue's [fence](Self::queue_fence) comes to when the GPU has finished them.
+    /// Executes command lists once the heaps of the residency list beside each are resident: `ExecuteCommandLists`.
+    /// Returns the value that the queue's [fence](Self::queue_fence) reaches when the GPU has finished them.
     ///
-    /// The order of the lists is kept, and that of calls for the same queue. If they use more than the budget together, they are executed in
-    /// several parts; otherwise all at once.
+    /// The order of the lists is kept, and that of calls for the same queue. If they together use more than the budget,
+    /// they are executed in several parts, otherwise all at once.
     ///
-    /// Cost: O(heaps in the lists), and the queue's `ExecuteCommandLists` and `Signal`; what is paged adds its own.
+    /// Cost: O(heaps in the lists), and the queue's `ExecuteCommandLists` and `Signal`; paging adds its own cost.
     ///
     /// # Errors
     ///
-    /// Nothing is executed after an error, except where the message says that the first lists were.
+    /// After an error nothing is executed, unless the message says that the first lists were.
     ///
-    /// * invalid argument: a residency list that is open elsewhere, of another manager, or with a heap that was destroyed; a queue of another
-    ///   device;
-    /// * out of memory: the device cannot make it resident, or may not
+    /// * invalid argument: a residency list that is open elsewhere, of another manager, or with a heap that was
+    ///   destroyed; a queue of another device;
+    /// * out of memory: the device cannot make the heaps resident, or must not
     ///   ([`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
     /// * the device is removed.
     ///
     /// # Safety
     ///
-    /// D3D12 checks neither what command lists reference nor what the GPU does with it, and the manager knows nothing of command lists
-    /// but what the residency lists say. Until the GPU has finished the lists (the [fence of the queue](Self::queue_fence) has come to the
-    /// value that is returned), the caller must keep these promises. After an error they hold for the lists that were executed.
+    /// D3D12 checks neither what command lists reference nor what the GPU does with it. The manager knows only what the
+    /// residency lists contain. Until the GPU has finished the lists (the [fence of the queue](Self::queue_fence) has
+    /// reached the returned value), the caller must keep these promises. After an error they apply to the lists that
+    /// were executed.
     ///
-    /// * **Lists.** Each command list is closed, belongs to the queue's device, has the type of the queue, and may be executed now: no other
-    ///   thread records to it or resets it during the call, and neither its command allocator nor a bundle that it executes is reset.
-    /// * **Lifetime.** Whatever the lists reference stays alive and where it is: resources, heaps and the resources mapped to them,
-    ///   descriptor heaps, query heaps, pipeline states, root signatures. An allocation is not dropped, handed to
-    ///   [`free_after`](crate::ResourceAllocator::free_after) with a fence value that comes earlier, or the subject of a
-    ///   [`Move::complete`](crate::defragmentation::Move::complete); a reference to its `ID3D12Resource` alone does not keep its memory.
-    /// * **Residency.** Whatever the lists reference is in the residency list beside the command list, or resident for another reason:
-    ///   it is [locked](ResidencyHeap::lock), or nobody evicts it. Nobody evicts what is in the lists but this manager, and what
-    ///   [`set_residency_status`](Self::set_residency_status) was told of it is true.
-    /// * **Order.** Accesses of the GPU to the same memory are ordered as D3D12 asks, by barriers and fences, and so are those of the CPU: as
-    ///   long as the lists may write to mapped bytes nothing reads or writes these through a [`Mapping`](crate::Mapping), and as long as they
-    ///   may read them nothing writes.
-    /// * **Commands.** The recorded commands keep D3D12's other rules: states of resources, descriptors that are valid where shaders use them,
-    ///   accesses within resources, copies within their bounds.
+    /// * **Lists.** Each command list is closed, belongs to the queue's device, has the type of the queue, and may be
+    ///   executed now: no other thread records to it or resets it during the call, and neither its command allocator
+    ///   nor a bundle that it executes is reset.
+    /// * **Lifetime.** Everything that the lists reference stays alive and in place: resources, heaps and the resources
+    ///   mapped to them, descriptor heaps, query heaps, pipeline states, root signatures. An allocation is not dropped,
+    ///   passed to [`free_after`](crate::ResourceAllocator::free_after) with a fence value that is reached earlier, or
+    ///   the subject of a [`Move::complete`](crate::defragmentation::Move::complete); a reference to its
+    ///   `ID3D12Resource` alone does not keep its memory.
+    /// * **Residency.** Everything that the lists reference is in the residency list beside the command list, or
+    ///   resident for another reason: it is [locked](ResidencyHeap::lock), or no code evicts it. Only this manager
+    ///   evicts the heaps in the lists, and every status of them that was passed to
+    ///   [`set_residency_status`](Self::set_residency_status) is true.
+    /// * **Order.** Accesses of the GPU to the same memory are ordered as D3D12 requires, by barriers and fences, and
+    ///   so are those of the CPU: as long as the lists may write to mapped bytes, nothing reads or writes these through
+    ///   a [`Mapping`](crate::Mapping), and as long as they may read them, nothing writes.
+    /// * **Commands.** The recorded commands keep D3D12's other rules: states of resources, valid descriptors where
+    ///   shaders use them, accesses within resources, copies within their bounds.
     pub unsafe fn execute_command_lists(
         &self,
         queue: &ID3D12CommandQueue,
@@ -212,19 +223,19 @@ impl ResidencyManager {
         unsafe { submit::execute(&self.parts, queue, lists) }
     }
 
-    /// Pages in what a list names before it is used, if there is room without waiting.
+    /// Makes the heaps of a list resident before they are used, if that is possible without waiting.
     ///
-    /// It may be evicted again before it is used: [`ResidencyHeap::lock`] keeps it.
+    /// They may be evicted again before they are used; [`ResidencyHeap::lock`] prevents that.
     ///
     /// # Errors
     ///
-    /// Out of memory when the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
+    /// Out of memory if the budget does not suffice; as [`execute_command_lists`](Self::execute_command_lists).
     pub fn prefetch(&self, list: &ResidencyList) -> Result<(), Error> {
         submit::prefetch(&self.parts, list)
     }
 
-    /// Returns the fence of a queue, which the manager signals behind each submission. Nobody else may signal it: by this fence the manager
-    /// knows what the GPU is done with.
+    /// Returns the fence of a queue, which the manager signals after each submission. No other code may signal it,
+    /// because the manager uses it to know what the GPU has finished.
     ///
     /// # Errors
     ///
@@ -233,14 +244,15 @@ impl ResidencyManager {
         Ok(self.parts.pager.queue(queue)?.fence.clone())
     }
 
-    /// Notes that somebody else has made a heap resident or evicted it: `SetResidencyStatus`.
+    /// Records that other code has made a heap resident or evicted it: `SetResidencyStatus`.
     ///
-    /// The manager believes it. What is not true is a broken promise of the
-    /// [`execute_command_lists`](Self::execute_command_lists) that relies on it.
+    /// The manager does not verify the status. A wrong status breaks a promise of the
+    /// [`execute_command_lists`](Self::execute_command_lists) calls that rely on it.
     ///
     /// # Errors
     ///
-    /// Invalid argument: a heap of another manager; a status that is not known; evicted while it is locked or the GPU may use it.
+    /// Invalid argument: a heap of another manager; an unknown status; evicted while it is locked or the GPU may use
+    /// it.
     pub fn set_residency_status(
         &self,
         heap: &ResidencyHeap,
@@ -273,12 +285,12 @@ impl ResidencyManager {
         books.budgets.video_memory_info(group, managed)
     }
 
-    /// Reserves memory for what the manager does not manage, with the operating system too, and returns how much:
-    /// `SetVideoMemoryReservation`.
+    /// Reserves memory that the manager does not manage, also with the operating system, and returns the reserved
+    /// bytes: `SetVideoMemoryReservation`.
     ///
     /// # Errors
     ///
-    /// Errors of the adapter; what was reserved before stays so.
+    /// Errors of the adapter; the previous reservation stays in force.
     pub fn set_video_memory_reservation(
         &self,
         group: SegmentGroup,
@@ -287,73 +299,75 @@ impl ResidencyManager {
         let books = &self.parts.pager.books;
         let _current = self.parts.pager.lock();
         let reserved = books.budgets.set_reservation(group, bytes)?;
-        // The adapter was queried for this group alone.
+        // Only this group was queried.
         books.sample(&[group]);
         Ok(reserved)
     }
 
-    /// Returns how full a segment group is. O(1), no lock.
+    /// Returns the memory pressure of a segment group. O(1), no lock.
     #[must_use]
     pub fn pressure_level(&self, group: SegmentGroup) -> PressureLevel {
         self.parts.upkeep.pressure.level(group)
     }
 
-    /// Has `callback` called when the pressure level of a segment group changes, so that caches can be dropped. No lock is held then.
+    /// Registers `callback`, which is called when the pressure level of a segment group changes, so that caches can be
+    /// dropped. No lock is held during the call.
     ///
-    /// It is called by threads that submit, and by the one that waits for budgets.
+    /// It is called by threads that submit, and by the thread that waits for budget changes.
     pub fn on_pressure(&self, callback: impl Fn(&Pressure) + Send + Sync + 'static) -> PressureRegistration {
         self.parts.upkeep.pressure.on_pressure(callback)
     }
 
-    /// Queries the operating system for budgets, and evicts what is idle and above them. For an application that goes idle, or learns that
-    /// memory is short.
+    /// Queries the operating system for budgets, and evicts idle heaps that exceed them. Call this when the application
+    /// becomes idle, or learns that memory is short.
     pub fn trim(&self) {
         self.parts.upkeep.trim(&self.parts.pager);
     }
 
-    /// Evicts at least so many bytes of what is idle, if there are so many, and returns how many.
+    /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
+    /// bytes.
     pub fn evict_at_least(&self, group: SegmentGroup, bytes: ByteSize) -> ByteSize {
         let mut wanted = [ByteSize::ZERO; 2];
         wanted[group.index()] = bytes;
         self.parts.pager.evict_at_least(wanted)
     }
 
-    /// Returns statistics: `QueryStats`. O(1), under a lock.
+    /// Returns the statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
         self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
     }
 
-    /// Names the manager, for logs and reports.
+    /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
         *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
     }
 
-    /// Returns the name that the manager was given.
+    /// Returns the name that was set.
     #[must_use]
     pub fn debug_name(&self) -> Option<Arc<str>> {
         self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Checks that the books agree with each other. O(heaps); for tests.
+    /// Checks the consistency of the books. O(heaps); for tests.
     ///
     /// # Errors
     ///
-    /// A description of what disagrees.
+    /// Returns a description of the inconsistency.
     pub fn audit(&self) -> Result<(), String> {
         self.parts.pager.books.lock().planner.audit()
     }
 }
 
-/// What an allocator asks before it creates anything.
+/// Queries for an allocator, before it creates anything.
 impl ResidencyManager {
-    /// Checks whether usage never exceeds the budget.
+    /// Returns whether usage must never exceed the budget.
     #[inline]
     pub(crate) fn is_always_in_budget(&self) -> bool {
         self.parts.pager.always_in_budget
     }
 
-    /// Checks that `device` is the manager's.
+    /// Checks that `device` is the manager's device.
     pub(crate) fn check_device(&self, device: &ID3D12Device) -> Result<(), Error> {
         let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
         let ours = identity(self.device());
@@ -369,7 +383,8 @@ impl ResidencyManager {
         (state.planner.usage(group), state.planner.memory(group).budget)
     }
 
-    /// Returns what usage would be if everything was evicted that is not locked, and the budget. O(1), under the lock of the books.
+    /// Returns the usage that would remain if every unlocked heap was evicted, and the budget. O(1), under the lock of
+    /// the books.
     pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
         let state = self.parts.pager.books.lock_updated();
         let memory = state.planner.memory(group);
@@ -378,8 +393,8 @@ impl ResidencyManager {
 }
 
 impl ResidencyHeap {
-    /// Makes a residency heap without a manager, which nobody pages: `CreateResidencyHeap` (document GPGMM). With one, see
-    /// [`ResidencyManager::manage`] and [`ResidencyManager::create_heap`].
+    /// Creates a residency heap without a manager, which is never paged: `CreateResidencyHeap` of GPGMM. With a
+    /// manager, see [`ResidencyManager::manage`] and [`ResidencyManager::create_heap`].
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! Residency: keeping what the GPU uses in memory, within the operating system's budgets.
+//! Residency management: keeps the memory that the GPU uses resident, within the operating system's budgets.
 //!
-//! A [`ResidencyManager`] knows the heaps of an allocator ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency))
-//! and whatever else can be paged. A [`ResidencyList`] names the heaps that a command list uses; when the list is executed, the manager
-//! makes them resident and evicts what is used later. Which heaps go first is decided by an [`eviction`] policy.
+//! A [`ResidencyManager`] manages the heaps of an allocator
+//! ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency)) and any other pageable object. A
+//! [`ResidencyList`] names the heaps that a command list uses. When the list is executed, the manager makes these heaps
+//! resident and evicts others. An [`eviction`] policy selects the heaps that are evicted.
 //!
 //! ```
 //! use heapwright::residency::{ResidencyList, ResidencyManagerDesc};
@@ -26,29 +27,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `manager`, `heap`, `list` | what users hold: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
+//! | `manager`, `heap`, `list` | the public objects: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
 //! | `desc/` | descriptions, flags, statistics |
-//! | `creation` | making residency heaps of objects |
-//! | `submit` | handing command lists to queues |
-//! | `parts` | what all handles of a manager share: a pager and the upkeep |
-//! | `upkeep` | when the operating system is queried and memory trimmed, and who is told of pressure |
-//! | `pager/` | carrying plans out: evicting, paging in, waiting for the GPU |
+//! | `creation` | creation of residency heaps from objects |
+//! | `submit` | submission of command lists to queues |
+//! | `parts` | the state that all handles of a manager share: a pager and the upkeep |
+//! | `upkeep` | decides when the operating system is queried, when memory is trimmed, and which pressure callbacks are called |
+//! | `pager/` | carries out plans: evicts, makes resident, waits for the GPU |
 //! | `queue` | a fence for each queue, and the heaps of its submission |
 //! | `books` | the planner and the objects that it plans for, under one lock |
-//! | `contained_policy` | eviction policies of the user's own, whose panics stay inside |
-//! | `budget/` | how much memory there is: the operating system's budgets, overrides, pressure |
-//! | `device`, `pageable`, `paged_object` | the device's calls; what can be resident, and why any thread may page it |
+//! | `contained_policy` | eviction policies of the application, whose panics are contained |
+//! | `budget/` | available memory: the operating system's budgets, overrides, pressure |
+//! | `device`, `pageable`, `paged_object` | the calls of the device; the objects that can be resident, and why any thread may page them |
 //!
-//! Calls go down this table. What to evict and what to page in is decided in heapwright-core (`residency`), as values that `pager` carries
-//! out.
+//! Modules call those below them in this table. heapwright-core (`residency`) decides which heaps to evict and to make
+//! resident, and returns the decision as values that `pager` carries out.
 //!
 //! # Locks
 //!
-//! In this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books' (`books`). A residency list's is
-//! never waited for, and held while its heaps are read. No lock is held while the GPU is waited for, nor while a
-//! callback for memory pressure runs.
+//! Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books'
+//! (`books`). The lock of a residency list is never waited for, and is held while its heaps are read. No lock is held
+//! while a thread waits for the GPU, nor while a callback for memory pressure runs.
 
 mod books;
 mod budget;

@@ -20,7 +20,7 @@ pub(crate) enum PageableKind {
     QueryHeap,
 }
 
-/// What is known of an object that can be paged.
+/// Properties of an object that can be paged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageableInfo {
     pub(crate) kind: PageableKind,
@@ -31,26 +31,27 @@ pub(crate) struct PageableInfo {
     pub(crate) was_created_resident: Option<bool>,
 }
 
-/// What an object tells of itself.
+/// The properties that an object reports.
 #[derive(Debug, Clone, Copy)]
 struct Found {
     kind: PageableKind,
-    /// `None` if the object does not tell.
+    /// `None` if the object does not report them.
     size_and_alignment: Option<(ByteSize, Alignment)>,
     segment_group: Option<SegmentGroup>,
     was_created_resident: Option<bool>,
 }
 
-/// Inspects an object and checks that `desc` agrees with it. `unifies_memory` is whether all memory counts as local on UMA.
+/// Inspects an object and checks that `desc` agrees with it. `unifies_memory` is whether all memory counts as local on
+/// UMA.
 ///
 /// O(1); a few calls of the object, and for a committed resource one of the device.
 ///
 /// # Errors
 ///
-/// Invalid argument, with what is wrong: an object of another device, a reserved resource, an object that is never paged, a size or a
-/// segment group that contradicts the object's, or one that is needed and not given. A *placed* resource does not tell that it is one
-/// (its heap properties and flags are those of a committed one of the same heap type), so it is taken for committed here; D3D12 refuses
-/// it when it is first paged.
+/// Invalid argument, with the reason: an object of another device, a reserved resource, an object that is never paged,
+/// a size or a segment group that contradicts the object's, or one that is required and not given. A *placed* resource
+/// cannot be recognized (its heap properties and flags are those of a committed one of the same heap type), so it is
+/// taken for committed here; D3D12 refuses it when it is first paged.
 pub(crate) fn inspect(
     device: DeviceNames<'_>,
     caps: &DeviceCaps,
@@ -67,16 +68,16 @@ pub(crate) fn inspect(
     Ok(PageableInfo { kind: found.kind, size, alignment, segment_group, was_created_resident })
 }
 
-/// A device, and the device that its objects name as theirs.
+/// A device, and the device that its objects return from `GetDevice`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceNames<'a> {
     /// The device that is called.
     pub(crate) shown: &'a ID3D12Device,
-    /// The device behind a layer whose objects name it in place of the layer.
+    /// The device behind a layer, if the layer's objects return it instead of the layer.
     pub(crate) behind: Option<&'a ID3D12Device>,
 }
 
-/// Returns what an object names as its device.
+/// Returns the device of an object.
 pub(crate) fn device_of(object: &ID3D12DeviceChild) -> Option<ID3D12Device> {
     let mut owner: Option<ID3D12Device> = None;
     // SAFETY: the object is a live COM object, and the result is of the interface that is asked for.
@@ -84,7 +85,7 @@ pub(crate) fn device_of(object: &ID3D12DeviceChild) -> Option<ID3D12Device> {
     owner
 }
 
-/// Checks that an object is one of a device.
+/// Checks that an object belongs to a device.
 pub(crate) fn check_device(device: DeviceNames<'_>, pageable: &ID3D12Pageable) -> Result<(), Error> {
     let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
     if let Some(owner) = device_of(pageable).as_ref().and_then(identity) {
@@ -130,7 +131,7 @@ impl Found {
         })
     }
 
-    /// What is found of an object that does not tell its segment group.
+    /// Creates the result for an object that does not report its segment group.
     fn silent(kind: PageableKind, size_and_alignment: Option<(ByteSize, Alignment)>) -> Self {
         Self { kind, size_and_alignment, segment_group: None, was_created_resident: None }
     }
@@ -157,7 +158,7 @@ fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resour
     }
     // SAFETY: the resource is a live COM object.
     let desc = unsafe { resource.GetDesc() };
-    // Not every resource can be described so: sampler feedback has more to it.
+    // `D3D12_RESOURCE_DESC` does not describe every resource completely, for example sampler feedback.
     let info = committed_info(device, &desc);
     Found::of(PageableKind::CommittedResource, caps, &properties, flags, info)
 }
@@ -168,7 +169,7 @@ fn of_descriptor_heap(device: &ID3D12Device, heap: &ID3D12DescriptorHeap) -> Res
     // SAFETY: the device is a live COM object.
     let increment = u64::from(unsafe { device.GetDescriptorHandleIncrementSize(desc.Type) });
     let size = ByteSize::new(u64::from(desc.NumDescriptors).saturating_mul(increment));
-    // An increment need not be a power of two; descriptors are as far apart as that all the same.
+    // An increment need not be a power of two, but it is the distance of the descriptors.
     let alignment = Alignment::new(1 << increment.trailing_zeros().min(63)).unwrap_or(Alignment::ONE);
     let known = (!size.is_zero()).then_some((size, alignment));
     Ok(Found::silent(PageableKind::DescriptorHeap, known))
@@ -201,7 +202,7 @@ fn segment_group(
     let kind = found.kind;
     let is_uma = architecture != Architecture::Discrete;
     if is_uma && !unifies_memory {
-        // Whoever keeps the groups apart there decides what belongs in which.
+        // An application that separates the groups on UMA decides which object belongs to which.
         return Ok(desc.segment_group.or(found.segment_group).unwrap_or(SegmentGroup::Local));
     }
     let known = found.segment_group.or(is_uma.then_some(SegmentGroup::Local));

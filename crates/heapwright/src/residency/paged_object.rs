@@ -6,14 +6,15 @@ use super::desc::ResidencyHeapDesc;
 use super::pageable::{DeviceNames, PageableInfo, inspect};
 use crate::{DeviceCaps, Error};
 
-/// An object that is a heap, a resource, a descriptor heap or a query heap, as [`inspect`] found.
+/// An object that is a heap, a resource, a descriptor heap or a query heap, as [`inspect`] has checked.
 ///
-/// `ID3D12Pageable` is the base of these and of command allocators, which are not free-threaded, so by itself it is not `Send`.
+/// `ID3D12Pageable` is the base of these and of command allocators, which are not free-threaded; therefore it is not
+/// `Send` itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PagedObject(ID3D12Pageable);
 
-// SAFETY: `inspect` is the only source of the object, and refuses every object that is none of the four kinds above. D3D12 documents each
-// of them as free-threaded (`heapwright_d3d12::threading`).
+// SAFETY: `inspect` is the only source of the object, and refuses every object of another kind than the four above.
+// D3D12 documents each of them as free-threaded (`heapwright_d3d12::threading`).
 unsafe impl Send for PagedObject {}
 // SAFETY: as above.
 unsafe impl Sync for PagedObject {}
@@ -23,7 +24,7 @@ impl PagedObject {
     ///
     /// # Errors
     ///
-    /// As [`inspect`].
+    /// The errors of [`inspect`].
     pub(crate) fn inspect(
         device: DeviceNames<'_>,
         caps: &DeviceCaps,
@@ -60,7 +61,6 @@ impl PagedObjects {
         self.0.is_empty()
     }
 
-    /// Returns the objects as D3D12 takes them.
     pub(super) fn as_slice(&self) -> &[Option<ID3D12Pageable>] {
         &self.0
     }

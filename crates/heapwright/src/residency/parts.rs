@@ -1,4 +1,4 @@
-//! The parts of a residency manager, which all its handles share.
+//! The state that all handles of a residency manager share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,10 +14,10 @@ use super::pager::Pager;
 use super::upkeep::Upkeep;
 use crate::{DeviceCaps, Error};
 
-/// The parts of a residency manager.
+/// The state of a residency manager.
 #[derive(Debug)]
 pub(crate) struct ManagerParts {
-    /// The number of the manager among all of the process, from 1.
+    /// The number of the manager, unique in the process, from 1.
     pub(super) number: u64,
     pub(super) pager: Arc<Pager>,
     pub(super) upkeep: Upkeep,

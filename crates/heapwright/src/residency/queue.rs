@@ -1,4 +1,4 @@
-//! The queues that a manager has seen, and a fence for each.
+//! The queues that a manager has used, with a fence for each.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -13,34 +13,35 @@ use crate::Error;
 /// A queue, and the fence that the manager signals on it.
 #[derive(Debug)]
 pub(super) struct ManagedQueue {
-    /// Held, so that its address is not another queue's while it is known.
+    /// Held so that no other queue gets the same address while the entry exists.
     pub(super) queue: ID3D12CommandQueue,
     pub(super) slot: QueueSlot,
     pub(super) fence: ID3D12Fence,
     state: Mutex<QueueState>,
 }
 
-/// What belongs to the one submission that a queue gets at a time. Locked while lists are handed over, so that values are signalled in
-/// their order.
+/// The state of a queue's current submission. Locked while lists are submitted, so that fence values are signaled in
+/// order.
 #[derive(Debug)]
 pub(super) struct QueueState {
     /// The last value that the queue was told to signal.
     pub(super) last: FenceValue,
-    /// The heaps of the submission, here so that submitting allocates nothing in the long run.
+    /// The heaps of the submission; reused, so that submitting allocates nothing in the steady state.
     pub(super) heaps: SubmittedHeaps,
 }
 
 /// The lock of a queue.
 pub(super) type QueueGuard<'a> = MutexGuard<'a, QueueState>;
 
-/// The heaps that the command lists of a submission use, copied from the residency lists: what becomes of these afterwards does not matter.
+/// The heaps that the command lists of a submission use, copied from the residency lists, so that later changes of
+/// these do not matter.
 #[derive(Debug, Default)]
 pub(super) struct SubmittedHeaps {
     /// The heaps of one list after the other.
     pub(super) heaps: Vec<ManagedHeapId>,
     /// The end of each list in `heaps`.
     pub(super) list_ends: Vec<usize>,
-    /// How many lists were there before that are executed.
+    /// Number of lists that were removed because they are executed.
     pub(super) executed: usize,
 }
 
@@ -58,7 +59,7 @@ impl SubmittedHeaps {
         self.list_ends.push(self.heaps.len());
     }
 
-    /// Removes the first lists, which are executed.
+    /// Removes the first lists, after they were executed.
     pub(super) fn remove_executed(&mut self, lists: usize) {
         let Some(&end) = lists.checked_sub(1).and_then(|last| self.list_ends.get(last)) else { return };
         self.heaps.drain(..end);
@@ -67,7 +68,7 @@ impl SubmittedHeaps {
         self.executed += lists;
     }
 
-    /// As [`destroyed`], for a position in `heaps`.
+    /// Like [`destroyed`], for a position in `heaps`.
     #[cold]
     pub(super) fn heap_is_gone(&self, gone: UnknownHeap) -> Error {
         let list = self.list_ends.iter().position(|&end| gone.position < end).unwrap_or(0);
@@ -76,7 +77,7 @@ impl SubmittedHeaps {
     }
 }
 
-/// Returns the error that says which heap of which list is gone.
+/// Returns the error that names the destroyed heap and its list.
 #[cold]
 pub(super) fn destroyed(list: usize, position: usize) -> Error {
     let rule = format!("heap {position} of list {list} was destroyed after it was added");
@@ -84,7 +85,7 @@ pub(super) fn destroyed(list: usize, position: usize) -> Error {
 }
 
 impl QueueState {
-    /// Returns the value that the queue signals behind the next submission.
+    /// Returns the value that the queue signals after the next submission.
     pub(super) fn next_value(&self) -> Result<FenceValue, Error> {
         next_value(self.last)
             .ok_or_else(|| Error::invalid_argument("queue", "its fence is at the end of the numbers"))
@@ -96,7 +97,7 @@ impl ManagedQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the value that the GPU has reached.
+    /// Returns the fence value that the GPU has reached.
     #[inline]
     pub(super) fn completed(&self) -> FenceValue {
         completed(&self.fence)
@@ -106,16 +107,16 @@ impl ManagedQueue {
     fn is_abandoned(&self) -> bool {
         let queue = self.queue.clone();
         let (table, raw) = (queue.vtable().base__.base__.base__.base__.Release, queue.into_raw());
-        // SAFETY: the reference that was just added is given back, and the answer is what is left.
+        // SAFETY: releases the reference that was just added; `Release` returns the number of references that are left.
         unsafe { table(raw) == 1 }
     }
 }
 
-/// The queues that a manager has seen.
+/// The queues that a manager has used.
 #[derive(Debug)]
 pub(super) struct ManagedQueues {
     queues: RwLock<Vec<Arc<ManagedQueue>>>,
-    /// The value that fences of new queues begin with.
+    /// The initial value of the fences of new queues.
     initial: FenceValue,
 }
 
@@ -124,14 +125,15 @@ impl ManagedQueues {
         Self { queues: RwLock::default(), initial }
     }
 
-    /// Returns a queue if it is known, by the address of the object. O(queues).
+    /// Returns the entry of a queue, found by the object's address. O(queues).
     #[inline]
     pub(super) fn find(&self, queue: &ID3D12CommandQueue) -> Option<Arc<ManagedQueue>> {
         let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
         queues.iter().find(|known| known.queue.as_raw() == queue.as_raw()).map(Arc::clone)
     }
 
-    /// Adds a queue, unless another thread was quicker, and forgets those to which the manager has the only reference.
+    /// Adds a queue, unless another thread has added it, and removes queues to which the manager has the only
+    /// reference.
     #[cold]
     pub(super) fn add(
         &self,
@@ -148,7 +150,8 @@ impl ManagedQueues {
         }
         let mut abandoned = Vec::new();
         queues.retain(|known| {
-            // Whoever submits holds a second reference and perhaps the lock, and waits for the queues: so the reference comes first.
+            // A submitting thread holds a second reference and perhaps the lock, and waits for the queues. Check the
+            // reference first.
             let goes = Arc::strong_count(known) == 1
                 && known.completed() >= known.lock().last
                 && known.is_abandoned();
@@ -166,7 +169,7 @@ impl ManagedQueues {
         });
         queues.push(Arc::clone(&known));
         drop(queues);
-        // Without the lock: these are the last references to queues.
+        // Without the lock: these are the last references to the queues.
         drop(abandoned);
         Ok(known)
     }

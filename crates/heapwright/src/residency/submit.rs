@@ -1,4 +1,4 @@
-//! Handing command lists to queues, with what they use resident.
+//! Submits command lists to queues, with the memory that they use resident.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -17,11 +17,11 @@ use crate::Error;
 /// Command lists, each with the list of the heaps that it uses.
 type Lists<'a> = &'a [(&'a ID3D12CommandList, &'a ResidencyList)];
 
-/// Executes command lists once what they use is resident, and returns the value that the queue signals behind them.
+/// Executes command lists once their heaps are resident, and returns the value that the queue signals after them.
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 pub(super) unsafe fn execute(
     manager: &ManagerParts,
     queue: &ID3D12CommandQueue,
@@ -37,7 +37,8 @@ pub(super) unsafe fn execute(
     upkeep.count_submission(pager);
     let value = match touch_resident(manager, &queue, &mut guard, lists)? {
         Some(Resident { submission, arrives, changed_usage }) => {
-            // SAFETY: the caller's promises; what is in the residency lists is resident, or paged in when `arrives` comes.
+            // SAFETY: the caller's promises; the heaps in the residency lists are resident, or will be when `arrives`
+            // is reached.
             unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
             if let Some(usage) = changed_usage {
                 upkeep.tell_pressure_at(pager, usage);
@@ -45,7 +46,7 @@ pub(super) unsafe fn execute(
             submission.value()
         }
         None => {
-            // The lock is given up while the GPU is waited for.
+            // The lock is released while a thread waits for the GPU.
             let mut heaps = std::mem::take(&mut guard.heaps);
             drop(guard);
             // SAFETY: the caller's promises; nothing was executed above.
@@ -60,17 +61,17 @@ pub(super) unsafe fn execute(
     Ok(value)
 }
 
-/// A submission whose heaps are all resident, or on their way.
+/// A submission whose heaps are all resident or being made resident.
 struct Resident {
     submission: Submission,
-    /// The value that the paging fence must have reached; zero if there is nothing to wait for.
+    /// The paging fence value to wait for; zero if there is nothing to wait for.
     arrives: FenceValue,
-    /// Usage of the segment groups if it or a budget has changed.
+    /// Usage of the segment groups, if it or a budget has changed.
     changed_usage: Option<[ByteSize; 2]>,
 }
 
-/// Notes that the heaps of the queue's next submission are used, if all are resident. Otherwise nothing has changed, and the queue has a copy
-/// of the heaps. Each residency list is locked once, so that it does not matter if another thread changes it.
+/// Records the use of the heaps of the queue's next submission, if all are resident. Otherwise nothing changes, and the
+/// queue has a copy of the heaps. Each residency list is locked once, so that concurrent changes do not matter.
 #[inline]
 fn touch_resident(
     manager: &ManagerParts,
@@ -91,7 +92,7 @@ fn touch_resident(
     if planner.awaits_paging() {
         planner.complete_paging(pager.paging_completed());
     }
-    // Where nothing is evicted at all, one look is enough, and no copy needed.
+    // If no heap is evicted at all, one pass suffices and no copy is needed.
     let has_missing = planner.has_missing();
     if has_missing {
         heaps.clear();
@@ -139,11 +140,11 @@ fn each_list(
     })
 }
 
-/// Pages in what is missing and executes as many lists at a time as fit into memory together.
+/// Makes missing heaps resident, and executes as many lists at a time as fit into memory together.
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 #[cold]
 unsafe fn execute_paged(
     pager: &Pager,
@@ -157,7 +158,8 @@ unsafe fn execute_paged(
         let PagedIn { arrives, lists: count, submission: Some((guard, submission)) } = paged_in else {
             unreachable!("paging for a queue is for a submission");
         };
-        // SAFETY: the caller's promises; what is in these residency lists is resident, or paged in when `arrives` comes.
+        // SAFETY: the caller's promises; the heaps in these residency lists are resident, or will be when `arrives` is
+        // reached.
         unsafe { hand_over(pager, queue, guard, &submission, arrives, &lists[executed..][..count]) }
             .map_err(|error| error.after_lists(executed))?;
         heaps.remove_executed(count);
@@ -167,12 +169,12 @@ unsafe fn execute_paged(
     }
 }
 
-/// Hands lists to a queue, behind what they wait for and in front of the value that the queue signals when they are done.
+/// Submits lists to a queue: it waits for `arrives`, executes them, and signals the submission's value.
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists). What the residency lists of these command lists name
-/// is resident when the paging fence has come to `arrives`.
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists). The heaps in the residency lists of
+/// these command lists are resident when the paging fence has reached `arrives`.
 #[inline]
 unsafe fn hand_over(
     pager: &Pager,
@@ -187,26 +189,26 @@ unsafe fn hand_over(
         // SAFETY: live COM objects.
         let hresult = unsafe { d3d12.Wait(&pager.paging_fence, arrives.get()) };
         if hresult.is_err() {
-            // What is never executed uses nothing.
+            // A submission that is never executed uses nothing.
             pager.books.lock().planner.cancel(submission);
             return Err(Error::device("ID3D12CommandQueue::Wait", hresult));
         }
     }
     let value = submission.value();
-    // From here on the value is taken: according to the books the queue comes to it.
+    // From here on the value is used: the books expect the queue to reach it.
     guard.last = value;
     // SAFETY: the caller's promises.
     unsafe { execute_together(d3d12, lists) };
     // SAFETY: live COM objects; values only go up.
     let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
     if hresult.is_err() {
-        // What they use counts as used until the queue signals a later value.
+        // The heaps count as used until the queue signals a later value.
         return Err(Error::device("ID3D12CommandQueue::Signal (the command lists are executed)", hresult));
     }
     Ok(())
 }
 
-/// Pages in what a list names, without a submission and without waiting.
+/// Makes the heaps of a list resident, without a submission and without waiting.
 pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(), Error> {
     let pager = &manager.pager;
     pager.check_failure()?;
@@ -216,13 +218,13 @@ pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(
     pager.page(None, request).map(drop)
 }
 
-/// Hands the command lists to a queue in one call.
+/// Submits the command lists to a queue in one call.
 ///
 /// # Safety
 ///
-/// As [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
+/// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
-    /// The number of lists up to which nothing is allocated: more are rare.
+    /// The number of lists up to which nothing is allocated. More are rare.
     const FEW: usize = 32;
     let raw = |&(list, _): &(&ID3D12CommandList, &ResidencyList)| list.as_raw();
     let (mut few, many);
@@ -234,8 +236,8 @@ unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
         many = lists.iter().map(raw).collect::<Vec<_>>();
         &many
     };
-    // More lists than that do not fit into memory.
+    // More lists do not fit into memory.
     let count = u32::try_from(pointers.len()).unwrap_or(u32::MAX);
-    // SAFETY: there are as many pointers to live COM objects as the count says; of what the lists use, the caller's promises.
+    // SAFETY: the count is the number of pointers to live COM objects; for what the lists use, the caller's promises.
     unsafe { (queue.vtable().ExecuteCommandLists)(queue.as_raw(), count, pointers.as_ptr()) };
 }

@@ -1,4 +1,4 @@
-//! What happens beside paging: querying the operating system, trimming, telling of memory pressure.
+//! Work other than paging: queries of the operating system, trimming, and pressure callbacks.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,28 +9,28 @@ use super::budget::{BackgroundUpdates, PressureLevel, PressureMonitor, TrimReque
 use super::pager::Pager;
 use crate::SegmentGroup;
 
-/// How many submissions there are between two tries to get under a budget that has shrunk: what is in use now is not in use then.
+/// Number of submissions between two attempts to get below a budget that has shrunk. Heaps in use may be idle by then.
 const TRIM_INTERVAL: u64 = 4;
 
-/// When memory is looked after, and who is told how full it is.
+/// Decides when memory is trimmed and when pressure callbacks are called.
 #[derive(Debug, Default)]
 pub(super) struct Upkeep {
     pub(super) pressure: PressureMonitor,
-    /// The thread that does it, if there is one.
+    /// The thread that does it in the background, if there is one.
     pub(super) background: OnceLock<BackgroundUpdates>,
     submissions: AtomicU64,
-    /// The number of submissions from which on usage above the budget is trimmed again.
+    /// The number of submissions from which usage above the budget is trimmed again.
     next_trim: AtomicU64,
     refreshes_soon: AtomicBool,
 }
 
 impl Upkeep {
-    /// Has the operating system queried after the next submission that succeeds.
+    /// Requests a query of the operating system after the next successful submission.
     pub(super) fn refresh_soon(&self) {
         self.refreshes_soon.store(true, Ordering::Relaxed);
     }
 
-    /// Counts a submission, and has the operating system queried after it if it is time.
+    /// Counts a submission, and requests a query of the operating system after it if one is due.
     #[inline]
     pub(super) fn count_submission(&self, pager: &Pager) {
         let before = self.submissions.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Upkeep {
         }
     }
 
-    /// After a submission: queries the operating system if it is time, and trims while usage is above a budget.
+    /// After a submission: queries the operating system if that was requested, and trims while usage is above a budget.
     #[inline]
     pub(super) fn after_submission(&self, pager: &Pager) {
         let refreshes = self.refreshes_soon.load(Ordering::Relaxed);
@@ -65,18 +65,18 @@ impl Upkeep {
             return;
         }
         self.next_trim.store(submissions.saturating_add(TRIM_INTERVAL), Ordering::Relaxed);
-        // A thread that pages now makes room anyway.
+        // A thread that holds the lock evicts heaps anyway.
         let Some(mut current) = pager.try_lock() else { return };
         if refreshes { pager.refresh_and_trim(&mut current) } else { pager.trim(&mut current) }
     }
 
-    /// Queries the operating system, and evicts what is idle and above the budgets.
+    /// Queries the operating system, and evicts idle heaps above the budgets.
     pub(super) fn trim(&self, pager: &Pager) {
         pager.refresh_and_trim(&mut pager.lock());
         self.tell_pressure(pager);
     }
 
-    /// As [`trim`](Self::trim), after notifications.
+    /// Like [`trim`](Self::trim), after notifications.
     pub(super) fn trim_as_requested(&self, pager: &Pager, request: TrimRequest) {
         let mut current = pager.lock();
         pager.trim_as_requested(&mut current, request);
@@ -85,14 +85,14 @@ impl Upkeep {
         self.tell_pressure(pager);
     }
 
-    /// Tells subscribers if the pressure level of a segment group has changed. No lock is held when they are called.
+    /// Calls the callbacks if the pressure level of a segment group has changed. No lock is held during the calls.
     #[inline]
     pub(super) fn tell_pressure(&self, pager: &Pager) {
         let usage = pager.books.lock().usage();
         self.tell_pressure_at(pager, usage);
     }
 
-    /// As [`tell_pressure`](Self::tell_pressure), with usage known.
+    /// Like [`tell_pressure`](Self::tell_pressure), with known usage.
     #[inline]
     pub(super) fn tell_pressure_at(&self, pager: &Pager, usage: [ByteSize; 2]) {
         let budgets = &pager.books.budgets;

@@ -1,4 +1,4 @@
-//! What devices make of what is decided for them.
+//! Checks of the decisions on devices.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::SegmentGroup;
 use crate::VideoMemoryInfo;
 use crate::caps::read_allocation_info;
 
-/// A GPU, and the queries of its device with tight alignment by default and without.
+/// A GPU, and the queries of its device with and without tight alignment by default.
 struct Gpu {
     name: String,
     gpu: Instance,
@@ -21,7 +21,7 @@ struct Gpu {
 }
 
 impl Gpu {
-    /// Every profile, under both rules for alignments beside the flag.
+    /// Returns every profile, under both rules for alignments combined with the flag.
     fn all() -> Vec<Self> {
         let profiles = HostProfile::all().iter().flat_map(|profile| [(profile, false), (profile, true)]);
         profiles
@@ -36,7 +36,7 @@ impl Gpu {
             .collect()
     }
 
-    /// A newer interface of the device; the first generation has none.
+    /// Returns a newer interface of the device; the first generation has none.
     fn device<T: Interface>(&self) -> Option<T> {
         let device = self.gpu.device.cast().ok();
         assert_eq!(device.is_some(), self.caps.interface_version > 0, "{}", self.name);
@@ -48,7 +48,7 @@ impl Gpu {
         info.current_usage.get()
     }
 
-    /// What the device itself says.
+    /// Returns the device's own result.
     fn info(&self, desc: &D3D12_RESOURCE_DESC, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
         let Some(device) = self.device::<ID3D12Device12>() else {
             return formats
@@ -63,7 +63,7 @@ impl Gpu {
         read_allocation_info(unsafe { device.GetResourceAllocationInfo3(0, 1, desc, &count, &list, None) })
     }
 
-    /// Places the resource at the first offset behind others that the requirements allow.
+    /// Places the resource at the first offset after other resources that the requirements allow.
     fn place(&self, found: &ResourceRequirements, formats: &[DXGI_FORMAT]) -> windows_core::Result<u64> {
         let class = ResourceClass::of(&found.desc, &self.caps);
         let offset = found.alignment.get();
@@ -107,7 +107,7 @@ impl Gpu {
         }
     }
 
-    /// Creates the resource with a heap of its own, and answers what that is charged.
+    /// Creates the resource with a heap of its own, and returns the bytes that are charged for it.
     fn commit(&self, found: &ResourceRequirements, formats: &[DXGI_FORMAT]) -> windows_core::Result<u64> {
         let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
         let layout = match found.desc.Dimension {
@@ -145,7 +145,7 @@ impl Gpu {
     }
 }
 
-/// What is asked for in one case.
+/// The request of one case.
 #[derive(Debug, Clone)]
 struct Case {
     desc: D3D12_RESOURCE_DESC,
@@ -179,7 +179,7 @@ fn buffers() -> impl Strategy<Value = Case> {
         Case {
             desc: D3D12_RESOURCE_DESC { Flags: flags, Alignment: alignment, ..buffer(width) },
             castable_formats: Vec::new(),
-            // Few uses more often than all.
+            // Few uses are more frequent than many.
             uses: BufferUses::from_bits_truncate(uses & (uses >> 3) & (uses << 2)),
         }
     })
@@ -236,7 +236,7 @@ fn textures() -> impl Strategy<Value = Case> {
             target,
         )| {
             let is_1d = dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D;
-            // Several samples are for targets with one mip level; mostly it is made so.
+            // Multisampling is for targets with one mip level; most cases are made valid.
             let (mips, flags) = match samples > 1 && target {
                 true if own == 0 => (1, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET),
                 true => (1, 0),
@@ -262,7 +262,7 @@ fn textures() -> impl Strategy<Value = Case> {
     )
 }
 
-/// Whether the flag may be set, by document TIGHT.
+/// Checks whether the flag may be set, according to Microsoft's tight alignment specification.
 fn flag_is_legal(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> bool {
     let is_fixed = [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
         .contains(&desc.Layout);
@@ -273,7 +273,7 @@ fn flag_is_legal(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> bool {
         && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0
 }
 
-/// Checks one answer, and creates what it says. Answers how many were created.
+/// Checks one result, and creates the resource from it. Returns how many were created.
 fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creation: Creation) -> u32 {
     let Case { desc, castable_formats, uses } = case;
     let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
@@ -311,7 +311,7 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
 
     assert!(found.alignment.get() >= floor, "below the floor: {text}");
     assert!(found.size.is_aligned(found.alignment) && !found.size.is_zero(), "{text}");
-    // TIGHT: alignment is never worse than without it, but for what was asked for.
+    // The alignment is never worse than without tight alignment, except for what was requested.
     let (_, default_alignment) = default.expect("checked above");
     assert!(found.alignment.get() <= default_alignment.get().max(floor), "{text}");
     if is_buffer {
@@ -326,7 +326,8 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
     let (size, alignment) =
         gpu.info(&found.desc, castable_formats).expect("the device takes what was decided");
     assert!(alignment <= found.alignment && size <= found.size, "less than the device says: {text}");
-    // The runtime has no heaps that are shared across adapters, and a fixed layout is for reserved resources there too.
+    // The runtime does not support heaps that are shared across adapters, and fixed layouts are for reserved resources
+    // there.
     if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
         return 0;
     }
@@ -341,7 +342,7 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
         Creation::Committed => {
             let charged =
                 gpu.commit(&found, castable_formats).unwrap_or_else(|error| panic!("{error:?}: {text}"));
-            // A driver that does not know the heaps of committed resources for such has them in 64 KiB.
+            // A driver that does not know tight heaps of committed resources has them in multiples of 64 KiB.
             let expected = match is_tight {
                 true => [found.size.get(); 2],
                 false => [found.size.get(), found.size.get().next_multiple_of(KIB_64)],
@@ -416,8 +417,8 @@ fn textures_are_small_where_the_device_finds_them_small() {
     }
 }
 
-/// Every format of which the blocks are known, in every dimension, with samples and without: asking for the small alignment
-/// is never an error, and no small texture is missed.
+/// Every format whose blocks are known, in every dimension, with and without multisampling: requesting the small
+/// alignment is never an error, and no small texture is missed.
 #[test]
 fn known_formats_are_asked_about_only_where_they_are_small() {
     let (gpu, _) = open("old-ddi", false);
@@ -465,7 +466,7 @@ fn known_formats_are_asked_about_only_where_they_are_small() {
     assert!(small > 500 && known > 1000, "{small} small ones, {known} of known formats");
 }
 
-/// The bound that saves a call never hides a small texture.
+/// The bound that saves a call never misses a small texture.
 #[test]
 fn no_small_texture_is_taken_for_a_large_one() {
     let (gpu, _) = open("old-ddi", false);
@@ -500,7 +501,7 @@ fn extra_flags_are_in_every_description() {
     }
 }
 
-/// What `GetDesc` says of a resource may be asked for again, though it holds the flag and an alignment.
+/// The description that `GetDesc` returns can be requested again, although it contains the flag and an alignment.
 #[test]
 fn the_description_of_a_resource_makes_another_one() {
     for gpu in Gpu::all() {

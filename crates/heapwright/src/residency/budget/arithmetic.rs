@@ -2,7 +2,7 @@
 
 use heapwright_core::ByteSize;
 
-/// A fraction, 0 to 1, exactly as the `f64` that it was made of: `mantissa / 2^shift`.
+/// A fraction, 0 to 1, with the exact value of the `f64` that it was created from: `mantissa / 2^shift`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fraction {
     mantissa: u64,
@@ -10,13 +10,13 @@ pub(super) struct Fraction {
 }
 
 impl Fraction {
-    /// Converts a number. A number outside of 0 to 1 becomes the nearer of the two, NaN becomes 0.
+    /// Converts a number. A number outside of 0 to 1 becomes the nearer of the two; NaN becomes 0.
     pub(super) fn new(part: f64) -> Self {
         const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
         let part = if part > 0.0 { part.min(1.0) } else { 0.0 };
         let bits = part.to_bits();
         let fraction = bits & ((1 << MANTISSA_BITS) - 1);
-        // At most that of 1.0, 1023, so that the shift below is not negative.
+        // At most the exponent of 1.0, 1023, so that the shift below is not negative.
         let exponent = u32::try_from(bits >> MANTISSA_BITS).unwrap_or(0);
         match exponent {
             0 => Self { mantissa: fraction, shift: 1074 },
@@ -26,15 +26,15 @@ impl Fraction {
 
     /// Returns the fraction of so many bytes, rounded down.
     pub(super) fn of(self, bytes: ByteSize) -> ByteSize {
-        // 53 and 64 bits: no overflow.
+        // 53 and 64 bits, so the product does not overflow.
         let product = u128::from(self.mantissa) * u128::from(bytes.get());
         let part = product.checked_shr(self.shift).unwrap_or(0);
-        // At most `bytes`, as the part is at most 1.
+        // At most `bytes`, because the fraction is at most 1.
         u64::try_from(part).map_or(bytes, ByteSize::new)
     }
 }
 
-/// What the operating system reports of a segment group.
+/// The memory of a segment group, as the operating system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OsMemory {
     pub(super) budget: ByteSize,
@@ -43,18 +43,19 @@ pub(super) struct OsMemory {
 }
 
 impl OsMemory {
-    /// Checks whether the operating system counts this segment group: some D3D12s beside Windows' report zeros.
+    /// Checks whether the operating system counts this segment group. Some implementations other than Windows' report
+    /// zeros.
     pub(super) fn is_counted(&self) -> bool {
         !(self.budget.is_zero() && self.usage.is_zero())
     }
 }
 
-/// The bound of a segment group.
+/// The limit of a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
     /// A fraction of the operating system's budget.
     FractionOfOs(Fraction),
-    /// These bytes, or the operating system's budget where that is less.
+    /// These bytes, or the operating system's budget if that is less.
     AtMost(ByteSize),
     /// These bytes, whatever the operating system reports.
     Exactly(ByteSize),
@@ -63,16 +64,18 @@ pub(super) enum Limit {
 /// The budget and the reservation in force for a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EffectiveBudget {
-    /// Upper bound of managed memory and of external usage beyond the reservation, in bytes. [`ByteSize::MAX`] is no bound.
+    /// Upper bound of managed memory and of external usage beyond the reservation, in bytes. [`ByteSize::MAX`] is no
+    /// bound.
     pub(super) budget: ByteSize,
-    /// Bytes set aside for what is not managed.
+    /// Bytes that are set aside for memory that is not managed.
     pub(super) reservation: ByteSize,
 }
 
-/// Returns budget and reservation, from what the operating system reports (`None` if nothing), the bound, and the reservation that is wanted.
+/// Returns budget and reservation, from the operating system's report (`None` if there is none), the limit, and the
+/// requested reservation.
 ///
-/// A reservation is at most `reservation_cap` of the budget, and at most what the operating system lets be reserved. It is taken off
-/// the budget before a part is taken of the rest.
+/// A reservation is at most `reservation_cap` of the budget, and at most what the operating system allows. It is
+/// subtracted from the budget before a fraction of the rest is taken.
 pub(super) fn effective_budget(
     os: Option<OsMemory>,
     limit: Limit,
@@ -98,9 +101,11 @@ pub(super) fn effective_budget(
     EffectiveBudget { budget, reservation }
 }
 
-/// Returns the external usage: what the process uses beside what is managed, beyond its reservation. It counts against the budget.
+/// Returns the external usage: what the process uses in addition to managed memory and beyond its reservation. It
+/// counts against the budget.
 ///
-/// Both numbers are of about the same moment; they need not agree, since things come and go meanwhile.
+/// Both numbers were taken at about the same moment. They need not agree, because memory is created and released
+/// meanwhile.
 pub(super) fn external(os_usage: ByteSize, managed: ByteSize, reservation: ByteSize) -> ByteSize {
     os_usage.saturating_sub(managed).saturating_sub(reservation)
 }
@@ -123,7 +128,7 @@ mod tests {
     fn gpgmms_numbers_come_out() {
         let (limit, half) = (Limit::FractionOfOs(Fraction::new(0.95)), Fraction::new(0.5));
         let holds = effective_budget(os(mib(1000), mib(10)), limit, half, ByteSize::ZERO);
-        // 0.95 as a double is a little below, so that a byte is lost.
+        // 0.95 as a double is slightly less, so a byte is lost.
         let most = mib(950);
         assert!(holds.budget <= most && most.saturating_sub(holds.budget) <= ByteSize::new(1), "{holds:?}");
         assert_eq!(holds.reservation, ByteSize::ZERO);
@@ -175,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_reservation_above_usage_wraps_nothing() {
-        // GPGMM: usage - reservation, which is far above every budget then.
+        // GPGMM computes usage - reservation, which wraps to a number far above every budget.
         assert_eq!(external(mib(100), mib(0), mib(300)), ByteSize::ZERO);
         assert_eq!(external(mib(100), mib(200), mib(0)), ByteSize::ZERO);
         assert_eq!(external(mib(500), mib(200), mib(100)), mib(200));
@@ -184,7 +189,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_part_is_exact(bytes: u64, seed: u64, log2 in 0_u32..=60) {
-            // Every such number is a double: 53 bits, and an exponent of no great size.
+            // Every such number is a double: 53 bits, and a small exponent.
             let denominator = 1_u64 << log2;
             let numerator = seed % (denominator.min(1 << 53) + 1);
             #[allow(clippy::cast_precision_loss, reason = "53 bits, and a power of two: nothing is lost")]

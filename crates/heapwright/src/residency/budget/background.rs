@@ -1,4 +1,4 @@
-//! The thread that waits for the operating system's notifications: of budgets, and that trimming is advisable.
+//! The thread that waits for the operating system's notifications of budget changes and of advisable trims.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +12,11 @@ use heapwright_d3d12::{ID3D12Device, IDXGIAdapter3};
 
 use super::trim::{TrimInbox, TrimRegistration, TrimRequest};
 
-/// A thread that calls a closure after each change of a budget, and each trim notification.
+/// A thread that calls a closure after each change of a budget and each trim notification.
 ///
-/// One registration speaks for all segment groups: DXGI does not say which budget has changed. Dropping it ends the registrations and
-/// the thread, and waits for the thread unless it is the thread that drops it, or a trim notification callback of somebody else: there
-/// registrations cannot end, so that the thread ends them when the callback has returned.
+/// One registration covers all segment groups, because DXGI does not say which budget has changed. Dropping it ends the
+/// registrations and the thread. The drop waits for the thread, except on that thread itself and in another trim
+/// notification callback. Registrations cannot end in such a callback, so the thread ends them after it has returned.
 pub(crate) struct BackgroundUpdates {
     budget: Option<(IDXGIAdapter3, u32)>,
     trim: Option<TrimRegistration>,
@@ -26,20 +26,20 @@ pub(crate) struct BackgroundUpdates {
 
 #[derive(Debug)]
 struct Shared {
-    /// Set when a budget has changed, an update is requested, or the thread is to end.
+    /// Set when a budget has changed, when an update is requested, or when the thread must end.
     event: Event,
     ends: AtomicBool,
     is_healthy: AtomicBool,
-    /// The registration that the thread is to end, as the thread that dropped it could not.
+    /// The registration that the thread must end, because the thread that dropped it could not.
     left: Mutex<Option<TrimRegistration>>,
 }
 
 impl BackgroundUpdates {
-    /// Registers with the adapter and the device, and starts the thread. `None`, and a warning, when neither tells anything, or there is no
-    /// thread.
+    /// Registers with the adapter and the device, and starts the thread. Returns `None`, with a warning, if neither
+    /// sends notifications or the thread cannot be created.
     ///
-    /// `on_change` is called on the thread, without any lock, with what trim notifications asked for meanwhile. A panic in it is logged and has
-    /// no other consequence.
+    /// `on_change` is called on the thread, without any lock, with the accumulated request of the trim notifications. A
+    /// panic in it is logged and otherwise ignored.
     pub(crate) fn start(
         adapter: Option<&IDXGIAdapter3>,
         device: Option<&ID3D12Device>,
@@ -60,7 +60,7 @@ impl BackgroundUpdates {
         });
         let waker = Arc::clone(&shared);
         let inbox = Arc::new(TrimInbox::new(move || waker.wake()));
-        // From here on dropping it ends the registrations.
+        // From here on, dropping `updates` ends the registrations.
         let mut updates = Self {
             budget: adapter.and_then(|adapter| shared.register(adapter)),
             trim: device.and_then(|device| TrimRegistration::start(device, &inbox)),
@@ -83,12 +83,12 @@ impl BackgroundUpdates {
         }
     }
 
-    /// Returns whether changes still arrive.
+    /// Returns whether notifications still arrive.
     pub(crate) fn is_healthy(&self) -> bool {
         self.shared.is_healthy.load(Ordering::Relaxed)
     }
 
-    /// Has the thread call the closure soon, as after a change. Requests that come before it does are one.
+    /// Makes the thread call the closure soon, as after a change. Requests before the call are merged.
     pub(crate) fn request(&self) {
         self.shared.wake();
     }
@@ -139,7 +139,7 @@ impl Shared {
                 "UnregisterTrimNotificationCallback failed; leaking the registration: {:#}",
                 Named(hresult)
             );
-            // It may still be called, so what it uses stays.
+            // The callback may still be called, so the objects that it uses must stay alive.
             std::mem::forget(registration);
         }
     }
@@ -166,7 +166,8 @@ impl Drop for BackgroundUpdates {
         self.shared.ends.store(true, Ordering::Release);
         self.shared.wake();
         let Some(thread) = self.thread.take() else { return };
-        // The closure may hold the last reference to whoever holds this. What is left ends when this call has returned.
+        // The closure may hold the last reference to the owner of this. A registration that is left ends after this
+        // call returns.
         if !is_left && thread.thread().id() != std::thread::current().id() {
             let _panicked = thread.join();
         }
@@ -196,7 +197,7 @@ mod tests {
     use super::super::faulty_adapter::FaultyAdapter;
     use super::*;
 
-    /// Far above what any of it takes: what does not come by then does not come.
+    /// Far longer than any of it takes; a message that has not arrived by then will not arrive.
     const SOON: Duration = Duration::from_secs(20);
 
     fn gpu() -> Instance {

@@ -11,7 +11,7 @@ use crate::adapter::ToDxgi as _;
 use crate::residency::desc::{BudgetOverride, BudgetStep, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
-/// Returns whether all memory counts as local: on UMA, unless the flag is against it.
+/// Returns whether all memory counts as local: on UMA, unless the flag disables it.
 pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) -> bool {
     let is_uma = caps.architecture != Architecture::Discrete;
     let never = flags.contains(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY);
@@ -28,7 +28,7 @@ pub(crate) fn unifies_memory(caps: &DeviceCaps, flags: ResidencyManagerFlags) ->
 ///
 /// # Threads
 ///
-/// Reading is one atomic load. Querying the operating system and changing a reservation happen one at a time, under a lock of their own.
+/// Reading is one atomic load. Queries of the operating system and changes of a reservation are serialized by a lock.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     adapter: Option<IDXGIAdapter3>,
@@ -40,19 +40,19 @@ pub(crate) struct Budgets {
     state: Mutex<[GroupState; 2]>,
     /// The number of submissions at which the operating system is queried again.
     next_refresh: AtomicU64,
-    /// The number of submissions at which the next step of a schedule begins; the maximum without one.
+    /// The number of submissions at which the next step of a schedule begins; the maximum without a schedule.
     next_step: AtomicU64,
     submissions: AtomicU64,
     refreshes: AtomicU64,
 }
 
-/// Where budgets come from.
+/// The source of budgets.
 #[derive(Debug)]
 enum BudgetSource {
     Os {
         max_pct: Fraction,
     },
-    /// At most these bytes, beside the usage at creation.
+    /// At most these bytes, plus the usage at creation.
     Max(ByteSize),
     Fixed([ByteSize; 2]),
     Schedule {
@@ -61,7 +61,7 @@ enum BudgetSource {
     },
 }
 
-/// The numbers that are read without a lock.
+/// Values that are read without a lock.
 #[derive(Debug)]
 struct Group {
     budget: AtomicU64,
@@ -75,18 +75,19 @@ struct GroupState {
     os: Option<OsMemory>,
     usage_at_creation: ByteSize,
     reservation_wanted: ByteSize,
-    /// The reservation that the operating system was given last.
+    /// The reservation that was last set with the operating system.
     reservation_set: ByteSize,
-    /// Whether a warning was logged that it reports nothing.
+    /// Whether a warning was logged that the operating system reports nothing.
     is_warned: bool,
 }
 
 impl Budgets {
-    /// Creates budgets, and queries the adapter for the first time. The description has been [checked](ResidencyManagerDesc::check).
+    /// Creates budgets, and queries the adapter for the first time. The description was
+    /// [checked](ResidencyManagerDesc::check).
     ///
     /// # Errors
     ///
-    /// Invalid argument without an adapter and a budget; errors of the adapter.
+    /// Invalid argument with neither an adapter nor a budget; errors of the adapter.
     pub(crate) fn new(
         adapter: Option<&IDXGIAdapter3>,
         unifies_memory: bool,
@@ -145,7 +146,7 @@ impl Budgets {
         self.unifies_memory
     }
 
-    /// Returns the segment group that stands for `group`.
+    /// Returns the segment group to which `group` is charged.
     pub(crate) fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
         if self.unifies_memory { SegmentGroup::Local } else { group }
     }
@@ -162,12 +163,13 @@ impl Budgets {
         ByteSize::new(self.groups[group.index()].os_usage.load(Ordering::Relaxed))
     }
 
-    /// Returns the bytes that are reserved for what is not managed. O(1), one load.
+    /// Returns the bytes that are reserved for memory that is not managed. O(1), one load.
     pub(crate) fn reservation(&self, group: SegmentGroup) -> ByteSize {
         ByteSize::new(self.groups[group.index()].reservation.load(Ordering::Relaxed))
     }
 
-    /// Returns the external usage, where `managed` bytes of the manager's heaps were resident when the operating system was queried. O(1).
+    /// Returns the external usage, given that `managed` bytes of the manager's heaps were resident when the operating
+    /// system was queried. O(1).
     pub(crate) fn external(&self, group: SegmentGroup, managed: ByteSize) -> ByteSize {
         external(self.usage_sample(group), managed, self.reservation(group))
     }
@@ -181,7 +183,7 @@ impl Budgets {
     ///
     /// # Errors
     ///
-    /// Errors of the adapter; what it reported before stays in force.
+    /// Errors of the adapter; the previous report stays in force.
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         let mut state = self.lock();
         self.refreshes.fetch_add(1, Ordering::Relaxed);
@@ -193,10 +195,10 @@ impl Budgets {
         Ok(())
     }
 
-    /// Returns whether the operating system is to be queried again after so many submissions: `true` once for each interval, to one of the
-    /// callers. A step of a schedule that has begun takes effect here.
+    /// Returns whether the operating system must be queried again after this number of submissions: `true` once for
+    /// each interval, to one of the callers. A step of a schedule that has begun takes effect here.
     ///
-    /// O(1), two loads as a rule.
+    /// O(1), usually two loads.
     #[inline]
     pub(crate) fn refresh_due(&self, submissions: u64) -> bool {
         if submissions >= self.next_step.load(Ordering::Relaxed) {
@@ -219,7 +221,7 @@ impl Budgets {
         }
     }
 
-    /// Returns DXGI's four numbers as the manager sees them, with so many bytes of its heaps resident.
+    /// Returns DXGI's four numbers as the manager sees them, if `managed` bytes of its heaps are resident.
     pub(crate) fn video_memory_info(&self, group: SegmentGroup, managed: ByteSize) -> VideoMemoryInfo {
         let available = {
             let state = self.lock();
@@ -239,14 +241,14 @@ impl Budgets {
         }
     }
 
-    /// Reserves memory for what is not managed, with the operating system too, and returns how much.
+    /// Reserves memory that is not managed, also with the operating system, and returns the reserved bytes.
     ///
-    /// That is less than was wanted when the operating system or the cap does not allow more, and changes with the budget. Zero
-    /// for the non-local group where all memory is local.
+    /// The result is less than `asked` if the operating system or the cap does not allow more, and changes with the
+    /// budget. It is zero for the non-local group where all memory is local.
     ///
     /// # Errors
     ///
-    /// Errors of the adapter; what was reserved before stays so.
+    /// Errors of the adapter; the previous reservation stays in force.
     pub(crate) fn set_reservation(&self, group: SegmentGroup, asked: ByteSize) -> Result<ByteSize, Error> {
         if !self.is_in_use(group) {
             return Ok(ByteSize::ZERO);
@@ -289,7 +291,7 @@ impl Budgets {
         Ok(())
     }
 
-    /// Has the last query, the bound and the wanted reservation take effect.
+    /// Applies the last query, the limit and the requested reservation.
     fn apply(&self, group: SegmentGroup, state: &mut GroupState) {
         let mut wanted = self.effective_budget(group, state);
         if let Err(error) = self.reserve_with_os(group, state, wanted.reservation) {

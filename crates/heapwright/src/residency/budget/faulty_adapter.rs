@@ -1,4 +1,4 @@
-//! An adapter that says what a test wants it to say.
+//! An adapter that reports what a test configures.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -10,25 +10,25 @@ use windows_core::{ComObject, GUID, HRESULT, IUnknown, Ref, Result, implement};
 use crate::SegmentGroup;
 use crate::adapter::ToDxgi as _;
 
-/// What an adapter says and is told.
+/// The values that an adapter reports, and the calls that it received.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Script {
-    /// Of both groups.
+    /// For both segment groups.
     pub(super) info: [DXGI_QUERY_VIDEO_MEMORY_INFO; 2],
     pub(super) query: HRESULT,
     pub(super) reserve: HRESULT,
     pub(super) queries: u32,
     pub(super) reservations: u32,
-    /// What it was told last.
+    /// The reservations that were last set.
     pub(super) reserved: [u64; 2],
 }
 
-/// An adapter that follows a [`Script`]. It tells of no changes.
+/// An adapter that follows a [`Script`]. It sends no notifications.
 #[implement(IDXGIAdapter3)]
 pub(super) struct FaultyAdapter(Mutex<Script>);
 
 impl FaultyAdapter {
-    /// With these budgets and nothing in use.
+    /// Creates an adapter with these budgets and no usage.
     pub(super) fn new(local: ByteSize, non_local: ByteSize) -> ComObject<Self> {
         let info = |budget: ByteSize| DXGI_QUERY_VIDEO_MEMORY_INFO {
             Budget: budget.get(),

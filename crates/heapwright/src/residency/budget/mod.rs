@@ -1,10 +1,10 @@
-//! How much memory there is for each segment group.
+//! The memory that is available in each segment group.
 //!
 //! * `budgets`: budgets, usage and reservations, read without a system call.
 //! * `arithmetic`: effective budgets, as pure functions.
 //! * `background`: the thread that waits for the operating system's notifications.
 //! * `trim`: the device's notifications that trimming is advisable.
-//! * `pressure`: how full a group is, and the callbacks that are called when that changes.
+//! * `pressure`: the memory pressure of a segment group, and callbacks that are called when it changes.
 
 mod arithmetic;
 mod background;

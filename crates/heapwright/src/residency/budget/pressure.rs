@@ -1,4 +1,4 @@
-//! How full a segment group is, and the callbacks that are called when that changes.
+//! Memory pressure of a segment group, and the callbacks that are called when it changes.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,27 +9,28 @@ use heapwright_core::ByteSize;
 
 use crate::SegmentGroup;
 
-/// How full a segment group is.
+/// The memory pressure of a segment group.
 ///
 /// | level | begins | ends |
 /// |---|---|---|
 /// | `None` | | |
-/// | `Moderate` | at 70 % of the budget, where D3DX12Residency begins to evict what is old | below 65 % |
+/// | `Moderate` | at 70 % of the budget, where D3DX12Residency begins to evict old heaps | below 65 % |
 /// | `High` | at 90 %, where GPGMM warns | below 85 % |
 /// | `Over` | above the budget | at the budget or below it |
 ///
-/// What ends a level is lower than what begins it, so that usage at a threshold does not tell again and again; but what is above the
-/// budget is evicted down to the budget and no further, which ends `Over`. The percentages are those libraries' and not measured.
+/// A level ends at a lower usage than it begins, so that usage near a threshold does not cause repeated notifications.
+/// The exception is `Over`: eviction above the budget stops at the budget, so `Over` ends there. The percentages are
+/// taken from those libraries and are not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum PressureLevel {
-    /// There is room.
+    /// Memory is available.
     #[default]
     None,
-    /// What is easily made again could go.
+    /// Memory that is easily recreated could be freed.
     Moderate,
-    /// What can go should go.
+    /// Memory that can be freed should be freed.
     High,
-    /// More is used than the budget: the operating system may page out what it likes.
+    /// Usage exceeds the budget. The operating system may page out any memory.
     Over,
 }
 
@@ -38,9 +39,9 @@ pub enum PressureLevel {
 pub struct Pressure {
     /// The segment group.
     pub group: SegmentGroup,
-    /// The level from now on.
+    /// The new level.
     pub level: PressureLevel,
-    /// The level until now.
+    /// The previous level.
     pub before: PressureLevel,
     /// Bytes that count against the budget.
     pub usage: ByteSize,
@@ -48,7 +49,7 @@ pub struct Pressure {
     pub budget: ByteSize,
 }
 
-/// Levels from the highest, with the percentage of the budget that begins each.
+/// The levels, highest first, with the percentage of the budget at which each begins.
 const THRESHOLDS: [(PressureLevel, u128); 3] =
     [(PressureLevel::Over, 100), (PressureLevel::High, 90), (PressureLevel::Moderate, 70)];
 
@@ -56,7 +57,7 @@ const THRESHOLDS: [(PressureLevel, u128); 3] =
 const HYSTERESIS: u128 = 5;
 
 impl PressureLevel {
-    /// Returns the level after this one, with so much in use.
+    /// Returns the next level for a given usage and budget.
     fn next(self, usage: ByteSize, budget: ByteSize) -> Self {
         let (used, whole) = (u128::from(usage.get()) * 100, u128::from(budget.get()));
         let highest = |reached: &dyn Fn(Self, u128) -> bool| {
@@ -102,7 +103,7 @@ impl fmt::Display for PressureLevel {
 
 type Callback = Arc<dyn Fn(&Pressure) + Send + Sync>;
 
-/// The levels of both groups, and the callbacks that are called when one changes.
+/// The levels of both groups, and the callbacks that are called when a level changes.
 #[derive(Debug, Default)]
 pub(crate) struct PressureMonitor {
     levels: [AtomicU8; 2],
@@ -121,9 +122,9 @@ struct Registered {
     list: Vec<(u64, Callback)>,
 }
 
-/// The registration of a pressure callback, which ends when this is dropped.
+/// The registration of a pressure callback. Dropping it ends the registration.
 ///
-/// A call that has begun on another thread by then may still be going on.
+/// A call that began on another thread before the drop may still be running.
 #[derive(Debug)]
 #[must_use = "dropping it ends the registration"]
 pub struct PressureRegistration {
@@ -137,7 +138,7 @@ impl PressureMonitor {
         PressureLevel::from_number(self.levels[group.index()].load(Ordering::Relaxed))
     }
 
-    /// Has `callback` called when a level changes.
+    /// Registers `callback`, which is called when a level changes.
     pub(crate) fn on_pressure(
         &self,
         callback: impl Fn(&Pressure) + Send + Sync + 'static,
@@ -149,10 +150,11 @@ impl PressureMonitor {
         PressureRegistration { callbacks: Arc::downgrade(&self.callbacks), number }
     }
 
-    /// Updates how full a group is, and calls the callbacks if its level changes.
+    /// Updates usage and budget of a group, and calls the callbacks if its level changes.
     ///
-    /// O(1) while the level stays, and takes no lock. Called without any lock held; callbacks may call everything, this too. When
-    /// several threads do at the same time, callbacks may hear of the changes in another order.
+    /// O(1) without a lock while the level stays the same. Called without any lock held; callbacks may call every
+    /// function, including this one. If several threads call it at the same time, callbacks may receive the changes in
+    /// another order.
     pub(crate) fn update(&self, group: SegmentGroup, usage: ByteSize, budget: ByteSize) {
         let level = &self.levels[group.index()];
         let mut number = level.load(Ordering::Relaxed);
@@ -194,7 +196,7 @@ impl Drop for PressureRegistration {
         let mut registered = callbacks.lock();
         let position = registered.list.iter().position(|&(number, _)| number == self.number);
         let ended = position.map(|position| registered.list.remove(position));
-        // What the callback holds may be anything, and goes without the lock.
+        // The callback may own anything, so it is dropped without the lock.
         drop(registered);
         drop(ended);
     }
@@ -290,7 +292,7 @@ mod tests {
         let (again, slot) = (Arc::clone(&monitor), Arc::clone(&own));
         let registration = monitor.on_pressure(move |pressure| {
             told.send(pressure.level).expect("there is a receiver");
-            // Ends itself, registers another, and changes a level: nothing of that finds a lock held.
+            // Ends itself, registers another, and changes a level; none of these must find a lock held.
             drop(slot.lock().expect("nobody panics with it").take());
             let _at_once = again.on_pressure(|_| ());
             again.update(SegmentGroup::NonLocal, BUDGET, BUDGET);

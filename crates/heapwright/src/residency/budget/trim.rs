@@ -11,14 +11,15 @@ use heapwright_d3d12::trim::*;
 use heapwright_d3d12::{DXGI_ERROR_ALREADY_EXISTS, ID3D12Device};
 use windows_core::{HRESULT, Interface};
 
-/// What notifications have asked for since the last time.
+/// The accumulated request of trim notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TrimRequest {
-    /// Evict what was not used since the last periodic trim.
+    /// Evict heaps that were not used since the last periodic trim.
     pub(crate) is_periodic: bool,
-    /// Begin a period anew. It wins over `is_periodic`: which of them came first is not noted, and this one evicts nothing that is used.
+    /// Restart the period. Takes precedence over `is_periodic`: their order is not recorded, and a restart evicts no
+    /// used heap.
     pub(crate) restarts: bool,
-    /// Bytes to evict at least.
+    /// Minimum number of bytes to evict.
     pub(crate) bytes: ByteSize,
 }
 
@@ -33,7 +34,7 @@ impl TrimInbox {
         Self { request: Mutex::default(), wake: Box::new(wake) }
     }
 
-    /// Takes what has been asked for since the last time.
+    /// Takes the accumulated request.
     pub(super) fn take(&self) -> TrimRequest {
         std::mem::take(&mut *self.request.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -45,7 +46,7 @@ impl TrimInbox {
             request.is_periodic |= has(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM);
             request.restarts |= has(D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM);
             if has(D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET) {
-                // By how much usage is above the budget now: what an earlier one said is a part of it.
+                // The bytes by which usage exceeds the budget now, which include those of an earlier notification.
                 request.bytes = request.bytes.max(bytes);
             }
         }
@@ -53,21 +54,21 @@ impl TrimInbox {
     }
 }
 
-/// Called by the operating system, on any thread: takes a lock that is held for a copy, and wakes a thread. It holds no reference to the manager,
-/// so that the manager never ends within it, where registrations may not end.
+/// Called by the operating system, on any thread. Takes a lock that is only held for a copy, and wakes a thread. It
+/// holds no reference to the manager, so the manager is never dropped within it, where registrations cannot end.
 ///
-/// D3D12 registers a function once for a device: each number makes another function, for another manager.
+/// D3D12 registers a function only once for each device: each `NUMBER` creates another function, for another manager.
 unsafe extern "system" fn hear<const NUMBER: u32>(notification: *const D3D12_TRIM_NOTIFICATION) {
-    // What is the same code may be one function.
+    // The linker may merge functions with the same code.
     black_box(NUMBER);
     let heard = catch_unwind(|| {
-        // SAFETY: D3D12 hands over a notification, which lives until the call returns.
+        // SAFETY: D3D12 passes a notification that lives until the call returns.
         let notification = unsafe { &*notification };
         // SAFETY: the context is that of the registration, which owns a reference to the inbox for as long as it lasts.
         let inbox = unsafe { &*notification.pContext.cast::<TrimInbox>().cast_const() };
         inbox.hear(notification.Flags, ByteSize::new(notification.NumBytesToTrim));
     });
-    // A panic of a subscriber to the log has no way through D3D12.
+    // A panic of a log subscriber must not unwind through D3D12.
     std::mem::forget(heard);
 }
 
@@ -92,7 +93,7 @@ const _: () = {
 };
 
 impl TrimRegistration {
-    /// Registers an inbox. `None` if the device has no such notifications, or (with a warning) refuses.
+    /// Registers an inbox. Returns `None` if the device has no trim notifications, or (with a warning) refuses.
     pub(super) fn start(device: &ID3D12Device, inbox: &Arc<TrimInbox>) -> Option<Self> {
         let device: ID3D12Device15 = device.cast().ok()?;
         let inbox = Arc::into_raw(Arc::clone(inbox));
@@ -108,7 +109,7 @@ impl TrimRegistration {
             if result.is_ok() {
                 return Some(Self { device, cookie: data.CallbackCookie, inbox });
             }
-            // Another manager of the device has it.
+            // Another manager of the device has registered this function.
             if result != DXGI_ERROR_ALREADY_EXISTS {
                 break;
             }
@@ -124,8 +125,8 @@ impl TrimRegistration {
         None
     }
 
-    /// Ends the registration: the callback is not called from now on, nor runs. Returns it with the error if D3D12 refuses, as it does
-    /// within a trim notification callback.
+    /// Ends the registration. The callback is not running when this returns and is not called again. Returns the
+    /// registration with the error if D3D12 refuses, as it does within a trim notification callback.
     pub(super) fn end(self) -> Result<(), (Self, HRESULT)> {
         // SAFETY: a live COM object, and the cookie of a registration that has not ended.
         let result = unsafe { self.device.UnregisterTrimNotificationCallback(self.cookie) };

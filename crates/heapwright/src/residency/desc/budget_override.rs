@@ -7,7 +7,7 @@ use crate::{Error, SegmentGroup};
 /// A budget for each segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupBudgets {
-    /// Budget of the local group, in bytes; on UMA of all memory.
+    /// Budget of the local group, in bytes; on UMA, of all memory.
     pub local: ByteSize,
     /// Budget of the non-local group, in bytes.
     pub non_local: ByteSize,
@@ -24,10 +24,10 @@ impl GroupBudgets {
     }
 }
 
-/// Budgets that hold from a submission on.
+/// Budgets that apply from a submission on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetStep {
-    /// Number of earlier submissions, on all queues.
+    /// Number of submissions, on all queues, before the budgets apply.
     pub from_submission: u64,
     /// Budgets from then on.
     pub budgets: GroupBudgets,
@@ -35,7 +35,7 @@ pub struct BudgetStep {
 
 /// Budgets that replace the operating system's.
 ///
-/// If there is an adapter, usage is the operating system's all the same.
+/// If there is an adapter, usage is still the operating system's.
 ///
 /// ```
 /// use heapwright::ByteSize;
@@ -52,10 +52,10 @@ pub struct BudgetStep {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetOverride {
-    /// These bytes, less what is reserved.
+    /// These bytes, less the reservation.
     Fixed(GroupBudgets),
-    /// The bytes of the last step that has begun, less what is reserved; before the first step what would be without an override. Steps
-    /// ascend, and each takes effect before the submission that it names.
+    /// The bytes of the last step that has begun, less the reservation. Before the first step, the budget without an
+    /// override. Steps ascend, and each takes effect before the submission that it names.
     Schedule(Vec<BudgetStep>),
 }
 

@@ -1,37 +1,40 @@
-//! GPGMM's flags under GPGMM's numbers.
+//! Flags with GPGMM's names and values.
 
 use bitflags::bitflags;
 
 bitflags! {
-    /// How a residency manager behaves: `RESIDENCY_MANAGER_FLAGS` (document GPGMM).
+    /// Options of a residency manager: `RESIDENCY_MANAGER_FLAGS` of GPGMM.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ResidencyManagerFlags: u32 {
-        /// A thread waits for the operating system's notifications and takes over what they say. Where they cannot be had, a warning is
-        /// logged, and budgets are asked for every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as
-        /// without the flag.
+        /// Updates budgets on a thread that waits for the operating system's notifications. If they are not available,
+        /// a warning is logged, and budgets are queried every
+        /// [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as without the
+        /// flag.
         ///
-        /// On devices with `ID3D12Device15` it also hears trim notifications: a periodic one evicts what is idle and was not used since the one
-        /// before, however much room there is; one that asks for bytes evicts so many of what is idle.
+        /// On devices with `ID3D12Device15` the thread also receives trim notifications. A periodic one evicts idle
+        /// heaps that were not used since the one before, regardless of the budget. One that requests bytes evicts this
+        /// many bytes of idle heaps.
         const ALLOW_BACKGROUND_BUDGET_UPDATES = 0x1;
-        /// On UMA the segment groups are kept apart all the same, and a warning is logged: the non-local one has no budget there as a
-        /// rule. Elsewhere it has no effect.
+        /// On UMA, still separates the segment groups, and logs a warning: the non-local group usually has no budget
+        /// there. On other architectures it has no effect.
         const NEVER_USE_UNIFIED_MEMORY = 0x2;
-        /// What does not fit into the budget is refused as out of memory, where usage would exceed the budget otherwise.
+        /// Fails with out of memory where usage would otherwise exceed the budget.
         const ALWAYS_IN_BUDGET = 0x4;
     }
 }
 
 bitflags! {
-    /// How a residency heap begins: `RESIDENCY_HEAP_FLAGS` (document GPGMM).
+    /// Options of a residency heap's creation: `RESIDENCY_HEAP_FLAGS` of GPGMM.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub struct ResidencyHeapFlags: u32 {
-        /// The heap is created within the budget, for which others are evicted, or not at all. Nothing is to be done for a heap that
-        /// is created evicted.
+        /// Creates the heap within the budget, for which other heaps are evicted, or not at all. Has no effect for a
+        /// heap that is created evicted.
         const CREATE_IN_BUDGET = 0x1;
-        /// A heap of which D3D12 does not tell whether it is resident (a descriptor heap, a query heap) is resident when it is handed out,
-        /// and managed from then on. Without effect on others: what was created evicted stays so until it is used or locked.
+        /// For a heap whose residency D3D12 does not report (a descriptor heap, a query heap): makes it resident before
+        /// it is returned, and manages it from then on. Has no effect on other heaps; a heap that is created evicted
+        /// stays so until it is used or locked.
         const CREATE_RESIDENT = 0x2;
-        /// The heap is handed out with one lock, which wants its unlock.
+        /// Creates the heap with one lock, which must be unlocked.
         const CREATE_LOCKED = 0x4;
     }
 }

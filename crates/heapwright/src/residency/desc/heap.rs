@@ -9,9 +9,9 @@ use heapwright_d3d12::*;
 use super::ResidencyHeapFlags;
 use crate::{Error, SegmentGroup};
 
-/// Describes a residency heap to make: `RESIDENCY_HEAP_DESC` (document GPGMM).
+/// The description of a residency heap: `RESIDENCY_HEAP_DESC` of GPGMM.
 ///
-/// What the object itself tells need not be given. Giving something that contradicts the object is an error.
+/// Properties that the object itself reports need not be given. A property that contradicts the object is an error.
 ///
 /// ```
 /// use heapwright::{ByteSize, SegmentGroup};
@@ -37,27 +37,28 @@ pub struct ResidencyHeapDesc {
     pub size: ByteSize,
     /// Alignment of the object in bytes, for information only. `None` takes the object's own.
     pub alignment: Option<Alignment>,
-    /// How the heap begins.
+    /// Initial state of the heap.
     pub flags: ResidencyHeapFlags,
-    /// One of D3D12's five levels, whose lower 16 bits may be anything: heaps of a lower level are evicted before those of a higher one.
-    /// `None` is NORMAL, which is what D3D12 gives.
+    /// One of D3D12's five levels; the lower 16 bits are ignored. Heaps of a lower level are evicted before those of a
+    /// higher one. `None` is NORMAL, D3D12's default.
     pub priority: Option<D3D12_RESIDENCY_PRIORITY>,
 }
 
-/// Whether a heap is in memory: `RESIDENCY_HEAP_STATUS` (document GPGMM).
+/// The residency of a heap: `RESIDENCY_HEAP_STATUS` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u32)]
 pub enum ResidencyHeapStatus {
-    /// Nobody has asked for it yet, and D3D12 does not tell: a descriptor heap or a query heap before its first use.
+    /// The residency is unknown, because D3D12 does not report it: a descriptor heap or a query heap before its first
+    /// use.
     #[default]
     Unknown = 0,
-    /// It must be made resident before the GPU uses it.
+    /// The heap must be made resident before the GPU uses it.
     Evicted = 1,
-    /// It is in memory, or on its way.
+    /// The heap is resident, or the device is making it resident.
     Resident = 2,
 }
 
-/// Size and status of a residency heap: `RESIDENCY_HEAP_INFO` (document GPGMM).
+/// Size and status of a residency heap: `RESIDENCY_HEAP_INFO` of GPGMM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResidencyHeapInfo {
     /// Size of the heap, in bytes.
@@ -66,12 +67,12 @@ pub struct ResidencyHeapInfo {
     pub alignment: Alignment,
     /// Whether a lock keeps the heap from being evicted.
     pub is_locked: bool,
-    /// Whether the heap is in memory.
+    /// The residency of the heap.
     pub status: ResidencyHeapStatus,
 }
 
 impl ResidencyHeapDesc {
-    /// Checks the description by itself.
+    /// Checks the rules between the fields.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let unknown = self.flags.difference(ResidencyHeapFlags::all());
         if !unknown.is_empty() {
@@ -93,7 +94,7 @@ impl ResidencyHeapDesc {
     }
 }
 
-/// The level that a priority is of: the upper 16 bits, as the lower ones rank within it.
+/// Returns the level of a priority: its upper 16 bits. The lower ones rank within a level.
 pub(crate) fn level(priority: D3D12_RESIDENCY_PRIORITY) -> Option<PriorityLevel> {
     let levels = [
         (D3D12_RESIDENCY_PRIORITY_MINIMUM, PriorityLevel::Minimum),

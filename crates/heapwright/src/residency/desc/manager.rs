@@ -8,12 +8,12 @@ use heapwright_core::{ByteSize, FenceValue};
 use super::{BudgetOverride, ResidencyManagerFlags};
 use crate::{Error, RecordFlags, RecordOptions};
 
-/// Describes a residency manager: `RESIDENCY_MANAGER_DESC` (document GPGMM) and more.
+/// The description of a residency manager: `RESIDENCY_MANAGER_DESC` of GPGMM, with additional fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResidencyManagerDesc {
     /// Flags; none by default.
     pub flags: ResidencyManagerFlags,
-    /// What is recorded; recording is not supported yet.
+    /// The events to record; recording is not supported yet.
     pub record_options: RecordOptions,
     /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored with a warning if
     /// `max_budget` is set.
@@ -21,28 +21,30 @@ pub struct ResidencyManagerDesc {
     /// Maximum fraction of the operating system's budget that may be reserved, 0 to 1; `None` is 0.5. (GPGMM calls it a minimum; its code
     /// makes it a maximum.)
     pub min_pct_of_budget_to_reserve: Option<f64>,
-    /// Maximum usage of each segment group in bytes, beside what the process uses when the manager is created. Zero is no bound but the
-    /// budget. Mutually exclusive with `budget_override`.
+    /// Maximum usage of each segment group, in bytes, in addition to the usage of the process when the manager is
+    /// created. Zero is no limit other than the budget. Mutually exclusive with `budget_override`.
     pub max_budget: ByteSize,
-    /// Bytes to evict at least when the device has no memory although the budget says that there is some. Zero is 50 MiB.
+    /// Minimum number of bytes to evict when the device is out of memory although the budget is not exceeded. Zero is
+    /// 50 MiB.
     pub evict_size: ByteSize,
     /// Initial value of the manager's fences.
     pub initial_fence_value: FenceValue,
-    /// Budgets that replace the operating system's. Without an adapter either this or a `max_budget` is needed.
+    /// Budgets that replace the operating system's. Without an adapter, either this or `max_budget` is required.
     pub budget_override: Option<BudgetOverride>,
     /// Number of submissions after which the operating system is queried again; zero is 32.
     ///
-    /// What the process uses beside the manager's heaps is as old as that, and the budgets too where there are no notifications. Querying
-    /// is a call into the kernel on Windows; with
+    /// External usage, the process's usage apart from the manager's heaps, may be out of date by this interval; budgets
+    /// too, if there are no notifications. A query is a kernel call on Windows. With
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
-    /// Policy that says which heaps are evicted first; [`PolicyKind::custom`] makes one of your own.
+    /// Policy that selects the heaps that are evicted first; [`PolicyKind::custom`] creates an application's own.
     pub policy: PolicyKind,
-    /// How long a thread waits for memory while the queue that it waits for makes no progress, before usage exceeds the budget (or, with
-    /// [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2 seconds.
+    /// How long a thread waits for memory while the queue that it waits for makes no progress, before usage exceeds the
+    /// budget (or, with [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2
+    /// seconds.
     ///
-    /// Windows resets a GPU that makes no progress for 2 seconds. So a queue that stands still for longer waits for something that is still to
-    /// be submitted, perhaps by the thread that waits here.
+    /// Windows resets a GPU that makes no progress for 2 seconds. A queue that makes none for longer therefore waits
+    /// for work that is not submitted yet, perhaps by the waiting thread.
     pub max_stall: Duration,
 }
 
@@ -90,7 +92,7 @@ impl ResidencyManagerDesc {
         self.min_pct_of_budget_to_reserve.unwrap_or(0.5)
     }
 
-    /// Returns the bytes to evict at least when the device has no memory.
+    /// Returns the minimum number of bytes to evict when the device is out of memory.
     pub(crate) fn effective_evict_size(&self) -> ByteSize {
         if self.evict_size.is_zero() { ByteSize::from_mib(50) } else { self.evict_size }
     }
@@ -159,7 +161,7 @@ mod tests {
         let max_budget = ByteSize::from_mib(100);
         let both = ResidencyManagerDesc { budget_override, max_budget, ..Default::default() };
         assert!(refused(both).starts_with("ResidencyManagerDesc::max_budget: "));
-        // The reference: with a maximum the percentage is ignored. GPGMM's code refuses both together.
+        // In the reference the percentage is ignored if a maximum is set. GPGMM's code rejects both together.
         let percentage = ResidencyManagerDesc {
             max_budget,
             max_pct_of_video_memory_to_budget: Some(0.5),

@@ -1,4 +1,4 @@
-//! What objects of the simulated GPU say of themselves.
+//! Properties that objects of the simulated GPU report.
 
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -154,7 +154,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));
     assert_eq!((info.segment_group, info.was_created_resident), (SegmentGroup::NonLocal, None));
 
-    // Where there is one memory, it is known where they are.
+    // With a single memory, the segment group is known.
     let uma = open("uma");
     let info = examine(&uma, &self::descriptors(&uma), &ResidencyHeapDesc::default()).expect("sound");
     assert_eq!(info.segment_group, SegmentGroup::Local);
@@ -202,7 +202,7 @@ fn what_is_never_paged_is_refused() {
         "pageable: GetHeapProperties returned E_INVALIDARG (0x80070057), as for a reserved",
     );
 
-    // D3D12 calls some objects pageable that it never pages.
+    // D3D12 never pages some objects that it calls pageable.
     let allocator = command_allocator(&gpu);
     assert_refused(examine(&gpu, &allocator, &nothing), "pageable: cannot be paged");
 

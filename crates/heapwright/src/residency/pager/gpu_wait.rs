@@ -1,4 +1,4 @@
-//! Waiting for the GPU.
+//! Waits for the GPU.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use heapwright_d3d12::*;
 
 use crate::Error;
 
-/// How long an event is waited for before the progress of the GPU is checked.
+/// How long to wait for an event before the progress of the GPU is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How often a fence is polled where there are no events.
+/// How often a fence is polled if no event can be created.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Events that wait to be used again.
+/// Events that can be reused.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     idle: Mutex<Vec<Event>>,
 }
 
-/// Measures for how long the GPU has made no progress.
+/// Measures how long the GPU has made no progress.
 #[derive(Debug)]
 pub(super) struct StallTimer {
     limit: Duration,
@@ -46,7 +46,8 @@ impl StallTimer {
 }
 
 impl Events {
-    /// Waits until `fence` has reached `value`. Returns `false` if `stall` expires before; without one the wait has no end.
+    /// Waits until `fence` has reached `value`. Returns `false` if `stall` expires before; without `stall` the wait is
+    /// unbounded.
     pub(super) fn wait(
         &self,
         fence: &ID3D12Fence,
@@ -69,7 +70,7 @@ impl Events {
         }
         let is_reached = loop {
             match &event {
-                // An event may still be signalled for an earlier wait that was given up, so the fence decides.
+                // An event may still be signaled for an earlier wait that was given up, so the fence decides.
                 Some(event) => drop(event.wait(Some(CHECK_INTERVAL))),
                 None => std::thread::sleep(POLL_INTERVAL),
             }

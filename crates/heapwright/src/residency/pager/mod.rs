@@ -1,8 +1,8 @@
-//! Carrying plans out, one at a time.
+//! Carries out plans, one at a time.
 //!
-//! * `trim`: evicting what nobody asks the memory of.
-//! * `worker`: paging in on a thread, for devices that cannot do it by themselves.
-//! * `gpu_wait`: waiting for the GPU.
+//! * `trim`: evicts heaps without a request for their memory.
+//! * `worker`: makes heaps resident on a thread, for devices that cannot do so asynchronously.
+//! * `gpu_wait`: waits for the GPU.
 
 mod gpu_wait;
 mod trim;
@@ -29,8 +29,8 @@ use super::paged_object::PagedObjects;
 use super::queue::{ManagedQueue, ManagedQueues, QueueGuard, SubmittedHeaps};
 use crate::{Error, SegmentGroup};
 
-/// How long the GPU may stand still before something is evicted that is expected to be used soon: longer than a frame takes, and short
-/// enough where a queue waits for what is still to be submitted.
+/// How long the GPU may make no progress before a heap is evicted that is expected to be used soon. Longer than a
+/// frame, and short enough for the case that a queue waits for work that is not submitted yet.
 const SOON_USED_STALL: Duration = Duration::from_millis(100);
 
 /// Carries out what the planner of the books decides: evicts, makes resident, and waits for the GPU.
@@ -46,13 +46,13 @@ pub(super) struct Pager {
     current: Mutex<CurrentPlan>,
     events: Events,
     worker: OnceLock<Worker>,
-    /// What a worker failed with; zero if none has.
+    /// The error of a worker; zero if none has failed.
     failure: AtomicI32,
     cpu_stalls: AtomicU64,
     this: Weak<Self>,
 }
 
-/// The plan that is being carried out. Its lists are used again, so that nothing is allocated in the long run.
+/// The plan that is being carried out. Its vectors are reused, so that nothing is allocated in the steady state.
 #[derive(Debug)]
 pub(super) struct CurrentPlan {
     plan: Plan,
@@ -66,18 +66,19 @@ pub(super) struct CurrentPlan {
 /// The lock of the pager.
 pub(super) type PlanGuard<'a> = MutexGuard<'a, CurrentPlan>;
 
-/// What was paged in.
+/// The result of making heaps resident.
 #[derive(Debug)]
 pub(super) struct PagedIn<'q> {
-    /// The value that the paging fence must have reached; zero if there is nothing to wait for.
+    /// The paging fence value to wait for; zero if there is nothing to wait for.
     pub(super) arrives: FenceValue,
-    /// How many of the lists are resident together.
+    /// The number of lists whose heaps are resident together.
     pub(super) lists: usize,
-    /// The lock of the queue, so that nothing comes between, and what is to be handed to it. `None` without a queue.
+    /// The lock of the queue, so that no other submission intervenes, and the submission to execute. `None` without a
+    /// queue.
     pub(super) submission: Option<(QueueGuard<'q>, Submission)>,
 }
 
-/// What became of a plan.
+/// The result of planning and carrying out one plan.
 enum Step {
     Done {
         arrives: FenceValue,
@@ -85,10 +86,10 @@ enum Step {
         submission: Option<Submission>,
     },
     Wait(WaitFor),
-    /// To wait is better than to evict what is there to evict.
+    /// Waiting is better than evicting the available candidates.
     RatherWait(WaitFor),
     OverBudget(OverBudget),
-    /// The device has no memory; so many bytes were evicted, and so many wanted.
+    /// The device is out of memory after `evicted` bytes were evicted; `wanted` bytes were requested.
     OutOfMemory {
         call: &'static str,
         evicted: [ByteSize; 2],
@@ -140,7 +141,7 @@ impl Pager {
         }
     }
 
-    /// Returns the entry of a queue, which is made when the queue is seen for the first time.
+    /// Returns the entry of a queue, which is created when the queue is used for the first time.
     #[inline]
     pub(super) fn queue(&self, queue: &ID3D12CommandQueue) -> Result<Arc<ManagedQueue>, Error> {
         match self.queues.find(queue) {
@@ -173,7 +174,8 @@ impl Pager {
         }
     }
 
-    /// Returns a request for heaps that are needed now: it waits for the GPU, and exceeds the budget if nothing else helps and it may.
+    /// Returns a request for heaps that are needed now. It may wait for the GPU, and exceeds the budget as a last
+    /// resort, if that is allowed.
     pub(super) fn request<'a>(&self, heaps: &'a [ManagedHeapId], list_ends: &'a [usize]) -> PlanRequest<'a> {
         let may_exceed = !self.always_in_budget;
         PlanRequest { heaps, list_ends, may_wait: true, may_exceed, ..PlanRequest::new(Moment::default()) }
@@ -188,15 +190,15 @@ impl Pager {
         self.page(Some((queue, heaps)), self.request(&heaps.heaps, &heaps.list_ends))
     }
 
-    /// Carries out a plan for a request, of which this function fills in the submission and the time.
+    /// Carries out plans for a request until it succeeds. This function fills in the submission and the time.
     ///
-    /// Waits for the GPU if it may, without any lock, and plans anew then.
+    /// Waits for the GPU if the request allows it, without any lock, and then plans again.
     pub(super) fn page<'q>(
         &self,
         queue: Option<(&'q ManagedQueue, &SubmittedHeaps)>,
         mut request: PlanRequest<'_>,
     ) -> Result<PagedIn<'q>, Error> {
-        // A request that would not even wait is not worth a query.
+        // A request that must not even wait is not worth a query.
         let mut refreshes_before_refusal = request.may_wait;
         loop {
             let guard = queue.map(|(queue, _)| queue.lock());
@@ -213,7 +215,7 @@ impl Pager {
                     drop(current);
                     drop(guard);
                     if !self.wait_for(target, self.max_stall)? {
-                        // What the GPU waits for is still to be submitted, perhaps by this very call.
+                        // The GPU waits for work that is not submitted yet, perhaps by this very call.
                         let limit = self.max_stall;
                         tracing::warn!(
                             "no GPU progress for {limit:?}; exceeding the budget instead of waiting"
@@ -226,7 +228,7 @@ impl Pager {
                     drop(guard);
                     request.hurries = !self.wait_for(target, self.max_stall.min(SOON_USED_STALL))?;
                 }
-                // The last sample of budget and usage may be old.
+                // The last sample of budget and usage may be out of date.
                 Step::OverBudget(_) if std::mem::take(&mut refreshes_before_refusal) => self.books.refresh(),
                 Step::OverBudget(over) => return Err(Error::over_budget(over)),
                 Step::OutOfMemory { call, evicted, wanted } => {
@@ -234,7 +236,7 @@ impl Pager {
                     if is_repeated && evicted == [ByteSize::ZERO; 2] {
                         return Err(Error::device(call, E_OUTOFMEMORY));
                     }
-                    // According to the budget there was memory: it may be old.
+                    // According to the budget there was enough memory; the budget may be out of date.
                     self.books.refresh();
                     for (at_least, wanted) in request.at_least.iter_mut().zip(wanted) {
                         *at_least = if wanted.is_zero() { ByteSize::ZERO } else { self.evict_size };
@@ -244,7 +246,7 @@ impl Pager {
         }
     }
 
-    /// Plans, and carries the plan out.
+    /// Plans, and carries out the plan.
     fn step(
         &self,
         current: &mut CurrentPlan,
@@ -317,7 +319,7 @@ impl Pager {
         Ok(Step::Done { arrives, lists: current.plan.lists, submission })
     }
 
-    /// Evicts what the plan gives up.
+    /// Evicts the heaps that the plan selected.
     fn evict(&self, current: &mut CurrentPlan) -> Result<(), Error> {
         if current.to_evict.is_empty() {
             return Ok(());
@@ -333,7 +335,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Has the device make resident what the plan wants, and returns the value of the paging fence at which it is.
+    /// Makes the plan's heaps resident, and returns the value of the paging fence at which they are.
     fn make_resident(
         &self,
         current: &mut CurrentPlan,
@@ -364,12 +366,12 @@ impl Pager {
         Ok(Some(value))
     }
 
-    /// Notes what the GPU has finished, on all queues.
+    /// Records what the GPU has finished, on all queues.
     ///
     /// # Errors
     ///
-    /// The device is removed, or a worker has failed: what the books have for resident may not be then, so nothing is evicted any more. A
-    /// worker notes that it failed before it signals its fence.
+    /// The device is removed, or a worker has failed. In both cases heaps that the books consider resident may not be,
+    /// so nothing more is evicted. A worker records its failure before it signals its fence.
     fn poll(&self, current: &mut CurrentPlan) -> Result<(), Error> {
         current.completed.clear();
         self.queues.for_each(|queue| current.completed.push((queue.slot, queue.completed())));
@@ -393,12 +395,12 @@ impl Pager {
             WaitFor::Paging(value) => (None, value),
             WaitFor::Submission(slot, value) => match self.queues.in_slot(slot) {
                 Some(queue) => (Some(queue), value),
-                // It is forgotten, so it has finished.
+                // The queue was removed, so the submission has finished.
                 None => return Ok(true),
             },
         };
         let fence = queue.as_ref().map_or(&self.paging_fence, |queue| &queue.fence);
-        // The progress of other queues does not count: they may be busy for ever. A queue waits for paging.
+        // Progress of other queues does not count, because they may be busy forever. A queue waits for paging.
         let progress = || {
             let own = queue.as_ref().map_or(0, |queue| queue.completed().get());
             own.wrapping_add(self.paging_completed().get())
@@ -435,14 +437,14 @@ impl Pager {
             Ok(outcome.arrives)
         };
         resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
-            // It was counted above, and the heap may be gone by now.
+            // Undo the count. The heap may have been removed.
             let _ = self.books.unlock_heap(id);
         })
     }
 
-    /// Notes that somebody else made a heap resident or evicted it.
+    /// Records that other code made a heap resident or evicted it.
     pub(super) fn set_resident(&self, id: ManagedHeapId, is_resident: bool) -> Result<(), Error> {
-        // Not while a plan is carried out, and by what the GPU has finished.
+        // Not while a plan is carried out, and based on what the GPU has finished.
         let mut current = self.lock();
         self.poll(&mut current)?;
         let mut state = self.books.lock();
@@ -450,14 +452,15 @@ impl Pager {
         state.planner.set_resident(id, is_resident, now).map_err(heap_error)
     }
 
-    /// Makes room for a heap that is to be created. If it `must` fit into the budget, the GPU is waited for; otherwise what is idle goes.
+    /// Makes memory available for a new heap. If the heap `must` fit into the budget, waits for the GPU; otherwise only
+    /// idle heaps are evicted.
     pub(super) fn make_room(
         &self,
         group: SegmentGroup,
         bytes: ByteSize,
         must: bool,
     ) -> Result<PendingBytes<'_>, Error> {
-        /// How often other threads may be quicker to take the room that was made.
+        /// How often other threads may take the memory before this one gives up.
         const TRIES: u32 = 64;
         let group = self.books.budgets.effective_group(group);
         let mut request =
@@ -467,7 +470,7 @@ impl Pager {
         let mut tries = 0;
         loop {
             {
-                // What the books call evicted is so once the plan is carried out.
+                // Heaps that the books consider evicted are evicted once the plan is carried out.
                 let _current = self.lock();
                 let mut state = self.books.lock_updated();
                 let needed = state.planner.usage(group).saturating_add(bytes);

@@ -1,4 +1,4 @@
-//! Evicting what is idle although no submission needs its memory.
+//! Evicts idle heaps although no submission needs their memory.
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::Moment;
@@ -8,30 +8,31 @@ use super::{CurrentPlan, Pager};
 use crate::residency::budget::TrimRequest;
 
 impl Pager {
-    /// Evicts what is idle and above the budget, and of the rest what the policy does not want to keep.
+    /// Evicts idle heaps above the budget, and then idle heaps that the policy does not want to keep.
     pub(in crate::residency) fn trim(&self, current: &mut CurrentPlan) {
         self.evict_planned(current, |planner, plan, now| {
             let request = PlanRequest { may_exceed: true, ..PlanRequest::new(now) };
-            // No heaps, so none that could be gone.
+            // The request has no heaps, so none can be unknown.
             let _ = planner.plan(&request, plan);
         });
         let limit = [self.evict_size; 2];
         self.evict_planned(current, |planner, plan, now| planner.plan_ahead(limit, now, plan));
     }
 
-    /// Queries the operating system, and evicts what is idle and no longer fits.
+    /// Queries the operating system, and evicts idle heaps that no longer fit.
     pub(in crate::residency) fn refresh_and_trim(&self, current: &mut CurrentPlan) {
         self.books.refresh();
         self.trim(current);
     }
 
-    /// Evicts at least so many bytes of what is idle, if there are so many, and returns how many were evicted.
+    /// Evicts at least `bytes` bytes of idle heaps, or all of them if they are fewer, and returns the number of evicted
+    /// bytes.
     pub(in crate::residency) fn evict_at_least(&self, bytes: [ByteSize; 2]) -> ByteSize {
         self.evict_bytes(&mut self.lock(), bytes)
     }
 
-    /// Evicts what trim notifications ask for: what was not used for a whole period, and a number of bytes, of which that is a part. Local
-    /// memory goes first, as notifications do not say whose budget they are about.
+    /// Evicts what trim notifications request: heaps that were not used for a whole period, and a number of bytes that
+    /// includes these. Local memory is evicted first, because notifications do not name a segment group.
     pub(in crate::residency) fn trim_as_requested(&self, current: &mut CurrentPlan, request: TrimRequest) {
         let mut left = request.bytes;
         if request.restarts {
@@ -58,7 +59,7 @@ impl Pager {
         local.saturating_add(non_local)
     }
 
-    /// Carries out a plan that only evicts, and returns the bytes of each segment group.
+    /// Carries out a plan that only evicts, and returns the evicted bytes of each segment group.
     fn evict_planned(
         &self,
         current: &mut CurrentPlan,

@@ -1,4 +1,4 @@
-//! Paging in on a thread, where the device cannot do it by itself (no `ID3D12Device3`).
+//! Makes heaps resident on a thread, if the device cannot do so asynchronously (no `ID3D12Device3`).
 
 use std::fmt;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -12,28 +12,29 @@ use windows_core::HRESULT;
 
 use crate::residency::paged_object::PagedObjects;
 
-/// How long the worker gives others to free memory before it tries again.
+/// How long the worker waits for other threads to free memory before it tries again.
 const RETRY: Duration = Duration::from_millis(1);
 
 type Job = (PagedObjects, FenceValue);
 
-/// What a worker needs of whoever it works for.
+/// The functions that a worker needs of its owner.
 pub(super) trait WorkerOwner: Send + Sync + 'static {
-    /// Evicts something idle, and returns how many bytes.
+    /// Evicts an idle heap, and returns the number of evicted bytes.
     fn free_memory(&self) -> ByteSize;
 
-    /// Notes that objects could not be made resident.
+    /// Records that objects could not be made resident.
     fn note_failure(&self, hresult: HRESULT);
 }
 
-/// A thread that calls `MakeResident`, one call after the other, and signals the paging fence behind each.
+/// A thread that calls `MakeResident`, one call after the other, and signals the paging fence after each.
 pub(super) struct Worker {
     jobs: Mutex<Option<Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Worker {
-    /// Starts the thread, which gives up when nothing could be evicted for `max_stall`. If the system has no thread, nothing can be paged in.
+    /// Starts the thread, which gives up if nothing could be evicted for `max_stall`. If the thread cannot be created,
+    /// nothing can be made resident.
     pub(super) fn start(
         device: &ID3D12Device,
         fence: &ID3D12Fence,
@@ -51,7 +52,7 @@ impl Worker {
         Self { jobs, thread: Mutex::new(thread) }
     }
 
-    /// Has the thread make objects resident and then signal `value` on the paging fence.
+    /// Makes objects resident on the thread, which then signals `value` on the paging fence.
     pub(super) fn make_resident(&self, objects: PagedObjects, value: FenceValue) -> HRESULT {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sent = jobs.as_ref().is_some_and(|jobs| jobs.send((objects, value)).is_ok());
@@ -79,7 +80,7 @@ impl<O: WorkerOwner> WorkerThread<O> {
                     owner.note_failure(hresult);
                 }
             }
-            // Also after a failure: nobody waits for ever, and the manager refuses everything from now on.
+            // Also after a failure, so that no thread waits forever. The manager rejects all calls from then on.
             // SAFETY: a live COM object; values only go up.
             let signalled = unsafe { self.fence.Signal(value.get()) };
             if signalled.is_err() {
@@ -88,7 +89,8 @@ impl<O: WorkerOwner> WorkerThread<O> {
         }
     }
 
-    /// Makes objects resident. While the device has no memory, others are evicted; fails when there was nothing to evict for a while.
+    /// Makes objects resident. While the device is out of memory, others are evicted; fails if nothing could be evicted
+    /// for some time.
     fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> HRESULT {
         let mut since = Instant::now();
         loop {
@@ -114,7 +116,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The last reference to the owner may be the thread's own.
+        // The thread itself may hold the last reference to the owner.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }

@@ -1,4 +1,4 @@
-//! Budgets of the simulated GPU, and of an adapter that is made to say what is rare.
+//! Budgets of the simulated GPU, and of an adapter that reports rare values.
 
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -17,7 +17,7 @@ fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
 }
 
-/// Without a part taken off, so that numbers are round.
+/// Uses the whole budget, so that numbers are round.
 fn whole() -> ResidencyManagerDesc {
     ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(1.0), ..Default::default() }
 }
@@ -90,7 +90,7 @@ fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     let two = budgets(&gpu, &ResidencyManagerDesc { flags, ..whole() });
     assert!(!two.unifies_memory());
-    // The simulated GPU counts nothing there, as DXGI does not.
+    // The simulated GPU counts nothing there, as on DXGI.
     assert_eq!((two.budget(LOCAL), two.budget(NON_LOCAL)), (mib(1000), ByteSize::MAX));
 
     let discrete = open("discrete");
@@ -109,10 +109,10 @@ fn the_system_is_told_of_a_reservation_and_gets_it_back() {
         budgets.budget(NON_LOCAL),
         VideoMemoryInfo::query(&gpu.adapter, NON_LOCAL).expect("answered").budget
     );
-    // Half of the budget at most.
+    // At most half of the budget.
     assert_eq!(budgets.set_reservation(LOCAL, mib(900)).expect("answered"), mib(500));
     assert_eq!((system(), budgets.budget(LOCAL)), (mib(500), mib(500)));
-    // What is reserved follows the budget down and up again.
+    // The reservation follows the budget down and up again.
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(400));
     budgets.refresh().expect("answered");
     assert_eq!((system(), budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(200), mib(200), mib(200)));
@@ -134,7 +134,7 @@ fn what_is_reserved_is_for_what_is_not_managed() {
     budgets.set_reservation(LOCAL, mib(300)).expect("answered");
     let _of_others = heap(&gpu, mib(100));
     budgets.refresh().expect("answered");
-    // GPGMM: 100 - 300 wraps, and everything is over budget.
+    // In GPGMM 100 - 300 wraps, and everything is over budget.
     assert_eq!(budgets.video_memory_info(LOCAL, ByteSize::ZERO).current_usage, ByteSize::ZERO);
     let _of_others = heap(&gpu, mib(250));
     budgets.refresh().expect("answered");
@@ -182,7 +182,7 @@ fn overrides_stand_in_for_the_system() {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(7));
     scheduled.refresh().expect("answered");
     assert_eq!(scheduled.budget(LOCAL), mib(40), "whatever the system says");
-    // Threads may come late with their number.
+    // Threads may report their number late.
     scheduled.refresh_due(12);
     assert_eq!(scheduled.budget(LOCAL), mib(40));
 }
@@ -216,7 +216,7 @@ fn the_system_is_asked_once_an_interval() {
     assert!(!budgets.refresh_due(0));
     assert!((1..10).all(|submissions| budgets.refresh_due(submissions)));
     assert!(!budgets.refresh_due(9), "another thread was told");
-    // Far beyond: no overflow, and due once.
+    // Far beyond the interval: no overflow, and due once.
     assert!(budgets.refresh_due(u64::MAX));
 }
 
@@ -229,7 +229,7 @@ fn one_of_many_threads_asks() {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
         threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
     });
-    // Each has 31 intervals of its own; together they have no more than that either.
+    // Each thread has 31 intervals of its own; together they have no more than that either.
     assert!((1..=31).contains(&told), "{told}");
 }
 
@@ -269,14 +269,14 @@ fn a_reservation_that_is_refused_changes_nothing() {
     assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation answered"), "{error}");
     assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(10), mib(90)));
     assert_eq!(adapter.script().reserved, [mib(10).get(), 0]);
-    // A refresh that would have to tell keeps what was told.
+    // A refresh whose reservation cannot be set keeps the previous one.
     adapter.change(|script| script.info[0].AvailableForReservation = mib(4).get());
     budgets.refresh().expect("answered");
     assert_eq!(budgets.reservation(LOCAL), mib(10));
     adapter.change(|script| script.reserve = S_OK);
     budgets.refresh().expect("answered");
     assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(4), mib(96)));
-    // What is no news is not told.
+    // An unchanged reservation is not set again.
     let before = adapter.script().reservations;
     budgets.refresh().expect("answered");
     assert_eq!(adapter.script().reservations, before);
