@@ -20,11 +20,11 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 /// that does not fit there starts at zero.
 ///
 /// ```text
-/// not wrapped    |         |####..####|              |    free: after the newest, and before the oldest
-///                0         oldest     newest         capacity
+///   not wrapped    |         |####..####|              |    free behind the newest, and in front of the oldest
+///                  0         oldest     newest         capacity
 ///
-/// wrapped        |####.###|          |####..#####|...|    free: between them; the rest at the end is padding
-///                         newest     oldest
+///   wrapped        |####.###|          |####..#####|...|    free between them; what is left at the end is padding
+///                           newest     oldest
 /// ```
 ///
 /// A range freed in another order becomes free when everything older is freed, or everything newer; until
