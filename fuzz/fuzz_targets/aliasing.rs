@@ -412,7 +412,7 @@ impl World {
             }
             Op::Wait { queue, back } => {
                 let Some(queue) = pick(&self.queues, queue) else { return };
-                // Only values that were signaled, so that no wait lasts forever.
+                // Only values that were signalled, so that no wait lasts forever.
                 let value = self.signalled.saturating_sub(back.into());
                 let _ = unsafe { queue.Wait(&self.fence, value) };
             }

@@ -21,7 +21,7 @@ use heapwright_core::{Alignment, ByteSize, FenceValue};
 use interval_map::IntervalMap;
 use libfuzzer_sys::fuzz_target;
 
-/// A size with a bias towards interesting values: all magnitudes up to a tebibyte, and neighbors of powers of
+/// A size with a bias towards interesting values: all magnitudes up to a tebibyte, and neighbours of powers of
 /// two.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Size {

@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`units`] | number types, one for each meaning: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
+//! | [`units`] | number types: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
 //! | [`suballoc`] | suballocators: which ranges of a heap are used and which are free |
 //! | [`residency`] | which heaps are resident: policies, plans, and the offline optimum to compare them with |
 //! | [`placement`] | which heap serves a request, how large a new heap is, and when an empty heap is released |

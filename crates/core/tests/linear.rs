@@ -1,4 +1,4 @@
-//! Tests the public behavior of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
+//! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
 //! the same way.
 
 mod shadowed;

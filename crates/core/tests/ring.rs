@@ -1,4 +1,4 @@
-//! Tests the public behavior of `Ring` against a simple interval map that cannot fail in the same way.
+//! Tests the public behaviour of `Ring` against a simple interval map that cannot fail in the same way.
 
 mod shadowed;
 

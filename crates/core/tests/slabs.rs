@@ -1,4 +1,4 @@
-//! Tests the public behavior of slabs against a simple interval map.
+//! Tests the public behaviour of slabs against a simple interval map.
 
 mod shadowed;
 

@@ -1,4 +1,4 @@
-//! Tests the public behavior of TLSF against a simple interval map that cannot fail in the same way.
+//! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
 mod shadowed;
 
@@ -203,7 +203,7 @@ fn the_lowest_offset_is_found_among_hundreds_of_free_ranges() {
     }
 }
 
-/// All 720 orders of freeing six neighbors: each pair of neighbors is freed in both orders, in every context.
+/// All 720 orders of freeing six neighbours: each pair of neighbours is freed in both orders, in every context.
 #[test]
 fn coalesces_completely_in_every_order_of_freeing_six() {
     fn permute(heap: &mut Vec<usize>, rest: &mut Vec<usize>, visit: &mut impl FnMut(&[usize])) {

@@ -1,7 +1,7 @@
 //! Workloads of heaps, simulated under heapwright's residency planner and an eviction policy.
 //!
 //! - `scenario` reads [`Scenario`]s; `workload` turns them, and traces, into the actions of a program on its
-//!   heaps: a   [`Workload`].
+//!   heaps: a [`Workload`].
 //! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
 //!   [`simulate`].
 //! - [`offline_bound`] is the lower bound of paging for any policy.

@@ -182,7 +182,8 @@ pub struct NewHeap<H> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// No heap can ever serve the request.
+    /// An error of the suballocator: no heap can ever serve the request, the size of a heap cannot be
+    /// managed, or an id is not live.
     Suballocation(SuballocError),
     /// The request needs a heap larger than the maximum.
     TooLarge {

@@ -2,7 +2,7 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by their largest free range |
+//! | [`HeapSet`] | heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by their largest free range |
 //! | [`SharedHeapSet`] | a heap set for many threads, each with its own slabs for small sizes |
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
 //! | [`HeapPool`] | empty heaps between an engine and the device |

@@ -11,7 +11,7 @@ use crate::ByteSize;
 /// - if it is about as large as the heap that would be created for the request
 ///   ([`close_log2`](Self::close_log2)), or
 /// - while the unused bytes of heaps in use are a small fraction of the most that was ever held, or of the
-///   distance to it   ([`waste_log2`](Self::waste_log2), [`headroom_log2`](Self::headroom_log2)).
+///   distance to it ([`waste_log2`](Self::waste_log2), [`headroom_log2`](Self::headroom_log2)).
 ///
 /// Far below the high-water mark of [`HeapRetention`](super::HeapRetention), nearly every heap qualifies.
 /// Close to it, where waste would raise the peak, heaps are exchanged: empty heaps are released, a fitting

@@ -32,8 +32,8 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// ```
 ///
 /// Small requests get a slot of a slab of the thread's *lane*, without a lock that the other threads use. Two
-/// threads share a lane only if there are more threads than lanes; the one that finds it locked uses the next
-/// lane. Any thread may free any allocation.
+/// threads may share a lane once more threads than lanes have allocated; the one that finds it locked uses
+/// the next lane. Any thread may free any allocation.
 ///
 /// `H` is the owner's handle of a heap; each allocation gets a clone of it.
 ///
@@ -76,7 +76,7 @@ pub struct SharedHeapSet<H> {
     heaps: Alone<Mutex<HeapSet<H>>>,
 }
 
-/// Puts a value on its own cache lines, so that threads that use neighboring values do not contend for them.
+/// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
 /// Processors fetch lines of 64 bytes in pairs.
 #[derive(Debug)]
 #[repr(align(128))]

@@ -2,7 +2,7 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | [`ResidencyPlanner`] | the state of heaps, submissions in flight and budgets; plans what to evict and to make resident before a submission |
+//! | [`ResidencyPlanner`] | tracks heaps, submissions and budgets; plans evictions and page-ins before a submission |
 //! | [`Plan`] | such a plan, which the caller carries out |
 //! | [`offline`] | the offline optimum, for comparison |
 //! | [`policy`] | the order of eviction: [`EvictionPolicy`](policy::EvictionPolicy) |

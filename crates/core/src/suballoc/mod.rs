@@ -18,7 +18,7 @@
 //!
 //! Terms: a *suballocation* is an allocated range. Each byte of the heap lies in exactly one *used range*,
 //! *free range* or *padding* range; padding is the bytes by which sizes are rounded up. A free range is
-//! *split* when part of it is allocated, and neighboring free ranges *coalesce*. A *bin* holds the free
+//! *split* when part of it is allocated, and neighbouring free ranges *coalesce*. A *bin* holds the free
 //! ranges of one size class. A *block* is internal to an algorithm; the name *virtual block* is taken from
 //! VMA and D3D12MA.
 //!

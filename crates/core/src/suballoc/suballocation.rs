@@ -101,7 +101,7 @@ pub enum RangeUse {
     Used(Suballocation),
     /// Free to be allocated.
     Free(HeapRange),
-    /// Padding: bytes by which a size was rounded up, or which alignment skipped, until the neighbor is
+    /// Padding: bytes by which a size was rounded up, or which alignment skipped, until the neighbour is
     /// freed.
     Padding(HeapRange),
 }

@@ -24,7 +24,7 @@ impl FenceValue {
     pub const ZERO: Self = Self(0);
 
     /// The value that `ID3D12Fence::GetCompletedValue` returns after device removal: 2^64 - 1. It is never
-    /// signaled, and it is larger than every value that is.
+    /// signalled, and it is larger than every value that is.
     pub const DEVICE_REMOVED: Self = Self(u64::MAX);
 
     /// Creates a fence value from D3D12's number.

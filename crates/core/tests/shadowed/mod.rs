@@ -188,7 +188,7 @@ pub(crate) enum Step {
     FreeAgain(prop::sample::Index),
 }
 
-/// Generates sizes of all magnitudes up to `largest`, with powers of two and their neighbors more often.
+/// Generates sizes of all magnitudes up to `largest`, with powers of two and their neighbours more often.
 pub(crate) fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
     let magnitude = 0..=largest_log2;
     prop_oneof![

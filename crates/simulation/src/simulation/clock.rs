@@ -2,9 +2,9 @@
 //!
 //! - The CPU continues until it has to wait.
 //! - A queue executes its submissions in order. Each begins when the earlier ones are done and its pages have
-//!   arrived: the   queue waits for pages, the CPU does not.
+//!   arrived: the queue waits for pages, the CPU does not.
 //! - The engine moves heaps one after the other, in the order of the requests, out and in at the same speed.
-//!   Each heap takes   the latency plus its bytes divided by the bandwidth.
+//!   Each heap takes the latency plus its bytes divided by the bandwidth.
 
 use std::time::Duration;
 

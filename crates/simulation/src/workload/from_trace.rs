@@ -4,16 +4,16 @@
 //! as follows:
 //!
 //! - **Heaps.** The trace is replayed through [`ResourceAllocator`] with its defaults, on a simulated GPU,
-//!   and each heap that   the allocator creates is a heap of the workload: heaps are what is paged, and the
-//!   allocator determines which blocks share   them. A heap is created resident in the submission of its
-//!   first block, and released after the last submission that uses   one of its blocks.
+//!   and each heap that the allocator creates is a heap of the workload: heaps are what is paged, and the
+//!   allocator determines which blocks share them. A heap is created resident in the submission of its first
+//!   block, and released after the last submission that uses one of its blocks.
 //! - **Submissions** are slices of [`EVENTS_PER_SUBMISSION`] events; each is a frame. The GPU works on a
-//!   submission for the   time that the slice took in the recording.
+//!   submission for the time that the slice took in the recording.
 //! - **First and last uses.** A block is used in the submission of its allocation, which writes it, and in
-//!   that of its free,   until which it is read.
+//!   that of its free, until which it is read.
 //! - **Weights** are the blocks that are never freed. Both traces are of neural networks, whose operations
-//!   read about one   weight and write one result: each allocation of another block therefore uses the next
-//!   weight, cyclically in the order of   their allocation. A pass over the network is then a pass over the
+//!   read about one weight and write one result: each allocation of another block therefore uses the next
+//!   weight, cyclically in the order of their allocation. A pass over the network is then a pass over the
 //!   weights, as long as in the recording.
 //! - **Budget.** [`BUDGET_PERCENT`] of the peak size of the live heaps.
 

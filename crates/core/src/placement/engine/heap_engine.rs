@@ -103,7 +103,7 @@ impl<H: Clone> HeapEngine<H> {
     ///
     /// - The size is zero, or the size of a heap for it overflows.
     /// - [`PlacementError::NeedsOwnHeap`]: the request is larger than the algorithm's heaps. The caller may
-    ///   create a heap for it   alone.
+    ///   create a heap for it alone.
     /// - [`PlacementError::NoUpperEnd`]: the request asks for the upper end, which the algorithm does not
     ///   have.
     #[inline]
@@ -398,7 +398,7 @@ impl<H: Clone> HeapEngine<H> {
     ///
     /// Only slabs by size return a size, by GPGMM's rule: if at most one heap has room for the size, and that
     /// heap is half full; unless the next heap would have room for fewer than four blocks, be larger than 64
-    /// MiB, or exists already as an empty heap. The other algorithms return `None`. O(log n).
+    /// MiB, or an empty heap of at least that size exists. The other algorithms return `None`. O(log n).
     ///
     /// Heaps that are being created are not considered: called again before the heap is inserted, it returns
     /// the same size.

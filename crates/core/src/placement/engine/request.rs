@@ -28,10 +28,11 @@ pub struct PlacementRequest {
     /// algorithm](super::PlacementAlgorithm::Default); the other algorithms ignore it.
     pub strategy: Strategy,
     /// Allocates at the upper end of the heap. Only [`Linear`](super::PlacementAlgorithm::Linear) limited to
-    /// one heap supports this; otherwise it is an error.
+    /// one heap supports this. [`Dedicated`](super::PlacementAlgorithm::Dedicated) ignores it; otherwise it
+    /// is an error.
     pub upper: bool,
     /// Gives the request a heap of its own. Only the [default algorithm](super::PlacementAlgorithm::Default)
-    /// supports this; with another algorithm, use a separate engine with
+    /// supports this; the others ignore it. With another algorithm, use a separate engine with
     /// [`Dedicated`](super::PlacementAlgorithm::Dedicated) heaps.
     pub own_heap: bool,
     /// Keeps the data of the size after the last allocation of that size is freed: GPGMM's

@@ -72,7 +72,8 @@ impl Rule {
         }
     }
 
-    /// Creates the suballocator of a new heap, or returns `None` if the heap cannot be managed.
+    /// Creates the suballocator of a new heap, or returns `None` if the heap does not hold the request or
+    /// cannot be managed.
     pub(super) fn ranges(
         &self,
         heap_size: ByteSize,

@@ -39,7 +39,7 @@ const ROUNDS: u32 = 8;
 /// # Use
 ///
 /// 1. Call [`step`](Self::step) as often as time permits. Carry out the actions that it returns: moves, heaps
-///    to release, a    heap to [`supply`](Self::supply).
+///    to release, a heap to [`supply`](Self::supply).
 /// 2. [`complete`](Self::complete) a move once the content is copied and nothing uses the source, or
 ///    [`abandon`](Self::abandon) it.
 /// 3. Stop when the state is [`Finished`](EvacuationState::Finished).

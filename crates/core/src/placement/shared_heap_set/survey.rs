@@ -34,7 +34,7 @@ pub enum SurveyedRange {
     /// Unused bytes of a slab: free slots, available only to requests of the slab's class, and the padding of
     /// used slots.
     InSlab(HeapRange),
-    /// Padding: the unused rest of a block, and bytes that cannot be used until a neighbor is freed. The
+    /// Padding: the unused rest of a block, and bytes that cannot be used until a neighbour is freed. The
     /// default algorithm has none.
     Padding(HeapRange),
 }

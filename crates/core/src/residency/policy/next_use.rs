@@ -18,17 +18,17 @@ use returns::Returns;
 /// regular use (smoothed, with its deviation), and the gaps between such runs. It predicts from them:
 ///
 /// - In a run, the next use is one interval after the last use. If heaps are used in turn and do not fit, the
-///   heap that was   just used is needed last, and is evicted.
+///   heap that was just used is needed last, and is evicted.
 /// - A heap that is late is in a gap. If its gaps were regular, the next use is one gap after the last use: a
-///   model that is   served again in a minute is evicted before one that is needed next. If the heaps of one
-///   interval are late together, all of   them are taken to be in a gap.
+///   model that is served again in a minute is evicted before one that is needed next. If the heaps of one
+///   interval are late together, all of them are taken to be in a gap.
 /// - If its gaps are not regular, or the heap stays away for longer, its own longer gaps and the mean of
-///   other heaps of about   its interval that were away for as long predict its return, the latter only while
+///   other heaps of about its interval that were away for as long predict its return, the latter only while
 ///   nearly all of those heaps returned.
 /// - A heap for which that gives no prediction, or that was used only once, is evicted the sooner the longer
-///   it was not used,   as with LRU, and the sooner the fewer such heaps return at all. Data that is used
-///   once is thus evicted early. But if heaps   that were used once do return, all after the same time, they
-///   are taken to be in a run.
+///   it was not used, as with LRU, and the sooner the fewer such heaps return at all. Data that is used once
+///   is thus evicted early. But if heaps that were used once do return, all after the same time, they are
+///   taken to be in a run.
 ///
 /// The data of a heap outlive its eviction, until it is [forgotten](EvictionPolicy::forget). They take 48
 /// bytes per heap.

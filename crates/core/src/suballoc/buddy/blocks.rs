@@ -8,7 +8,7 @@
 //! # Invariants
 //!
 //! - Every list is a ring through a note that is not a block, so linking and unlinking need no branch for the
-//!   ends: the   blocks in address order through the *edge*, the free blocks of an order through that order's
+//!   ends: the blocks in address order through the *edge*, the free blocks of an order through that order's
 //!   *head*.
 //! - The edge counts as used, so nothing is joined with it.
 //! - Blocks start below 2^63, so the top bit of the offset can mark a used block.
@@ -31,9 +31,9 @@ pub(super) struct Block {
     start_and_use: u64,
     /// Free: the size of the block. Used: the requested size, from which the block's size follows.
     size: u64,
-    /// The neighbor at lower offsets.
+    /// The neighbour at lower offsets.
     pub(super) below: SlotIndex,
-    /// The neighbor at higher offsets; in a vacant slot, the next vacant slot.
+    /// The neighbour at higher offsets; in a vacant slot, the next vacant slot.
     pub(super) above: SlotIndex,
     /// Free: the slots of the previous and the next block in the list. Used: the lower and upper half of the
     /// stamp.
@@ -208,7 +208,7 @@ impl Blocks {
         loop {
             let bytes = order.bytes();
             let is_first_half = start & bytes == 0;
-            // An undivided buddy is the neighbor on its side. Any other neighbor is smaller, or the edge.
+            // An undivided buddy is the neighbour on its side. Any other neighbour is smaller, or the edge.
             let buddy = if is_first_half { above } else { below };
             let note = self.slots[buddy];
             if note.is_used() || note.size() != bytes {

@@ -18,13 +18,13 @@
 //! # Data structures
 //!
 //! - A *block* has 2^k bytes, where k is its *order*, and starts at a multiple of its size. The two halves of
-//!   a block are   *buddies*.
-//! - Each block, used or free, has a note of 32 bytes, linked to its neighbors in address order. An undivided
-//!   buddy is   a neighbor, so these links find it in one step. Blocks that no request has needed do not
-//!   exist: a fresh range of   1 TiB is one note.
+//!   a block are *buddies*.
+//! - Each block, used or free, has a note of 32 bytes, linked to its neighbours in address order. An
+//!   undivided buddy is a neighbour, so these links find it in one step. Blocks that no request has needed do
+//!   not exist: a fresh range of 1 TiB is one note.
 //! - The free blocks of an order are in a linked list. A bitmap marks the lists that are not empty.
 //! - A capacity that is not a power of two is a row of *roots*: one block per set bit of the capacity, of
-//!   that order, in   descending order of size, so that each root starts at a multiple of its size.
+//!   that order, in descending order of size, so that each root starts at a multiple of its size.
 //!
 //! The list heads take 2 KiB, whatever the capacity.
 //!

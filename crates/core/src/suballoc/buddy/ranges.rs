@@ -10,7 +10,7 @@ use super::blocks::EDGE;
 
 /// An iterator over the ranges of a [`Buddy`] in address order, O(1) per step.
 ///
-/// A free range is one free block, so two free ranges may be neighbors. The bytes by which a request was
+/// A free range is one free block, so two free ranges may be neighbours. The bytes by which a request was
 /// rounded up are a padding range after the suballocation. Created by [`Buddy::ranges`].
 #[derive(Clone)]
 pub struct Ranges<'a> {

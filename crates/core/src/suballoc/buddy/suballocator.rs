@@ -166,22 +166,22 @@ impl Buddy {
     /// satisfies it, because every block starts at a multiple of its size:
     ///
     /// - The smallest free block of B bytes or more is taken, and halved down to B, keeping the first half
-    ///   each time. Among   equal blocks, the one that was freed last is taken.
-    ///   time. Among equal ones, it is the one that became free last.
+    ///   each time. Among equal blocks, the one that was freed last is taken. time. Among equal ones, it is
+    ///   the one that became free last.
     ///
     /// A larger alignment does not make the block larger:
     ///
     /// 1. The smallest free block that is at least as large as the alignment is taken, and halved down to B.
     /// 2. If there is none, up to 64 free blocks of B bytes or more are examined in order of size, and the
-    ///    first that starts    at a multiple of the alignment is taken.
+    ///    first that starts at a multiple of the alignment is taken.
     ///
     /// A request is certain to succeed if any of these holds:
     ///
     /// - Some free block is at least as large as both the size and the alignment.
     /// - Some free block is at least as large as the size and starts at a multiple of the alignment, and at
-    ///   most 64 free   blocks of B bytes or more are smaller than the alignment.
+    ///   most 64 free blocks of B bytes or more are smaller than the alignment.
     /// - It asks for at most [`largest_free_range`](Self::largest_free_range) bytes at alignment 1. A request
-    ///   for more bytes   than that is certain to fail.
+    ///   for more bytes than that is certain to fail.
     /// # Errors
     ///
     /// On error, the state is unchanged.
@@ -379,7 +379,7 @@ impl Buddy {
 
     /// Returns an iterator over all ranges in address order. O(1) per step.
     ///
-    /// A free range is one free block, so two free ranges may be neighbors. Padding follows the suballocation
+    /// A free range is one free block, so two free ranges may be neighbours. Padding follows the suballocation
     /// that was rounded up.
     ///
     /// ```

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! - A chain is a ring through its head, so linking and unlinking need no branch for the ends. A head is an
-//!   empty range   where the chain begins, so the end of an empty chain needs no branch either.
+//!   empty range where the chain begins, so the end of an empty chain needs no branch either.
 //! - Only live ranges are linked: freeing a range leaves no entry.
 
 use super::super::SuballocError;

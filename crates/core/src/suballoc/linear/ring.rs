@@ -43,7 +43,7 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 ///
 /// # Example: uploads with three frames in flight
 ///
-/// The GPU reads an upload until the fence reaches the value that was signaled after its frame.
+/// The GPU reads an upload until the fence reaches the value that was signalled after its frame.
 /// [`submit`](Self::submit) records the value, and [`retire`](Self::retire) frees what the GPU has finished
 /// reading, so the program need not store ids.
 ///

@@ -67,7 +67,7 @@ impl Slabs {
     ///
     /// 1. a slab with fewer slots;
     /// 2. a free range for this request alone;
-    /// 3. steps 1 and 2 again, after all slabs without a used slot are released;
+    /// 3. the new slab and steps 1 and 2 again, after all slabs without a used slot are released;
     /// 4. a free slot of a larger class, less than twice as large.
     ///
     /// The request therefore succeeds wherever [`Tlsf::allocate`] is certain to find a range outside of the

@@ -9,7 +9,7 @@ use crate::suballoc::{RangeUse, Suballocator};
 
 /// The sizes of all ranges of one or several heaps, and their fragmentation. O(ranges).
 ///
-/// The ranges are those of [`Suballocator::ranges`]: two neighboring free slots of a slab, or two neighboring
+/// The ranges are those of [`Suballocator::ranges`]: two neighbouring free slots of a slab, or two neighbouring
 /// free buddies of different sizes, are two free ranges.
 ///
 /// ```

@@ -22,7 +22,7 @@ fn node(tlsf: &Tlsf, index: NodeIndex) -> Result<&Node, String> {
     tlsf.nodes.find(index).ok_or_else(|| format!("{index:?} is not in the table"))
 }
 
-/// Checks that the ranges in address order cover the heap, that free ranges have used neighbors, and that the
+/// Checks that the ranges in address order cover the heap, that free ranges have used neighbours, and that the
 /// counters are right.
 fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
     let edge = node(tlsf, NodeIndex::EDGE)?;

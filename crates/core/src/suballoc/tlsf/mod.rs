@@ -14,9 +14,9 @@
 //!
 //! # Data structures
 //!
-//! - Each range, used or free, has a *node* of 32 bytes, linked to its neighbors in address order.
+//! - Each range, used or free, has a *node* of 32 bytes, linked to its neighbours in address order.
 //! - Free ranges are also linked into the *bin* of their size: one bin per size below 64 bytes, then 32 bins
-//!   per power of   two, so that sizes in one bin differ by less than 1/32.
+//!   per power of two, so that sizes in one bin differ by less than 1/32.
 //! - Two levels of bitmaps mark the bins that are not empty.
 //!
 //! A bin takes 32 bytes, whether it is in use or not: 22 KiB for a heap of 64 MiB, 59 KiB for the largest.
@@ -26,7 +26,7 @@
 //! [`Tlsf::audit`] checks each of these:
 //!
 //! - the ranges cover the heap from end to end, without gap or overlap;
-//! - no two free ranges are neighbors: freeing coalesces at once;
+//! - no two free ranges are neighbours: freeing coalesces at once;
 //! - each free range is in the bin of its size and in no other bin;
 //! - a bit is set exactly when its bin, or its word of the second level, is not empty;
 //! - each counter equals the sum that it represents;

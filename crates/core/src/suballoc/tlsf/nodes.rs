@@ -8,10 +8,10 @@
 //! # Invariants
 //!
 //! - Every list is a ring through a node that is not a range, so linking and unlinking need no branch for the
-//!   ends: the   ranges in address order through the *edge*, the free ranges of a bin through that bin's
+//!   ends: the ranges in address order through the *edge*, the free ranges of a bin through that bin's
 //!   *head*.
 //! - The edge is below the lowest range and above the highest. It counts as used, so nothing coalesces with
-//!   it. Its size is   zero, like that of the heads, so nothing fits into it.
+//!   it. Its size is zero, like that of the heads, so nothing fits into it.
 //! - Ranges start below 2^63, so the top bit of the offset can mark a used range.
 //! - A used node stores its stamp where a free node stores its links within its bin.
 
@@ -77,9 +77,9 @@ pub(super) struct Node {
     start_and_use: u64,
     /// The size in bytes.
     size: u64,
-    /// The neighbor at lower offsets.
+    /// The neighbour at lower offsets.
     pub(super) below: NodeIndex,
-    /// The neighbor at higher offsets; in a vacant slot, the next vacant slot.
+    /// The neighbour at higher offsets; in a vacant slot, the next vacant slot.
     pub(super) above: NodeIndex,
     /// Free: the slots of the previous and the next range in the bin. Used: the lower and upper half of the
     /// stamp.

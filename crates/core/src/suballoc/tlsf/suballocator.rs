@@ -140,9 +140,9 @@ impl Tlsf {
     /// The first of these free ranges in which the request fits is taken, at the first aligned offset in it:
     ///
     /// 1. Let R be the size rounded up to a multiple of the alignment. The free range freed last in the bin
-    ///    of R, then the one    in the next bin that is not empty. At alignment 1, the latter fits if there
-    ///    is one. At larger alignments, a range of    R bytes fits if it starts or ends at a multiple of the
-    ///    alignment: if all requests have the same alignment, each free    range ends at one.
+    ///    of R, then the one in the next bin that is not empty. At alignment 1, the latter fits if there is
+    ///    one. At larger alignments, a range of R bytes fits if it starts or ends at a multiple of the
+    ///    alignment: if all requests have the same alignment, each free range ends at one.
     /// 2. Up to 16 free ranges, in the bins from that of R up, that may fit.
     /// 3. One that is large enough to fit wherever it starts.
     /// 4. Up to 64 free ranges from the largest down to the requested size.
@@ -187,12 +187,12 @@ impl Tlsf {
     /// strategy.
     ///
     /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up
-    ///   to the alignment;   if there is none, it continues like `MinMemory`. O(1).
+    ///   to the alignment; if there is none, it continues like `MinMemory`. O(1).
     /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. It examines up to 64
-    ///   ranges that are   large enough but have no aligned start for it; after that, it takes the lowest
-    ///   range that is certain to fit. O(log n)   for n free ranges. The first such call is O(n log n); after
-    ///   it, every call is O(log n) until everything is freed.   Before it refuses a request it tries every
-    ///   free range, which is O(n).
+    ///   ranges that are large enough but have no aligned start for it; after that, it takes the lowest range
+    ///   that is certain to fit. O(log n) for n free ranges. The first such call is O(n log n); after it,
+    ///   every call is O(log n) until everything is freed. Before it refuses a request it tries every free
+    ///   range, which is O(n).
     ///
     /// Whatever the strategy, the requests that are certain to succeed are the same.
     ///
@@ -334,7 +334,7 @@ impl Tlsf {
 
     /// Frees a suballocation and returns its range. O(1).
     ///
-    /// Its bytes coalesce with the free neighbors on both sides.
+    /// Its bytes coalesce with the free neighbours on both sides.
     ///
     /// # Errors
     ///
@@ -380,7 +380,7 @@ impl Tlsf {
             below = lower.below;
             slots[below].above = index;
         }
-        // Read only now, because the lower neighbor may have been next to it in the bin.
+        // Read only now, because the lower neighbour may have been next to it in the bin.
         let upper = slots[above];
         if !upper.is_used() {
             if let Some(tree) = &mut self.by_offset {
