@@ -18,7 +18,6 @@ pub(super) enum Rule {
     ///
     /// The overhead is the difference between requests and blocks, unused blocks, and the tail of each heap,
     /// because heap sizes are powers of two ([`SlabSizing`]).
-    /// of two ([`SlabSizing`]).
     SlabBySize(SlabSizing),
     /// GPGMM's buddy system, in heaps of one size.
     BuddySystem { heap_size: ByteSize },

@@ -8,7 +8,6 @@ impl<H> HeapSet<H> {
     ///
     /// It removes the largest first, and last the smallest that suffices; heaps that differ by less than an
     /// eighth count as equal. It removes no heap that is not needed to reach the total. O(1) each.
-    /// without which the others would be enough. O(1) for each.
     pub(in super::super) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {

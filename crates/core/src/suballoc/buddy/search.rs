@@ -12,7 +12,6 @@ use crate::Alignment;
 /// Also measured, on 2026-11-21: examining 16 of them before halving a larger block. A range of 64 MiB was
 /// then 70.2 instead of 70.0 % full when it refused a request (256 B to 64 KiB at alignments of 1 B to 64
 /// KiB), but an allocate and free (1 to 2,056 bytes at alignment 4,096) took 95 instead of 65 ns.
-/// an allocate and free (1 to 2,056 bytes at alignment 4,096).
 const LAST_CANDIDATES: usize = 64;
 
 impl Buddy {

@@ -166,8 +166,7 @@ impl Buddy {
     /// satisfies it, because every block starts at a multiple of its size:
     ///
     /// - The smallest free block of B bytes or more is taken, and halved down to B, keeping the first half
-    ///   each time. Among equal blocks, the one that was freed last is taken. time. Among equal ones, it is
-    ///   the one that became free last.
+    ///   each time. Among equal blocks, the one that was freed last is taken.
     ///
     /// A larger alignment does not make the block larger:
     ///
@@ -182,6 +181,7 @@ impl Buddy {
     ///   most 64 free blocks of B bytes or more are smaller than the alignment.
     /// - It asks for at most [`largest_free_range`](Self::largest_free_range) bytes at alignment 1. A request
     ///   for more bytes than that is certain to fail.
+    ///
     /// # Errors
     ///
     /// On error, the state is unchanged.

@@ -30,7 +30,6 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 ///
 /// It manages the offsets from zero to its capacity, not the memory itself. It is deterministic: the same
 /// calls return the same offsets on every machine.
-/// same calls get the same offsets, on every machine.
 ///
 /// # Examples
 ///

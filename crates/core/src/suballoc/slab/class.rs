@@ -6,7 +6,6 @@ use crate::{Alignment, ByteSize};
 ///
 /// With 8 classes, a slot is larger than its size by less than 12.5 %. Sizes from 1 to 2,056 bytes lose 4.0 %
 /// on average, and 2.0 % with 16 classes, which however need twice as many partly empty slabs (2026-11-21).
-/// with 16 classes; those need twice the slabs that are partly empty (2026-11-21).
 const SUBDIVISIONS_LOG2: u32 = 3;
 
 /// A size class. Larger sizes have larger classes.

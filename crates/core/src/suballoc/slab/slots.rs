@@ -10,7 +10,6 @@ use super::table::FIRST_SLABS;
 ///
 /// The whole word is the stamp of the suballocation in the slot. A count of 48 bits wraps after one slot was
 /// reused 2^48 times, which takes a month of doing nothing else.
-/// slot was reused 2^48 times, which takes a month of doing nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotNote(u64);
 

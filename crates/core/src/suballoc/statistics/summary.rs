@@ -45,7 +45,6 @@ pub struct Statistics {
     ///
     /// Each algorithm documents how tight the bound is; for TLSF it is less than 1/32 below the largest free
     /// range. For several heaps, it is the largest value of any heap.
-    /// several heaps, the largest of any.
     pub largest_free_range: ByteSize,
 }
 
