@@ -65,7 +65,8 @@ pub struct Plan {
     /// The value that the paging fence must reach for heaps that an earlier plan made resident; zero if there
     /// is nothing to wait for.
     pub arrives: FenceValue,
-    /// The number of lists that this plan covers, at least one. The remaining lists do not fit together with
+    /// The number of lists that this plan covers, at least one if there are any. The remaining lists do not
+    /// fit together with
     /// them.
     pub lists: usize,
     /// The bytes by which usage will exceed the budget in each segment group.

@@ -277,8 +277,8 @@ impl<H: Clone> HeapEngine<H> {
 
     /// Adds an empty heap, for example to fill a pool to its minimum, or a prefetched heap.
     ///
-    /// It serves the next request that fits and for which it is not too large. Like any other heap, it leaves
-    /// the engine when the last allocation in it is freed. O(1) with the default algorithm; otherwise O(log
+    /// It serves the next request that fits and for which it is not too large. It leaves the engine like any
+    /// other heap. O(1) with the default algorithm; otherwise O(log
     /// n) for n distinct sizes of empty heaps.
     ///
     /// # Errors
