@@ -1,5 +1,5 @@
-//! Random programs over overlapping resources on a device that tracks aliasing: nothing panics, what the tracker knows fits
-//! together after each submission, and everything is released.
+//! Random programs over overlapping resources on a device that tracks aliasing. Checks that nothing panics,
+//! that the tracker's state is consistent after each submission, and that everything is released.
 #![no_main]
 
 use std::mem::ManuallyDrop;
@@ -132,7 +132,7 @@ impl World {
         self.resources.extend(result.ok().and(made));
     }
 
-    /// Waits for all that was given to queues, and looks at what the tracker made of it.
+    /// Waits for all submitted work, and checks the tracker's state.
     fn drain(&mut self) {
         for queue in &self.queues {
             self.signalled += 1;
@@ -172,7 +172,7 @@ impl World {
                 self.heaps.extend(result.ok().and(heap));
             }
             Op::Queue => {
-                // Each is a thread.
+                // Each queue is a thread.
                 if self.queues.len() < MAX_QUEUES {
                     let desc = D3D12_COMMAND_QUEUE_DESC::default();
                     self.queues.extend(unsafe { self.device.CreateCommandQueue(&desc) }.ok());
@@ -221,7 +221,8 @@ impl World {
                 let layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
                 self.reserve(&desc(D3D12_RESOURCE_DIMENSION_BUFFER, width, 1, layout));
             }
-            // A list may still name what is released: the GPU is not to be using it, which a drained queue is sure of.
+            // A list may still name a released object. The GPU must not be using it, which draining the
+            // queues ensures.
             Op::Release { resource } => {
                 self.drain();
                 if !self.resources.is_empty() {
@@ -411,7 +412,7 @@ impl World {
             }
             Op::Wait { queue, back } => {
                 let Some(queue) = pick(&self.queues, queue) else { return };
-                // What was signalled comes, so that nobody waits for ever.
+                // Only values that were signalled, so that no wait lasts forever.
                 let value = self.signalled.saturating_sub(back.into());
                 let _ = unsafe { queue.Wait(&self.fence, value) };
             }
@@ -483,7 +484,7 @@ fuzz_target!(|program: Program| {
     drop((queues, list, allocator, resources, heaps, fence));
     drop(gpu);
     let raw = device.into_raw();
-    // SAFETY: the last reference is released by hand, to see that it is the last.
+    // SAFETY: the last reference is released by hand, to check that it is the last.
     let left = unsafe { (IUnknown::from_raw_borrowed(&raw).expect("not null").vtable().Release)(raw) };
     assert_eq!(left, 0, "an object still holds the device");
 });

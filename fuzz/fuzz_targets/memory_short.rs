@@ -1,4 +1,5 @@
-//! An allocator with a limit and a bounded pool: an allocation fails only if nothing that is held fits and nothing new may be had.
+//! An allocator with a limit and a bounded pool. Checks that an allocation fails only if nothing held fits
+//! and no new heap can be created.
 #![no_main]
 #![allow(clippy::cast_possible_truncation, reason = "sizes are made of bytes")]
 
@@ -10,7 +11,7 @@ use heapwright_runtime::HostProfile;
 use invariant::{KINDS, Setup, Step};
 use libfuzzer_sys::fuzz_target;
 
-/// As many steps as an input may have, so that each ends in time.
+/// The maximum number of steps per input, which bounds the time.
 const MOST_STEPS: usize = 300;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,6 +1,7 @@
-//! Random command lists on random queues: no panic crosses a COM call, nothing is undefined, and everything is released.
+//! Random command lists on random queues. Checks that no panic crosses a COM call, that nothing is undefined,
+//! and that everything is released.
 //!
-//! Handles, offsets and counts are hostile; pointers are null or point to what D3D12 asks for.
+//! Handles, offsets and counts are hostile; pointers are null or point to what D3D12 requires.
 #![no_main]
 
 use std::ffi::c_void;
@@ -13,7 +14,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use libfuzzer_sys::fuzz_target;
 use windows_core::{IUnknown, Interface};
 
-/// A number of which the interesting ones are likely.
+/// A number with a bias towards interesting values.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 enum Number {
     Small(u8),
@@ -37,7 +38,7 @@ impl Number {
     }
 }
 
-/// A texture copy location, which may fit its resource or not.
+/// A texture copy location, which may or may not fit its resource.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 struct Location {
     resource: u8,
@@ -233,7 +234,7 @@ struct Objects {
 impl Objects {
     fn pick_as<T: Interface>(&self, index: u8) -> Option<T> {
         let fitting: Vec<T> = self.all.iter().filter_map(|object| object.cast().ok()).collect();
-        // One above stands for null.
+        // One index beyond the objects means null.
         fitting.get(usize::from(index) % (fitting.len() + 1)).cloned()
     }
 
@@ -255,7 +256,7 @@ fuzz_target!(|ops: Vec<Op>| {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let device: ID3D12Device14 = gpu.device.cast().expect("known");
     let mut objects = Objects::default();
-    // What most sequences need to get anywhere.
+    // The objects that most sequences need.
     for op in scaffold() {
         // SAFETY: as below.
         unsafe { perform(&device, &mut objects, op) };
@@ -264,7 +265,7 @@ fuzz_target!(|ops: Vec<Op>| {
         // SAFETY: pointers are null or point to live values of their type.
         unsafe { perform(&device, &mut objects, op) };
     }
-    // Whoever waits goes on, so that the queues end.
+    // Removing the device ends all waits, so that the queues end.
     unsafe { device.RemoveDevice() };
     drop(objects);
     for group in [DXGI_MEMORY_SEGMENT_GROUP_LOCAL, DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL] {
@@ -275,7 +276,7 @@ fuzz_target!(|ops: Vec<Op>| {
     }
     drop(gpu);
     let raw = device.into_raw();
-    // SAFETY: the last reference is released by hand, to see that it is the last.
+    // SAFETY: the last reference is released by hand, to check that it is the last.
     let left = unsafe { (IUnknown::from_raw_borrowed(&raw).expect("not null").vtable().Release)(raw) };
     assert_eq!(left, 0, "an object still holds the device");
 });
@@ -343,7 +344,7 @@ unsafe fn reserve(device: &ID3D12Device14, objects: &mut Objects, desc: &D3D12_R
     }
 }
 
-/// A reference that the callee borrows.
+/// Creates a reference that the callee borrows.
 unsafe fn borrowed(raw: &*mut c_void) -> ManuallyDrop<Option<ID3D12Resource>> {
     ManuallyDrop::new((!raw.is_null()).then(|| unsafe { ID3D12Resource::from_raw(*raw) }))
 }
@@ -378,7 +379,7 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
     match op {
         Op::Queue { kind } => {
             let desc = D3D12_COMMAND_QUEUE_DESC { Type: i32::from(kind % 5), ..Default::default() };
-            // Each is a thread.
+            // Each queue is a thread.
             let queues =
                 objects.all.iter().filter(|object| object.cast::<ID3D12CommandQueue>().is_ok()).count();
             if queues < 4 {
@@ -653,7 +654,7 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
             };
             let group =
                 D3D12_BARRIER_GROUP { Type: i32::from(kind % 8), NumBarriers: 1, Anonymous: anonymous };
-            // The member and the type must agree, as in any program.
+            // The member and the type must agree, as in any valid program.
             let group = if kind % 4 == 3 {
                 group
             } else {

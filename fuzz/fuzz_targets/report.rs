@@ -1,5 +1,6 @@
-//! Any bytes are a report that makes a whole page, or an error in one line; and any report that is filled by calls keeps
-//! the rules, is read as it was written, and makes a page in which its names are text.
+//! Checks that any bytes are a report that makes a complete page, or an error of one line; and that any
+//! report that is filled by calls follows the rules, is read back unchanged, and makes a page in which its
+//! names are text.
 #![no_main]
 
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -19,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(report) = any_report(&mut Unstructured::new(bytes)) else { return };
     check_all(&report);
     let json = to_json(&report);
-    // And with one byte changed.
+    // The report with one byte changed.
     let mut json = json.into_bytes();
     if let (Some(&place), Some(&byte)) = (bytes.first(), bytes.last()) {
         let place = usize::from(place) * 31 % json.len();
@@ -39,7 +40,7 @@ fn check_all(report: &AllocatorReport) {
     assert_eq!(live_allocations(report).len() as u64, live);
     assert!((0.0..=1.0).contains(&external_fragmentation(report)));
 
-    // Names make no markup: the number of elements is that of what is listed.
+    // Names do not become markup: the number of elements equals that of the listed items.
     let mut html = Vec::new();
     write_html(report, &mut html).expect("a vector takes everything");
     let html = String::from_utf8(html).expect("a page is text");
@@ -99,7 +100,7 @@ fn any_report(input: &mut Unstructured<'_>) -> Result<AllocatorReport> {
     Ok(report)
 }
 
-/// Allocations in so many bytes, one behind the other.
+/// Returns allocations in `capacity` bytes, in address order.
 fn allocations(input: &mut Unstructured<'_>, capacity: u64, depth: u32) -> Result<Vec<AllocationReport>> {
     let mut all = Vec::new();
     let mut end = 0;

@@ -1,7 +1,9 @@
-//! The residency planner with every policy, beside a model of what a device would know.
+//! The residency planner with every policy, compared with a model of a device.
 //!
-//! After each call: the audit, and the usage of both segment groups against the model. A plan evicts only what is resident, not locked,
-//! not in use, not on its way and not needed, and makes resident only what is not, once each; it is within the budget, or has leave to exceed it and nothing else could go.
+//! Each call is followed by the audit, and by a comparison of the usage of both segment groups with the
+//! model. A plan evicts only heaps that are resident, not locked, not in use, not in transit and not needed,
+//! and makes resident only heaps that are not, once each. It is within the budget, unless it may exceed the
+//! budget and nothing else can be evicted.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +39,7 @@ enum Step {
         incoming: u8,
         outcome: Outcome,
     },
-    /// So many of the submissions that are in flight.
+    /// Completes this many of the submissions in flight.
     Complete {
         queue: u8,
         count: u8,
@@ -65,7 +67,7 @@ enum Step {
     },
 }
 
-/// What the device says to a plan.
+/// The device's response to a plan.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Outcome {
     Done,
@@ -83,10 +85,10 @@ struct Heap {
     group: SegmentGroup,
     is_resident: bool,
     locks: u32,
-    /// Submissions that use it and are not finished.
+    /// The unfinished submissions that use it.
     uses: BTreeSet<(usize, u64)>,
     arrives: u64,
-    /// In which it was used last, became resident or lost its last lock.
+    /// The period in which it was last used, became resident, or lost its last lock.
     period: u64,
 }
 
@@ -96,7 +98,7 @@ struct Shadowed {
     heaps: BTreeMap<ManagedHeapId, Heap>,
     submitted: [u64; QUEUES],
     completed: [u64; QUEUES],
-    /// The last value that was planned with, and how far it has come.
+    /// The last planned value, and the value reached.
     paging: (u64, u64),
     budget: [u64; 2],
     period: u64,
@@ -140,7 +142,7 @@ impl Shadowed {
         heap.is_resident && heap.locks == 0 && heap.uses.is_empty() && heap.arrives <= self.paging.1
     }
 
-    /// Takes over what a plan evicts and makes resident, and finds nothing there that may not be.
+    /// Applies the evictions and page-ins of a plan to the model, and checks that they are allowed.
     fn carry_out(&mut self, set: &[ManagedHeapId]) {
         let plan = std::mem::take(&mut self.plan);
         let (mut bytes_out, mut bytes_in) = ([0; 2], [0; 2]);
@@ -163,7 +165,7 @@ impl Shadowed {
         self.plan = plan;
     }
 
-    /// Asks for a plan and carries it out; what of `set` is resident then, or nothing.
+    /// Requests a plan and carries it out. Returns how many heaps of `set` are then resident, or `None`.
     fn plan(&mut self, request: &PlanRequest<'_>, outcome: Outcome) -> Option<usize> {
         let set = request.heaps;
         match self.planner.plan(request, &mut self.plan).expect("they live") {
@@ -193,7 +195,8 @@ impl Shadowed {
             if over > 0 && brings {
                 assert!(request.may_exceed, "over the budget without leave");
                 assert_eq!(over, self.plan.over_budget[index].get());
-                // What several queues used stays until each is past its last use by any.
+                // Heaps that several queues used stay in use until each queue is past the last use by any of
+                // them.
                 if self.planner.in_flight() == 0 {
                     let could = |(id, heap): (&ManagedHeapId, &Heap)| {
                         heap.group == group && self.may_go(heap) && !set[..end].contains(id)
@@ -227,7 +230,7 @@ impl Shadowed {
                         (heap.is_resident, heap.arrives, heap.period) = (true, 0, period);
                     }
                 }
-                // To the books it was a use.
+                // The planner counts it as a use.
                 if request.submission.is_some() {
                     let period = self.period;
                     set[..end].iter().for_each(|&id| self.heap(id).period = period);
@@ -290,7 +293,7 @@ impl Shadowed {
                 let new = NewManagedHeap { group, size: ByteSize::new(size), level, status };
                 let id = self.planner.add(new, now).expect("small");
                 if status == Status::Unknown {
-                    // Adopted: the model knows no unknown ones.
+                    // Adopted, because the model has no unknown status.
                     self.planner.lock(id, now).expect("it lives");
                     assert_eq!(self.planner.unlock(id, now), Ok(0));
                 }
@@ -404,7 +407,7 @@ impl Shadowed {
                 let heap = self.heap(id);
                 match answer {
                     Err(PlanError::Locked) => assert!(heap.locks > 0 && !is_resident),
-                    // A use that is over may still count, while others of its queues are not.
+                    // A completed use may still count while other uses of its queues are unfinished.
                     Err(PlanError::InUse) => assert!(heap.locks == 0 && !is_resident),
                     Ok(()) => {
                         assert!(is_resident || (heap.locks == 0 && heap.uses.is_empty()));

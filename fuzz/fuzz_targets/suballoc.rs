@@ -1,8 +1,8 @@
-//! Every algorithm, in a virtual block, beside an interval map.
+//! Every algorithm, in a virtual block, compared with an interval map.
 //!
-//! After each step: the audit, every range and counter against the map, the values against their suballocations, and how
-//! often each value exists. A step that is refused has changed nothing. Once everything is freed, the block looks as a
-//! fresh one does, and goes on as a fresh one does.
+//! After each step, checks the audit, every range and counter against the map, the values against their
+//! suballocations, and the number of instances of each value. A refused step must change nothing. Once
+//! everything is freed, the block must look and behave like a new one.
 #![no_main]
 
 #[allow(dead_code, reason = "the tests of the crate use the rest")]
@@ -21,7 +21,8 @@ use heapwright_core::{Alignment, ByteSize, FenceValue};
 use interval_map::IntervalMap;
 use libfuzzer_sys::fuzz_target;
 
-/// A size of which the interesting ones are likely: all magnitudes up to a tebibyte, neighbours of powers of two.
+/// A size with a bias towards interesting values: all magnitudes up to a tebibyte, and neighbours of powers of
+/// two.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Size {
     Small(u8),
@@ -34,7 +35,7 @@ enum Size {
         log2: u8,
         bits: u64,
     },
-    /// An eighth of the capacity, times this.
+    /// A multiple of an eighth of the capacity.
     Eighths(u8),
     Zero,
     Any(u64),
@@ -65,13 +66,13 @@ impl Size {
 struct Request {
     size: Size,
     alignment_log2: u8,
-    /// What else is asked for.
+    /// Selects optional features of the request.
     extra: u8,
 }
 
 impl Request {
     fn get(self, algorithm: Algorithm, capacity: u64) -> VirtualAllocationDesc {
-        // Mostly 1 B to 4 MiB; now and then any there is, and often none.
+        // Mostly 1 B to 4 MiB; sometimes any alignment, and often none.
         let log2 = match self.alignment_log2 {
             log2 @ 0..=191 => log2 % 23,
             log2 @ 192..=199 => 23 + (log2 - 192) * 5,
@@ -80,7 +81,7 @@ impl Request {
         let alignment = Alignment::from_log2(log2.into()).expect("63 at most");
         let desc =
             VirtualAllocationDesc::new(ByteSize::new(self.size.get(capacity))).with_alignment(alignment);
-        // Mostly what the algorithm has, and now and then what it has not.
+        // Mostly features of the algorithm, and sometimes others.
         let asks = |feature| algorithm.has(feature) || self.extra >= 240;
         match self.extra % 8 {
             0 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinMemory),
@@ -98,16 +99,16 @@ enum Order {
     HighestFirst,
     OldestFirst,
     NewestFirst,
-    /// Every second, then the rest.
+    /// Every second one, then the rest.
     EverySecond,
-    /// By a stride through what is left.
+    /// By a stride through the remaining ones.
     Stride(u8),
 }
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Step {
     Allocate(Request),
-    /// The same request until it is refused, or this often.
+    /// The same request until it is refused, or this many times.
     Fill(Request, u8),
     Free {
         index: u16,
@@ -117,28 +118,28 @@ enum Step {
     },
     FreeMany(Order, u8),
     Clear,
-    /// Under the value submitted last and this much.
+    /// Submits with the last submitted value plus this.
     Submit(i8),
-    /// At the value submitted last and this much.
+    /// Retires at the last submitted value plus this.
     Retire(i8),
 }
 
-/// A number, and a share of something that counts how many there are.
+/// A number, and a reference to a counter of instances.
 type Value = (u64, Rc<()>);
 
 struct Live {
     made: Suballocation,
     number: u64,
-    /// Of the batch that it is in.
+    /// The fence value of its batch.
     fence: Option<FenceValue>,
 }
 
 struct Shadowed {
     block: VirtualBlock<Value>,
     map: IntervalMap,
-    /// In the order in which they were made.
+    /// In order of creation.
     live: Vec<Live>,
-    /// Some that were freed.
+    /// Some freed suballocations.
     stale: Vec<Suballocation>,
     next: u64,
     shares: Rc<()>,
@@ -199,7 +200,7 @@ impl Shadowed {
                     other => panic!("{other}"),
                 }
                 drop(refused);
-                // Against the map, in which nothing has changed.
+                // Compares with the map, in which nothing has changed.
                 self.check();
                 false
             }
@@ -247,7 +248,7 @@ impl Shadowed {
         self.latest_fence = None;
     }
 
-    /// The value submitted last and so much.
+    /// Returns the last submitted value plus `ahead`.
     fn fence(&self, ahead: i8) -> FenceValue {
         let latest = self.latest_fence.unwrap_or_default().get();
         FenceValue::new(latest.saturating_add_signed((ahead % 8).into()))
@@ -315,7 +316,7 @@ impl Shadowed {
         assert_eq!(block.oldest_fence(), self.live.first().and_then(|live| live.fence));
     }
 
-    /// Nothing is live: all that is seen is as in a fresh one, and so is what comes next.
+    /// With nothing live, compares the visible state with that of a new block, and what follows.
     fn compare_with_fresh(mut self, requests: &[Request]) {
         let (algorithm, capacity) = (self.block.algorithm(), self.map.capacity());
         let mut fresh = Self::new(algorithm, capacity).expect("as before");

@@ -1,4 +1,4 @@
-//! Any bytes are a trace or an error that names a place, never a panic.
+//! Checks that any bytes are a trace or an error that names a place, and that nothing panics.
 #![no_main]
 
 use heapwright_trace::Trace;

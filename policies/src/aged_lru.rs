@@ -1,4 +1,4 @@
-//! The least recently used heap goes first, and what was not used for long goes ahead of need.
+//! LRU with eviction of unused heaps ahead of need.
 
 use std::time::Duration;
 
@@ -6,14 +6,15 @@ use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::chains::{Chain, Rows};
 use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
-/// When [`AgedLru`] gives heaps up ahead of need. The defaults are those of D3DX12Residency.
+/// Describes when [`AgedLru`] evicts heaps ahead of need. The defaults are those of D3DX12Residency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AgedLruDesc {
-    /// Below this fullness (usage over budget) nothing is given up ahead: 0.7.
+    /// Fullness (usage divided by budget) below which nothing is evicted ahead of need. Default 0.7.
     pub from_fullness: f64,
-    /// For how long a heap may be unused at that fullness: 60 s.
+    /// How long a heap may be unused at that fullness. Default 60 s.
     pub longest_grace: Duration,
-    /// For how long at a fullness of 1 and above: 1 s. Between the two it falls linearly.
+    /// How long a heap may be unused at a fullness of 1 and above. Default 1 s. In between it decreases
+    /// linearly.
     pub shortest_grace: Duration,
 }
 
@@ -28,7 +29,8 @@ impl Default for AgedLruDesc {
 }
 
 impl AgedLruDesc {
-    /// For how long a heap may be unused at a fullness; `None` where nothing is given up, also when the fullness is not a number.
+    /// Returns how long a heap may be unused at a fullness, or `None` if nothing is evicted or the fullness
+    /// is NaN.
     ///
     /// ```
     /// use std::time::Duration;
@@ -45,7 +47,7 @@ impl AgedLruDesc {
         if fullness.is_nan() || fullness < self.from_fullness {
             return None;
         }
-        // Where the fullness to begin at is 1 or more, or no number, there is nothing to go along.
+        // If the initial fullness is 1 or more, or NaN, there is no range to interpolate over.
         let way = (fullness - self.from_fullness) / (1.0 - self.from_fullness);
         if !(0.0..1.0).contains(&way) {
             return Some(self.shortest_grace);
@@ -55,9 +57,10 @@ impl AgedLruDesc {
     }
 }
 
-/// The least recently used heap goes first, and what was not used for a while goes ahead of need: the sooner the fuller memory is.
+/// Evicts the least recently used heap first, and evicts unused heaps ahead of need: the fuller memory is,
+/// the sooner.
 ///
-/// It takes 16 bytes a heap.
+/// It takes 16 bytes per heap.
 #[derive(Debug)]
 pub struct AgedLru {
     desc: AgedLruDesc,
@@ -65,12 +68,12 @@ pub struct AgedLru {
     by_use: Chain,
 }
 
-/// When a heap was used, in nanoseconds; `None` if it is not held.
+/// The last use of a heap, in nanoseconds; `None` if the heap is not held.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastUse(Option<std::num::NonZero<u64>>);
 
 impl LastUse {
-    /// 584 years are enough. One is added, so that it is not zero.
+    /// 64 bits last for 584 years. One is added, so that the value is not zero.
     fn at(now: Moment) -> Self {
         let nanoseconds = u64::try_from(now.time.as_nanos()).unwrap_or(u64::MAX);
         Self(std::num::NonZero::new(nanoseconds.saturating_add(1)))
@@ -78,7 +81,7 @@ impl LastUse {
 }
 
 impl AgedLru {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub const fn new(desc: AgedLruDesc) -> Self {
         Self { desc, rows: Rows::new(), by_use: Chain::EMPTY }

@@ -1,8 +1,9 @@
 //! Published eviction policies, and generated workloads to compare them with those of `heapwright-core`.
 //!
-//! Only for development: nothing that is published depends on it. `cargo run --release -p heapwright-policies` prints tables; the
-//! tests hold the default policy to its bar, and all policies to the contract of
-//! [`EvictionPolicy`](heapwright_core::residency::policy::EvictionPolicy) and to textbook implementations.
+//! For development only: no published crate depends on it. `cargo run --release -p heapwright-policies`
+//! prints tables. The tests check the default policy against its limits, and all policies against the
+//! contract of [`EvictionPolicy`](heapwright_core::residency::policy::EvictionPolicy) and textbook
+//! implementations.
 
 mod aged_lru;
 mod lirs;

@@ -1,4 +1,4 @@
-//! LIRS: heaps of a low inter-reference recency stay, the others pass through a small part of memory.
+//! LIRS: heaps with a low inter-reference recency are kept, the others pass through a small part of memory.
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::chains::{Chain, Rows};
@@ -6,27 +6,28 @@ use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Mo
 
 /// LIRS, of Jiang and Zhang (SIGMETRICS 2002), with shares measured in bytes.
 ///
-/// A heap that is used again while it is still in the stack (which goes back as far as the last use of the coldest of the heaps to keep)
-/// has a low inter-reference recency, and is one to keep; for it the coldest of those becomes one that passes through. Heaps to keep
-/// take up to 99 in 100 bytes of the capacity. The others go first, in a queue; those that went stay in the stack.
+/// A heap that is used again while it is still in the stack (which reaches back to the last use of the
+/// coldest kept heap) has a low inter-reference recency and is kept; in exchange, the coldest kept heap
+/// becomes a passing heap. Kept heaps take up to 99 in 100 bytes of the capacity. Passing heaps are evicted
+/// first, in a queue; evicted heaps stay in the stack.
 ///
-/// The capacity is what is held when [`choose`](EvictionPolicy::choose) is called: memory is full then; as long as that was never,
-/// all heaps are to keep. Where all that passes through may not go, the coldest of those to keep go. It takes 32 bytes a heap, and a heap
-/// costs nothing more for being remembered.
+/// The capacity is the bytes held when [`choose`](EvictionPolicy::choose) is called, because memory is full
+/// then; until the first call, all heaps are kept. If no passing heap can be evicted, the coldest kept heaps
+/// are. It takes 32 bytes per heap, and remembering a heap takes no more.
 ///
-/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that may not go), amortized over the uses, and where nothing that passes
-/// through may go O(heaps in the stack) besides.
+/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that cannot be evicted), amortized over the
+/// uses, and O(heaps in the stack) in addition if no passing heap can be evicted.
 #[derive(Debug)]
 pub struct Lirs {
-    /// In the order of the last use, back to the coldest heap to keep.
+    /// The heaps in the order of their last use, back to the coldest kept heap.
     stack: Chain,
     rows: Rows<Known>,
-    /// What passes through, in the order in which it is to go.
+    /// The passing heaps, in the order of eviction.
     queue: Chain,
     queue_rows: Rows<()>,
     bytes_to_keep: u64,
     bytes_passing: u64,
-    /// `None` as long as memory was never full.
+    /// The capacity; `None` while memory was never full.
     capacity: Option<u64>,
 }
 
@@ -52,7 +53,7 @@ impl Default for Lirs {
 }
 
 impl Lirs {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -74,7 +75,7 @@ impl Lirs {
         self.rows.get(heap).copied().unwrap_or_default()
     }
 
-    /// Changes the status, and what depends on it but the stack.
+    /// Changes the status, and all that depends on it except the stack.
     fn set_status(&mut self, heap: HeapSlot, status: Status) {
         let known = self.rows.make(heap);
         let size = known.size;
@@ -111,7 +112,7 @@ impl Lirs {
         self.rows.push(&mut self.stack, heap);
     }
 
-    /// Takes heaps out of the stack until the coldest in it is one to keep.
+    /// Removes heaps from the stack until its coldest heap is a kept one.
     fn prune(&mut self) {
         while let Some(coldest) = self.stack.oldest()
             && self.known(coldest).status != Status::Keep
@@ -120,7 +121,8 @@ impl Lirs {
         }
     }
 
-    /// Lets the coldest heaps to keep pass through, until the others have their share. `spared` is not one of them.
+    /// Makes the coldest kept heaps passing heaps, until the kept heaps fit in their share. `spared` is
+    /// excluded.
     fn rebalance(&mut self, spared: Option<HeapSlot>) {
         self.prune();
         while self.bytes_to_keep > self.most_to_keep()

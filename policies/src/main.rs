@@ -1,7 +1,8 @@
-//! Prints what every policy pages in over the bound that none can beat, and what a use costs.
+//! Prints the ratio of the bytes that every policy pages in to the lower bound, and the cost of a use.
 //!
-//! `cargo run --release -p heapwright-policies [-- SEEDS [TRACE]...]`: `SEEDS` makes other sizes, routes and orders of the generated
-//! workloads. Whatever comes with the simulator and the traces are listed behind them, and do not count.
+//! `cargo run --release -p heapwright-policies [-- SEEDS [TRACE]...]`: `SEEDS` varies the sizes, routes and
+//! orders of the generated workloads. The built-in scenarios and the traces are listed after them, and do not
+//! count in the mean.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "it prints ratios")]
 
 use std::error::Error;
@@ -65,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a use costs: 10,000 heaps in every submission, of 10,000 and of 100,000 that are held.
+/// Prints the cost of a use: 10,000 heaps in every submission, of 10,000 and of 100,000 that are held.
 fn cost() {
     const USED: u32 = 10_000;
     for held in [USED, 10 * USED] {
@@ -85,7 +86,7 @@ fn cost() {
                 let now = now();
                 let start = Instant::now();
                 for number in 0..USED {
-                    // In an order of its own, and another one in each round.
+                    // In an order that differs in each round.
                     let heap = (number * 7_919 + round * 31) % USED * (held / USED);
                     policy.touch(HeapSlot::new(heap), now);
                 }

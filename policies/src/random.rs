@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run.
+//! Pseudorandom numbers that are the same in every run.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
@@ -17,12 +17,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// 0 to 1, without 1.
+    /// Returns a number from 0 to below 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From `low` up to, without, `high`.
+    /// Returns a number from `low` to below `high`.
     pub(crate) fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low)
     }

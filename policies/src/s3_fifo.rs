@@ -1,4 +1,5 @@
-//! S3-FIFO: a small queue that lets through what is used again, a main queue, and a memory of what left the small one.
+//! S3-FIFO: a small queue that promotes reused heaps, a main queue, and a memory of heaps evicted from the
+//! small queue.
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::chains::{Chain, Rows};
@@ -6,14 +7,18 @@ use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Mo
 
 /// S3-FIFO, of Yang, Zhang, Qiu, Yue and Rashmi (SOSP 2023), with queues measured in bytes.
 ///
-/// A heap comes into a small queue. At its end it moves to the main queue if it was used at least twice since, and else it goes, and
-/// is remembered: if it comes back soon it comes into the main queue at once. At the end of the main queue a heap goes if it was not used,
-/// and goes around once more for each use, up to three. The small queue lets go first as long as it is a tenth of the capacity or more; what is
-/// remembered is at most nine tenths of it. A heap that was locked comes back into the main queue.
+/// A heap enters the small queue. At its end the heap moves to the main queue if it was used at least twice
+/// since, and is otherwise evicted and remembered: if it returns soon it enters the main queue directly. At
+/// the end of the main queue a heap is evicted if it was not used, and otherwise reinserted, once for each
+/// use, up to three. Heaps are evicted from the small queue while it has at least a tenth of the capacity.
+/// Remembered heaps have at most nine tenths of the capacity. A heap that was locked returns to the main
+/// queue.
 ///
-/// The capacity is what is held when [`choose`](EvictionPolicy::choose) is called: memory is full then. It takes 24 bytes a heap.
+/// The capacity is the bytes held when [`choose`](EvictionPolicy::choose) is called, because memory is full
+/// then. It takes 24 bytes per heap.
 ///
-/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that may not go + uses since the last time, at most three a heap).
+/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that cannot be evicted + uses since the last
+/// call, at most three per heap).
 #[derive(Debug)]
 pub struct S3Fifo {
     rows: Rows<Known>,
@@ -38,7 +43,7 @@ struct Known {
 enum Place {
     Small,
     Main,
-    /// It was evicted from the small queue not long ago.
+    /// The heap was recently evicted from the small queue.
     Ghost,
 }
 
@@ -52,7 +57,7 @@ impl Place {
     }
 }
 
-/// More uses than that are not counted.
+/// The maximum number of uses that is counted.
 const MOST_USES: u8 = 3;
 
 impl Default for S3Fifo {
@@ -62,7 +67,7 @@ impl Default for S3Fifo {
 }
 
 impl S3Fifo {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub const fn new() -> Self {
         const EMPTY: Queue = Queue { chain: Chain::EMPTY, bytes: 0 };
@@ -129,7 +134,7 @@ impl EvictionPolicy for S3Fifo {
         self.capacity = small.bytes.saturating_add(main.bytes);
         let mut next_small = small.chain.oldest();
         let mut next_main = main.chain.oldest();
-        // What would be left if all that is chosen so far were gone.
+        // The bytes left in the small queue if all chosen heaps were evicted.
         let mut small_left = small.bytes;
         let mut chosen = ByteSize::ZERO;
         while chosen < need {

@@ -1,24 +1,25 @@
-//! SIEVE: heaps in the order in which they came, and a hand that lets those go that were not used since it passed.
+//! SIEVE: heaps in order of arrival, and a hand that evicts heaps that were not used since it passed them.
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::chains::{Chain, Rows};
 use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 
-/// SIEVE, of Zhang, Yang, Yue, Vigfusson and Rashmi (NSDI 2024): first in, first out, but a heap that was used since it came, or since the hand
-/// passed it, stays where it is.
+/// SIEVE, of Zhang, Yang, Yue, Vigfusson and Rashmi (NSDI 2024): first in, first out, but a heap that was
+/// used since its arrival, or since the hand passed it, stays in place.
 ///
-/// The hand goes from the oldest heap to the newest and begins again; new heaps come in behind it and are looked at soon, which
-/// lets data that passes through once leave early. A use sets one flag, so [`touch`](EvictionPolicy::touch) is as cheap as can be. It takes 16
-/// bytes a heap.
+/// The hand moves from the oldest heap to the newest and starts again. New heaps are added behind the newest
+/// and are examined soon, so that data used only once is evicted early. A use sets one flag, so
+/// [`touch`](EvictionPolicy::touch) is as cheap as possible. It takes 16 bytes per heap.
 ///
-/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that may not go + heaps used since the hand passed them).
+/// [`choose`](EvictionPolicy::choose) costs O(victims + heaps that cannot be evicted + heaps used since the
+/// hand passed them).
 #[derive(Debug)]
 pub struct Sieve {
     rows: Rows<Seen>,
     by_arrival: Chain,
-    /// The heap to be looked at next; `None` for the oldest.
+    /// The next heap to examine; `None` for the oldest.
     hand: Option<HeapSlot>,
-    /// The number of the current, or last, `choose`.
+    /// The number of the current or last `choose`.
     round: u32,
 }
 
@@ -26,7 +27,7 @@ pub struct Sieve {
 struct Seen {
     held: bool,
     used: bool,
-    /// The `choose` that asked about it last.
+    /// The last `choose` that examined the heap.
     asked: u32,
 }
 
@@ -37,7 +38,7 @@ impl Default for Sieve {
 }
 
 impl Sieve {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub const fn new() -> Self {
         Self { rows: Rows::new(), by_arrival: Chain::EMPTY, hand: None, round: 0 }
@@ -79,7 +80,8 @@ impl EvictionPolicy for Sieve {
     fn choose(&mut self, need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
         self.round = self.round.wrapping_add(1);
         let mut chosen = ByteSize::ZERO;
-        // The first time around flags are taken away, so that the second time all that was not asked about is.
+        // The first pass clears the flags, so that the second pass considers every heap that was not
+        // examined.
         let mut ends = 0;
         while chosen < need {
             let Some(heap) = self.hand.or(self.by_arrival.oldest()) else { return };
@@ -96,7 +98,8 @@ impl EvictionPolicy for Sieve {
             }
             if at_end {
                 ends += 1;
-                // It began somewhere in the middle: the part before that is reached for the second time in the third round.
+                // The hand began in the middle, so the part before that is passed for the second time in the
+                // third pass.
                 if ends == 3 {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! What policies are measured with: programs that use more than there is room for.
+//! Generated workloads for measuring policies: programs that use more than fits in memory.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -17,15 +17,15 @@ use crate::random::Random;
 
 const MIB: u64 = 1 << 20;
 
-/// The GPU may still be in the submission that is two before the current one.
+/// The GPU may still execute the submission that is two before the current one.
 const FRAMES_IN_FLIGHT: usize = 3;
 const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
 const GPU: Duration = Duration::from_micros(16_667);
 
-/// How a heap comes to be, before its first use.
+/// The state of a heap before its first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beginning {
-    /// Its content has to be paged in.
+    /// Its content must be paged in.
     Evicted,
     /// It is created resident.
     Created,
@@ -35,7 +35,7 @@ enum Beginning {
 struct Heap {
     size: u64,
     beginning: Beginning,
-    /// It is destroyed after its last use.
+    /// Whether it is destroyed after its last use.
     transient: bool,
 }
 
@@ -58,7 +58,7 @@ impl Build {
     }
 
     fn heap(&mut self, size: u64, beginning: Beginning) -> usize {
-        // What the device takes for it.
+        // The size that the device allocates.
         let size = size.next_multiple_of(64 << 10);
         self.heaps.push(Heap { size, beginning, transient: false });
         self.heaps.len() - 1
@@ -88,7 +88,7 @@ impl Build {
         self.heaps.iter().map(|heap| heap.size).sum()
     }
 
-    /// What that many submissions after another use at most.
+    /// Returns the maximum size of the heaps that `passes` consecutive submissions use.
     fn peak(&self, passes: usize) -> u64 {
         let frame = |submissions: &[Submission]| {
             let mut heaps: Vec<_> =
@@ -100,7 +100,7 @@ impl Build {
         self.submissions.windows(passes).map(frame).max().unwrap_or(0)
     }
 
-    /// A frame for each submission.
+    /// Returns the workload with one frame per submission.
     fn done(self) -> Workload {
         let mut lives = vec![None; self.heaps.len()];
         for (number, submission) in self.submissions.iter().enumerate() {
@@ -143,7 +143,8 @@ impl Build {
         workload
     }
 
-    /// As [`done`](Self::done), with one budget for all: so many times what that many submissions after another use at most.
+    /// Returns the workload like [`done`](Self::done), with one budget: `peaks` times the maximum of `passes`
+    /// consecutive submissions.
     fn done_with(mut self, peaks: f64, passes: usize) -> Workload {
         let budget = (self.peak(passes) as f64 * peaks) as u64;
         for submission in &mut self.submissions {
@@ -153,7 +154,7 @@ impl Build {
     }
 }
 
-/// A camera goes through a grid of tiles; near ones are drawn every frame, those at the rim now and then.
+/// A camera moves over a grid of tiles. Near tiles are drawn in every frame, tiles at the rim in some frames.
 fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("open world, {route:?}, {passes} submissions a frame, room {room}"));
@@ -176,7 +177,7 @@ fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Workload {
         for dx in -6..=6_i64 {
             for dy in -6..=6_i64 {
                 let distance = ((dx * dx + dy * dy) as f64).sqrt();
-                // At the rim things are hidden, now and then.
+                // Tiles at the rim are sometimes hidden.
                 if distance < 4.0 || distance < 6.0 && random.chance(0.7) {
                     let column = (x as i64 + dx).rem_euclid(side);
                     let row = (y as i64 + dy).rem_euclid(side);
@@ -202,7 +203,7 @@ enum Route {
     BackAndForth,
 }
 
-/// Models in turn, a submission for a few layers; together they are larger than memory.
+/// Models served in turn, with a submission per few layers; together they exceed memory.
 fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build =
@@ -218,7 +219,7 @@ fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workloa
             Order::RoundRobin => (turn % 5, 20),
             Order::RoundRobinOfAnyLength => (turn % 5, 5 + random.index(40)),
             Order::Popularity => {
-                // The first is asked for in half of the turns, the second in a quarter, ...
+                // The first model is requested in half of the turns, the second in a quarter, and so on.
                 let model = (random.next() | 16).trailing_zeros() as usize;
                 (model.min(4), 5 + random.index(20))
             }
@@ -244,7 +245,7 @@ enum Order {
     PerRequest,
 }
 
-/// Levels, each with its own heaps, of which a frame shows a part; between levels a hub.
+/// Levels, each with its own heaps, of which a frame shows a part; between levels, a hub.
 fn levels(seed: u64, room: f64, again: bool) -> Workload {
     let mut random = Random::new(seed);
     let back = if again { "and back again" } else { "each once" };
@@ -258,7 +259,7 @@ fn levels(seed: u64, room: f64, again: bool) -> Workload {
         for (heaps, frames) in [(&levels[level], 400), (&hub, 60)] {
             for frame in 0..frames {
                 let mut uses = shared.clone();
-                // What is seen moves along the level.
+                // The visible part moves along the level.
                 let from = frame * heaps.len() / (frames * 2);
                 let window = &heaps[from..from + heaps.len() / 2];
                 uses.extend(window.iter().filter(|_| !random.chance(0.1)));
@@ -279,10 +280,10 @@ fn halved(seed: u64, room: f64) -> Workload {
     let whole = (build.all_bytes() as f64 * room) as u64;
     for frame in 0..2400_usize {
         let mut uses = shared.clone();
-        // Two groups are seen at once, another pair every 30 frames.
+        // Two groups are visible at once, another pair every 30 frames.
         uses.extend(&groups[frame / 30 % 8]);
         uses.extend(&groups[(frame / 30 + 1) % 8]);
-        // What is updated in turn, a part every frame.
+        // One heap is updated per frame, in turn.
         uses.push(groups[(frame / 30 + 4) % 8][frame % 40]);
         let budget = if (600..1400).contains(&frame) { whole / 2 } else { whole };
         build.submit(budget, uses);
@@ -290,7 +291,7 @@ fn halved(seed: u64, room: f64) -> Workload {
     build.done()
 }
 
-/// Heaps in turn, more than there is room for.
+/// Heaps used in turn, more than fit.
 fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("scan of {heaps}, {each} at once, room {room}, jitter {jitter}"));
@@ -307,7 +308,7 @@ fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Worklo
     build.done()
 }
 
-/// A scene in steady use, and data that passes through once.
+/// A scene in steady use, and data that is used only once.
 fn stream_once(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("streamed once beside a scene, room {room}"));
@@ -316,7 +317,7 @@ fn stream_once(seed: u64, room: f64) -> Workload {
     let budget = ((build.all_bytes()) as f64 * room) as u64;
     for frame in 0..1500_usize {
         let mut uses = always.clone();
-        // Every fifth of the rest in turn, so that each is used every five frames or every twenty.
+        // A fifth of the other heaps in turn, so that each is used every five or every twenty frames.
         uses.extend(
             seldom
                 .iter()
@@ -333,7 +334,7 @@ fn stream_once(seed: u64, room: f64) -> Workload {
     build.done()
 }
 
-/// Very many small heaps, of which every frame uses those near a point that moves.
+/// Many small heaps, of which every frame uses those near a moving point.
 fn tiny(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("many tiny heaps, room {room}"));
@@ -350,7 +351,8 @@ fn tiny(seed: u64, room: f64) -> Workload {
     build.done_with(room, 1)
 }
 
-/// Independent requests of uneven popularity: nothing says when the next one is, so no policy comes near the bound.
+/// Independent requests of uneven popularity: the next use is unpredictable, so no policy approaches the
+/// bound.
 #[must_use]
 pub fn popular(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
@@ -364,7 +366,8 @@ pub fn popular(seed: u64, room: f64) -> Workload {
     build.done()
 }
 
-/// A network that is trained: each layer's result is kept for the way back. New tensors in every step, weights in all.
+/// Training of a network: each layer's result is kept for the backward pass. Tensors are new in each step,
+/// weights persist.
 fn training(seed: u64, room: f64) -> Workload {
     let mut random = Random::new(seed);
     let mut build = Build::new(format!("training, room {room}"));
@@ -397,7 +400,7 @@ fn training(seed: u64, room: f64) -> Workload {
     build.done()
 }
 
-/// One of each kind that takes little time, for tests without optimisation.
+/// Returns one workload of each kind that takes little time, for tests without optimization.
 #[must_use]
 pub fn quick() -> Vec<Workload> {
     vec![
@@ -411,7 +414,7 @@ pub fn quick() -> Vec<Workload> {
     ]
 }
 
-/// All that is measured; other seeds make other sizes, routes and orders.
+/// Returns all workloads that are measured. Other seeds give other sizes, routes and orders.
 #[must_use]
 pub fn all(seeds: u64) -> Vec<Workload> {
     vec![
@@ -438,13 +441,13 @@ pub fn all(seeds: u64) -> Vec<Workload> {
     ]
 }
 
-/// A scan that takes little time under every policy.
+/// Returns a scan that takes little time under every policy.
 #[must_use]
 pub fn small_scan() -> Workload {
     scan(13, 60, 4, 0.6, true)
 }
 
-/// The geometric mean.
+/// Returns the geometric mean.
 #[must_use]
 pub fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()

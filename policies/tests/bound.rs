@@ -1,4 +1,4 @@
-//! Policies in generated workloads, against the bound that none can beat.
+//! Tests policies in generated workloads against the lower bound.
 #![allow(clippy::cast_precision_loss, reason = "ratios of figures that are small")]
 
 use heapwright_core::ByteSize;
@@ -7,20 +7,20 @@ use heapwright_policies::{kinds, workloads};
 use heapwright_simulation::{Outcome, Workload, offline_bound, simulate};
 
 fn run(workload: &Workload, kind: &PolicyKind, evict_ahead: ByteSize) -> Outcome {
-    // Usage that the device does not confirm, or above the budget without need, is an error.
+    // A usage that the device does not confirm, or that exceeds the budget without need, is an error.
     simulate(workload, kind, evict_ahead, &mut |_| {}).expect("the planner and the device agree")
 }
 
-/// Bytes paged in over the least that is possible.
+/// Returns the bytes paged in divided by the lower bound.
 fn ratio(workload: &Workload, kind: &PolicyKind) -> f64 {
     let paged = run(workload, kind, ByteSize::ZERO).bytes_in;
     let ratio = paged.get() as f64 / offline_bound(workload).bytes_in.get() as f64;
-    // No figure below the bound could be right.
+    // A result below the bound would be an error.
     assert!(ratio >= 1.0, "{} under {kind}: {ratio}", workload.name);
     ratio
 }
 
-/// Holds the default policy to what is asked of it: 1.2 in geometric mean, 1.6 at most.
+/// Checks the limits of the default policy: 1.2 in geometric mean, 1.6 at most.
 fn check_default(workloads: &[Workload]) {
     let (mut default, mut lru) = (Vec::new(), Vec::new());
     for workload in workloads {
@@ -57,7 +57,8 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
         let with = run(&workload, &PolicyKind::NextUse, evict_ahead);
         let without = run(&workload, &PolicyKind::NextUse, ByteSize::ZERO);
         let more = with.bytes_in.get() as f64 / without.bytes_in.get() as f64;
-        // Being asked more often moves heaps between the policy's chains sooner, which alone makes 2 or 3 % either way.
+        // More frequent calls move heaps between the policy's chains sooner, which alone makes 2 or 3 %
+        // either way.
         assert!(more < 1.03, "{}: {more}", workload.name);
         ratios.push(more);
         ahead = ahead.saturating_add(with.bytes_ahead);
@@ -67,7 +68,7 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
     assert!(!ahead.is_zero(), "nothing went ahead anywhere");
 }
 
-/// Whatever a policy chooses, the books and the device agree, and nothing is below the bound.
+/// Whatever a policy chooses, planner and device agree, and no result is below the bound.
 #[test]
 fn every_policy_is_above_the_bound() {
     for workload in [workloads::small_scan(), workloads::popular(19, 0.6)] {

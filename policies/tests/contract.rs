@@ -1,4 +1,4 @@
-//! What every policy keeps to, under any calls.
+//! Tests the contract of every policy, under any calls.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,8 @@ enum Call {
     Touch(u32),
     Withdraw(u32, Withdrawal),
     Forget(u32),
-    /// The heaps whose bit is set may go; those chosen are evicted, but for every third if so told.
+    /// The heaps whose bit is set may be evicted. Chosen heaps are evicted, except for every third if `spare`
+    /// is set.
     Choose {
         need: u64,
         may_go: u64,
@@ -53,7 +54,7 @@ fn check(kind: &PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
     let mut policy = kind.create();
     let mut held = BTreeMap::new();
     let mut now = Moment::default();
-    // In the end all that is held can be chosen.
+    // In the end all held heaps can be chosen.
     let all = Call::Choose { need: u64::MAX, may_go: u64::MAX, ahead: None, spare: false };
     for call in calls.iter().chain([&all]) {
         match *call {
@@ -63,7 +64,7 @@ fn check(kind: &PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
                     policy.admit(HeapSlot::new(heap), ByteSize::new(size), cause, now);
                 }
             }
-            // What is not held is named too, and changes nothing.
+            // Calls for heaps that are not held are included, and change nothing.
             Call::Touch(heap) => policy.touch(HeapSlot::new(heap), now),
             Call::Withdraw(heap, cause) => {
                 held.remove(&heap);
@@ -152,7 +153,7 @@ fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
         let slot = HeapSlot::new(heap);
         policy.admit(slot, ByteSize::new(1), Admission::Created, at(0, u64::from(heap) * 20));
     }
-    // Unused for 70, 50, 30 and 10 seconds. How many submissions there were does not matter.
+    // Unused for 70, 50, 30 and 10 seconds. The number of submissions does not matter.
     let now = at(1, 70);
     assert_eq!(chosen_ahead(&mut policy, 0.69, now), []);
     assert_eq!(chosen_ahead(&mut policy, 0.7, now), [0]);
@@ -163,7 +164,7 @@ fn aged_lru_gives_up_by_time_the_sooner_the_fuller_memory_is() {
     assert_eq!(chosen_ahead(&mut policy, f64::NAN, now), []);
     policy.touch(HeapSlot::new(0), now);
     assert_eq!(chosen_ahead(&mut policy, 1.5, now), [1, 2, 3]);
-    // Descs that make no sense are no reason to panic.
+    // Meaningless descriptions must not panic.
     for from_fullness in [1.0, 2.0, f64::NAN, f64::NEG_INFINITY] {
         let desc =
             AgedLruDesc { from_fullness, longest_grace: Duration::ZERO, shortest_grace: Duration::MAX };

@@ -1,4 +1,4 @@
-//! The policies of the literature against textbook implementations of their own, with heaps of one byte.
+//! Tests the published policies against separate textbook implementations, with heaps of one byte.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,12 +10,12 @@ use heapwright_core::residency::policy::{
 };
 use heapwright_policies::kinds;
 
-/// A cache as the literature has it: answers whether a request is a hit.
+/// A cache as in the literature: `request` returns whether it is a hit.
 trait Textbook {
     fn request(&mut self, id: u32) -> bool;
 }
 
-/// The policy, driven as a cache of so many heaps of one byte.
+/// A policy, driven as a cache of a number of heaps of one byte.
 #[derive(Debug)]
 struct Cache {
     policy: Box<dyn EvictionPolicy>,
@@ -57,7 +57,7 @@ impl Textbook for Cache {
     }
 }
 
-/// The order of last use, the oldest first.
+/// LRU: the order of last use, the oldest first.
 struct TextbookLru {
     room: usize,
     order: Vec<u32>,
@@ -109,7 +109,8 @@ impl Textbook for TextbookSieve {
     }
 }
 
-/// S3-FIFO's queues, the head first, as in its paper; what moves from S to M never evicts from M at once.
+/// S3-FIFO's queues, the head first, as in its paper; an object that moves from S to M does not cause an
+/// eviction from M at once.
 struct TextbookS3Fifo {
     room: usize,
     small: VecDeque<(u32, u8)>,
@@ -160,7 +161,8 @@ impl Textbook for TextbookS3Fifo {
     }
 }
 
-/// LIRS' stack and queue, the top and the front last and first; before memory was full for the first time all blocks are LIR.
+/// LIRS' stack and queue; the top is last and the front is first. Until memory is full for the first time,
+/// all blocks are LIR.
 struct TextbookLirs {
     room: usize,
     most_lir: usize,
@@ -220,7 +222,7 @@ impl Textbook for TextbookLirs {
 
 fn textbook(kind: &PolicyKind, room: usize) -> Option<Box<dyn Textbook>> {
     Some(match kind.name() {
-        // Ahead of need nothing goes here, so it is LRU.
+        // Nothing is evicted ahead of need here, so it is LRU.
         "lru" | "aged-lru" => Box::new(TextbookLru { room, order: Vec::new() }),
         "sieve" => Box::new(TextbookSieve { room, queue: Vec::new(), hand: None }),
         "s3-fifo" => Box::new(TextbookS3Fifo {
@@ -240,10 +242,10 @@ fn textbook(kind: &PolicyKind, room: usize) -> Option<Box<dyn Textbook>> {
     })
 }
 
-/// Requests as programs make them, parts of several kinds after another.
+/// Generates realistic requests, from consecutive parts of several kinds.
 fn requests() -> impl Strategy<Value = Vec<u32>> {
     let uniform = prop::collection::vec(0..60_u32, 1..200);
-    // A few are asked for often: the square of a uniform number.
+    // A few heaps are requested often: the square of a uniform number.
     let skewed = prop::collection::vec((0..100_u32).prop_map(|unit| unit * unit / 200), 1..200);
     let cyclic = (0..40_u32, 1..40_u32, 1..5_usize)
         .prop_map(|(from, len, rounds)| (from..from + len).cycle().take(len as usize * rounds).collect());
@@ -274,7 +276,8 @@ fn hits(name: &str, room: usize, requests: impl IntoIterator<Item = u32>) -> Vec
     requests.into_iter().map(|id| cache.request(id)).collect()
 }
 
-/// N equal heaps in turn, room for C < N: what goes by age alone always lets go the one that is next.
+/// N equal heaps in turn, with room for C < N: a policy based on age alone always evicts the heap that is
+/// needed next.
 #[test]
 fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
     for (heaps, room) in [(10_u32, 7_usize), (50, 40), (100, 30)] {
@@ -293,31 +296,33 @@ fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
             next_use + 2 * room >= optimum && next_use <= optimum + heaps as usize,
             "{heaps} heaps, room for {room}: {next_use} misses, the optimum is {optimum}"
         );
-        // LIRS keeps its share for good: all others miss, always.
+        // LIRS always keeps its share: all other heaps always miss.
         let kept = room - room.div_ceil(100);
         assert_eq!(misses("lirs"), measured / heaps as usize * (heaps as usize - kept));
     }
 }
 
-/// Room for three; worked out by hand from each paper's description.
+/// Room for three; worked out by hand from the description in each paper.
 #[test]
 fn small_examples_go_as_worked_out_by_hand() {
     let requests = [1, 2, 3, 1, 4, 5, 1, 2];
     let marks =
         |kind| hits(kind, 3, requests).into_iter().map(|hit| if hit { 'h' } else { '.' }).collect::<String>();
-    // 4 takes the place of 2, 5 that of 3; 1 stays; 2 takes the place of 4.
+    // 4 replaces 2, 5 replaces 3; 1 stays; 2 replaces 4.
     assert_eq!(marks("lru"), "...h..h.");
-    // The hand spares 1 and takes 2, then 3; 1 is hit.
+    // The hand skips 1 and evicts 2, then 3; 1 is a hit.
     assert_eq!(marks("sieve"), "...h..h.");
-    // Two to keep: 2 was used longest ago, and passes through first, then 4 and 5 take each other's place.
+    // Two heaps are kept: 2 was used longest ago, and becomes a passing heap first, then 4 and 5 replace each
+    // other.
     assert_eq!(marks("lirs"), "...h..h.");
 }
 
-/// The same for S3-FIFO, with more requests.
+/// An example for S3-FIFO, with more requests.
 #[test]
 fn s3_fifo_goes_as_worked_out_by_hand() {
-    // All are in the small queue: 4, 5 and the second 1 push out 1 (used once more only), 2 and 3, the second 2 pushes out 4. Both come back
-    // while they are remembered, and so into the main queue: 6 to 9 push out 5, and one another.
+    // All are in the small queue: 4, 5 and the second 1 evict 1 (used only once more), 2 and 3; the second 2
+    // evicts 4. Both return while they are remembered, and so enter the main queue: 6 to 9 evict 5, and one
+    // another.
     let requests = [1, 2, 3, 1, 4, 5, 1, 2, 6, 7, 8, 9, 1, 2];
     let hits = hits("s3-fifo", 3, requests);
     let hits: Vec<_> = hits.iter().enumerate().filter(|(_, hit)| **hit).map(|(at, _)| at).collect();
@@ -326,7 +331,7 @@ fn s3_fifo_goes_as_worked_out_by_hand() {
 
 #[test]
 fn sieve_lets_new_data_leave_before_old_data_in_use() {
-    // 1 and 2 are used again and again, and what comes once passes beside them.
+    // 1 and 2 are used repeatedly, while the other heaps are used once.
     let requests = [1, 2, 3, 1, 2, 4, 1, 2, 5, 1, 2, 6, 1, 2];
     let hits = hits("sieve", 3, requests);
     let of_used: Vec<_> =

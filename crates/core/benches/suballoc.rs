@@ -1,15 +1,16 @@
-//! Starts the benches of `bench/`, which compare our suballocators with those of other projects.
+//! Runs the benches of `bench/`, which compare the suballocators with those of other projects.
 //!
-//! They are not here themselves: what a package's benches depend on, its tests depend on too, and nobody who tests heapwright should
-//! have to build the rivals, of which one is C++. So `bench/` is a package of its own, and this builds it when benches are run, and only then.
-//! Arguments are handed on: `cargo bench -p heapwright-core -- S1`.
+//! The benches are in a package of their own, because a package's tests share the dependencies of its
+//! benches, and testing heapwright must not require building the other projects, one of which is C++. This
+//! program builds that package, and only when benches are run. It forwards its arguments: `cargo bench -p
+//! heapwright-core -- S1`.
 #![allow(clippy::print_stderr, reason = "a program that talks to whoever runs benches")]
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    // Cargo says --bench to benches that it runs as such; `cargo test --benches` does not, and there is nothing to test.
+    // Cargo passes --bench only to `cargo bench`. `cargo test --benches` has nothing to run here.
     let (modes, arguments): (Vec<_>, Vec<_>) =
         std::env::args_os().skip(1).partition(|argument| argument == "--bench");
     if modes.is_empty() {

@@ -1,13 +1,15 @@
-//! The pure part of heapwright: numbers and the algorithms over them, with no D3D12, no I/O and no `unsafe`.
+//! The platform-independent part of heapwright: number types and algorithms, with no D3D12, no I/O and no
+//! `unsafe`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`units`] | a type per meaning of a number: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
-//! | [`suballoc`] | handing out ranges of a heap: which offsets are used, which are free |
-//! | [`residency`] | which heaps are in memory: policies, plans, and the optimum to compare them with |
-//! | [`placement`] | which of several heaps serves a request, how large a new one is, when an empty one goes back |
+//! | [`units`] | number types: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
+//! | [`suballoc`] | suballocators: which ranges of a heap are used and which are free |
+//! | [`residency`] | which heaps are resident: policies, plans, and the offline optimum to compare them with |
+//! | [`placement`] | which heap serves a request, how large a new heap is, and when an empty heap is released |
 //!
-//! Everything here answers the same to the same calls on any machine: no clock, no hashing, no randomness.
+//! Everything here is deterministic: the same calls return the same results on any machine. There is no
+//! clock, no hashing and no randomness.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The locks and counters of the parts that threads share, exchanged for loom's when loom checks them.
+//! Lock types of the structures that threads share. Under `cfg(loom)` they are loom's.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -7,13 +7,14 @@ pub(crate) use std::sync::{Mutex, MutexGuard};
 
 use std::sync::{PoisonError, TryLockError};
 
-/// Locks, whether or not a thread panicked while it held the lock: what is locked here keeps its invariants between calls.
+/// Locks the mutex and ignores poisoning: the data behind these locks keeps its invariants between calls,
+/// even if a thread panicked while it held the lock.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks if no other thread holds the lock.
+/// Locks the mutex unless another thread holds it. Ignores poisoning.
 #[inline]
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {

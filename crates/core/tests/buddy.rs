@@ -1,4 +1,4 @@
-//! Buddies through their public face, beside a plain interval map that cannot be wrong in the same way.
+//! Tests the public behaviour of buddies against a simple interval map that cannot fail in the same way.
 
 mod shadowed;
 
@@ -17,7 +17,8 @@ fn shadowed(capacity: u64) -> Shadowed {
     Shadowed::new(buddy(capacity, 0), may_refuse)
 }
 
-/// The free blocks as (start, size), from nothing but what is in use: the largest aligned powers of two that fit between.
+/// Returns the free blocks as (start, size), computed from the used ranges alone: the largest aligned powers
+/// of two that fit between them.
 fn expected_free(heap: &Buddy, shadow: &IntervalMap) -> Vec<(u64, u64)> {
     let minimum = heap.minimum().get();
     let in_blocks = shadow.capacity() / minimum * minimum;
@@ -38,7 +39,7 @@ fn expected_free(heap: &Buddy, shadow: &IntervalMap) -> Vec<(u64, u64)> {
     free
 }
 
-/// The blocks that are free are as large as they can be.
+/// Checks that the free blocks are as large as they can be.
 fn check_free_blocks(heap: &Buddy, shadow: &IntervalMap) {
     let free = heap.ranges().filter(RangeUse::is_free).map(|free| free.range());
     let free: Vec<_> = free.map(|range| (range.start().get(), range.size().get())).collect();
@@ -48,7 +49,7 @@ fn check_free_blocks(heap: &Buddy, shadow: &IntervalMap) {
     assert_eq!(heap.largest_free_range(), ByteSize::new(largest));
 }
 
-/// The documented guarantees.
+/// Checks a refusal against the documented guarantees.
 fn may_refuse(heap: &Buddy, shadow: &IntervalMap, size: u64, alignment: Alignment) {
     let free = expected_free(heap, shadow);
     let block = size.next_power_of_two().max(heap.minimum().get());
@@ -61,7 +62,7 @@ fn may_refuse(heap: &Buddy, shadow: &IntervalMap, size: u64, alignment: Alignmen
     }
 }
 
-/// As `shadowed::run`, and looks at the free blocks after each step.
+/// Runs the steps like `shadowed::run`, and checks the free blocks after each step.
 fn run(capacity: u64, minimum_log2: u32, steps: Vec<Step>) {
     let mut heap = Shadowed::new(buddy(capacity, minimum_log2), may_refuse);
     for step in &steps {
@@ -116,7 +117,7 @@ proptest! {
         run(capacity.min(1 << 63), 0, steps);
     }
 
-    /// Powers of two lose nothing, in whatever order they come: all of them fit when their sum is the capacity.
+    /// Powers of two lose nothing in any order: all of them fit if their sum is the capacity.
     #[test]
     fn powers_of_two_fill_a_power_of_two(
         log2s in prop::collection::vec(0_u32..6, 1..STEPS / 2),
@@ -124,7 +125,7 @@ proptest! {
         let sum: u64 = log2s.iter().map(|&log2| 1_u64 << log2).sum();
         let capacity = sum.next_power_of_two();
         let mut heap = shadowed(capacity);
-        // From the largest down nothing is ever split that a later one needs.
+        // In descending order, no split ever divides space that a later one needs.
         let mut descending = log2s;
         descending.sort_unstable_by(|a, b| b.cmp(a));
         for log2 in descending {
@@ -176,7 +177,7 @@ proptest! {
     }
 }
 
-/// More than the 64 free blocks up to which an aligned one is certain to be found.
+/// More free blocks than the 64 up to which an aligned one is certain to be found.
 #[test]
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
@@ -253,7 +254,7 @@ fn requests_that_can_never_succeed_say_so() {
         let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
         assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
     }
-    // More than the largest root, so rounding up goes beyond it.
+    // More than the largest root, so rounding up exceeds it.
     assert!(heap.allocate(4097, Alignment::ONE).unwrap_err().is_out_of_space());
     assert!(heap.live.is_empty());
 }
@@ -274,7 +275,7 @@ fn a_root_serves_the_alignment_at_which_it_starts() {
     assert_eq!(aligned.range.start(), HeapOffset::new(4 << 20));
 }
 
-/// When there is no block of the alignment's size, a smaller one that starts right serves.
+/// If there is no block of the alignment's size, a smaller block with an aligned start is used.
 #[test]
 fn what_was_halved_for_an_alignment_serves_it_again() {
     let mut heap = shadowed(1 << 16);
@@ -286,12 +287,13 @@ fn what_was_halved_for_an_alignment_serves_it_again() {
     assert_eq!(heap.allocate(4000, page).unwrap().range.start(), hole.range.start());
 }
 
-/// `count` free blocks of 1 KiB at odd multiples of it, and one more that starts at a multiple of 4 KiB.
+/// Creates `count` free blocks of 1 KiB at odd multiples of 1 KiB, and one more that starts at a multiple of
+/// 4 KiB.
 fn one_hole_among(count: u64) -> Shadowed {
     let mut heap = shadowed((count + 1) << 12);
     while heap.allocate(1024, Alignment::ONE).is_ok() {}
     let is_hole = |start: u64| start == 0 || start % 4096 == 1024 && start > 4096;
-    // The aligned hole is freed first, so it is the last that is looked at.
+    // The aligned hole is freed first, so it is examined last.
     let mut holes: Vec<_> = heap.live.iter().map(|s| s.range.start().get()).filter(|&s| is_hole(s)).collect();
     holes.sort_unstable();
     for start in holes {
@@ -315,7 +317,8 @@ fn the_one_aligned_block_is_found_among_64_and_may_be_missed_among_more() {
 fn the_block_that_became_free_last_is_taken_first() {
     let mut heap = shadowed(64);
     let all: Vec<_> = (0..8).map(|_| heap.allocate(8, Alignment::ONE).unwrap()).collect();
-    // No two of them are buddies. Each removal moves the last to its place, so the lower ones come last.
+    // No two of them are buddies. Each removal moves the last element to its place, so the lower indices come
+    // last.
     for at in [6, 2, 4] {
         let index = heap.live.iter().position(|live| live.id == all[at].id).unwrap();
         heap.free(index);

@@ -1,4 +1,5 @@
-//! `Linear` and `DoubleStack` through their public faces, beside a plain interval map that cannot be wrong in the same way.
+//! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
+//! the same way.
 
 mod shadowed;
 
@@ -15,20 +16,20 @@ fn double(capacity: u64) -> DoubleStack {
     DoubleStack::new(ByteSize::new(capacity)).unwrap()
 }
 
-/// Whether the request has a place between two offsets.
+/// Returns whether the request fits between two offsets.
 fn fits((start, end): (u64, u64), size: u64, alignment: Alignment) -> bool {
     let mask = u128::from(alignment.get() - 1);
     let aligned = (u128::from(start) + mask) & !mask;
     aligned + u128::from(size) <= u128::from(end)
 }
 
-/// What lies above the highest used byte.
+/// Returns the range above the highest used byte.
 fn above_all(shadow: &IntervalMap) -> (u64, u64) {
     let top = shadow.used_ranges().last().map_or(0, |(start, size)| start + size);
     (top, shadow.capacity())
 }
 
-/// A stack is exact: nothing that fits above all is refused.
+/// A stack is exact: no request that fits above everything is refused.
 fn linear_may_refuse(_: &Linear, shadow: &IntervalMap, size: u64, alignment: Alignment) {
     assert!(!fits(above_all(shadow), size, alignment), "{size} at {alignment} fits on top");
 }
@@ -38,7 +39,7 @@ fn free_gaps(heap: &impl Suballocator) -> Vec<(u64, u64)> {
     free.map(|range| (range.start().get(), range.end().get())).collect()
 }
 
-/// The free gap is what is expected, and the largest request is served, and freeing it restores everything.
+/// Checks the free gap, that the largest request succeeds, and that freeing it restores the state.
 fn check_gap<A: Suballocator>(heap: &mut Shadowed<A>, expected: (u64, u64)) {
     let expected: Vec<_> = (expected.0 < expected.1).then_some(expected).into_iter().collect();
     assert_eq!(free_gaps(&heap.heap), expected);
@@ -69,7 +70,7 @@ fn run(capacity: u64, steps: Vec<Step>) {
     shadowed::run(|| linear(capacity), linear_may_refuse, steps);
 }
 
-/// Steps at both ends: an end for each.
+/// Runs steps at both ends; each step has an end.
 fn run_double(capacity: u64, steps: &[(bool, Step)]) {
     let may_refuse = |heap: &DoubleStack, _: &IntervalMap, size: u64, alignment: Alignment| {
         for gap in free_gaps(heap) {
@@ -182,7 +183,7 @@ proptest! {
         run_double(capacity.min(1 << 63), &steps);
     }
 
-    /// Last in, first out: each step back is the state before, so that a stack fills to the same byte each time.
+    /// Last in, first out: each free restores the state before, so a stack always fills to the same byte.
     #[test]
     fn freed_in_reverse_order_a_stack_fills_again_completely(
         capacity in 1_u64..3000,
@@ -208,7 +209,7 @@ proptest! {
         }
     }
 
-    /// Whatever is requested at which end, all bytes can be used when no alignment skips any.
+    /// Whatever is requested at either end, all bytes can be used if no alignment skips any.
     #[test]
     fn a_double_stack_can_be_filled_to_the_last_byte(
         requests in prop::collection::vec((any::<bool>(), 1_u64..300), 1..STEPS / 2),
@@ -225,7 +226,7 @@ proptest! {
             ids.push(answer.unwrap().id);
         }
         prop_assert_eq!((heap.free_size(), heap.used()), (ByteSize::ZERO, heap.capacity()));
-        // In the reverse order of both, nothing is ever padding.
+        // In the reverse order of both, there is never any padding.
         for id in ids.into_iter().rev() {
             heap.free(id).unwrap();
             prop_assert_eq!(heap.free_size().get() + heap.used().get(), heap.capacity().get());
@@ -258,7 +259,7 @@ fn an_arena_is_cleared_at_once() {
     heap.free_again(3);
     assert!(heap.heap.is_empty());
     heap.assert_as_fresh(linear(1000));
-    // A new one takes the place of an old one in the table, and the old id is stale all the same.
+    // A new suballocation takes the slot of an old one in the table, but the old id is still stale.
     heap.allocate(90, Alignment::ONE).unwrap();
     heap.free_again(0);
 }

@@ -1,4 +1,5 @@
-//! Retirement by fence values in `Ring` and `Linear`, beside a list of what is live with the fence value of each.
+//! Compares retirement by fence values in `Ring` and `Linear` with a list of live suballocations and their
+//! fence values.
 
 mod shadowed;
 
@@ -11,7 +12,7 @@ use heapwright_core::{Alignment, ByteSize, FenceValue};
 use proptest::prelude::*;
 use shadowed::{STEPS, alignment, config};
 
-/// What the two have beside the trait.
+/// The methods of both types that the trait does not have.
 trait Fenced: Suballocator {
     fn submit(&mut self, fence: FenceValue) -> Result<(), FenceOrderError>;
     fn retire(&mut self, completed: FenceValue) -> Retired;
@@ -45,9 +46,9 @@ enum Step {
         alignment_log2: u32,
     },
     Free(prop::sample::Index),
-    /// So much above the last value, or below it.
+    /// Submits this much above or below the last value.
     Submit(i64),
-    /// So much above or below the value submitted last.
+    /// Retires up to this much above or below the last submitted value.
     Retire(i64),
     Clear,
 }
@@ -63,7 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..STEPS)
 }
 
-/// What is live, in the order of handing out, with the fence value of what was submitted.
+/// The live suballocations in allocation order, with the fence values of those submitted.
 struct Model<A> {
     heap: A,
     live: Vec<(Suballocation, Option<u64>)>,
@@ -75,7 +76,7 @@ impl<A: Fenced> Model<A> {
         Self { heap, live: Vec::new(), latest: None }
     }
 
-    /// Allocates, and retires as much as is needed for it.
+    /// Allocates, retiring as much as needed.
     fn allocate(&mut self, size: u64, at: Alignment) {
         let answer = self.heap.allocate(ByteSize::new(size), at);
         self.live.extend(answer.ok().map(|suballocation| (suballocation, None)));
@@ -170,13 +171,13 @@ proptest! {
         run(Linear::new(ByteSize::new(capacity)).unwrap(), &steps);
     }
 
-    /// A renderer: so many frames in flight, so many bytes a frame at most.
+    /// A renderer with a number of frames in flight, and a maximum number of bytes per frame.
     #[test]
     fn a_ring_for_the_frames_in_flight_never_refuses(
         frames in prop::collection::vec(prop::collection::vec(1_u64..=256, 0..16), 1..STEPS / 4),
         in_flight in 1_u64..4,
     ) {
-        // One frame is being recorded beside those in flight, and the end of the ring may be skipped.
+        // One frame is recorded while the others are in flight, and the end of the ring may be skipped.
         let frame = 16 * 256;
         let mut ring = Ring::new(ByteSize::new((in_flight + 1) * frame + 256)).unwrap();
         for (number, uploads) in (1_u64..).zip(frames) {
@@ -249,11 +250,11 @@ fn fence_values_do_not_go_backwards_until_it_is_cleared() {
     put(&mut ring, 10);
     let refused = ring.submit(FenceValue::new(4)).unwrap_err();
     assert_eq!((refused.fence, refused.latest), (FenceValue::new(4), FenceValue::new(5)));
-    // Refused, so it is still in no batch.
+    // The submission was refused, so it is still in no batch.
     assert_eq!(ring.retire(FenceValue::new(5)), Retired::default());
     ring.submit(FenceValue::new(5)).unwrap();
     assert_eq!(ring.retire(FenceValue::new(5)).suballocations, 1);
-    // Even when nothing is live.
+    // It is refused even if nothing is live.
     ring.submit(FenceValue::new(4)).unwrap_err();
     ring.clear();
     ring.submit(FenceValue::new(1)).unwrap();

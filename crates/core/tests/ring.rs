@@ -1,4 +1,4 @@
-//! `Ring` through its public face, beside a plain interval map that cannot be wrong in the same way.
+//! Tests the public behaviour of `Ring` against a simple interval map that cannot fail in the same way.
 
 mod shadowed;
 
@@ -22,7 +22,7 @@ fn free_gaps(ring: &Ring) -> Vec<(u64, u64)> {
     free.map(|range| (range.start().get(), range.end().get())).collect()
 }
 
-/// Exact: nothing that fits into what is called free is refused.
+/// A ring is exact: no request that fits into a reported free range is refused.
 fn may_refuse(ring: &Ring, _: &IntervalMap, size: u64, alignment: Alignment) {
     let mask = u128::from(alignment.get() - 1);
     for (start, end) in free_gaps(ring) {
@@ -31,7 +31,8 @@ fn may_refuse(ring: &Ring, _: &IntervalMap, size: u64, alignment: Alignment) {
     }
 }
 
-/// The free gaps, from nothing but what is live in the order of handing out: walking from the newest round to the oldest.
+/// Returns the free gaps, computed from the live suballocations in allocation order alone: from the newest
+/// around to the oldest.
 fn expected_free(capacity: u64, in_order: &[Suballocation]) -> Vec<(u64, u64)> {
     let (Some(oldest), Some(newest)) = (in_order.first(), in_order.last()) else {
         return vec![(0, capacity)];
@@ -42,10 +43,10 @@ fn expected_free(capacity: u64, in_order: &[Suballocation]) -> Vec<(u64, u64)> {
     gaps.into_iter().filter(|(start, end)| start < end).collect()
 }
 
-/// The free gaps are what is expected, the largest request is served, and freeing it restores everything.
+/// Checks the free gaps, that the largest request succeeds, and that freeing it restores the state.
 fn check_gaps(heap: &mut Shadowed) {
     let mut in_order = heap.live.clone();
-    // Stamps are not seen, but printed: they are the order.
+    // Stamps are private but printed. They define the order.
     let stamp = |live: &Suballocation| -> u64 {
         let text = format!("{:?}", live.id);
         text.trim_end_matches(')').rsplit('#').next().unwrap().parse().unwrap()
@@ -122,8 +123,8 @@ proptest! {
         run(capacity.min(1 << 63), steps);
     }
 
-    /// First in, first out: no byte that is not in use is lost but at the end and for alignment, so a request is served
-    /// whenever the shadow has one gap that is large enough.
+    /// First in, first out: no unused byte is lost except at the end and for alignment, so a request succeeds
+    /// whenever the shadow has one large enough gap.
     #[test]
     fn used_first_in_first_out_it_never_refuses_what_fits(
         capacity in 1_u64..3000,
@@ -135,7 +136,7 @@ proptest! {
                 let last_end = heap.live.last().unwrap().range.end().get();
                 let skipped_end = heap.live.iter().any(|live| live.range.start().get() < heap.live[0].range.start().get());
                 for (start, length) in heap.shadow.free_ranges() {
-                    // What was skipped: in front of an aligned start, and at the end when the ring has wrapped.
+                    // The skipped bytes: before an aligned start, and at the end if the ring has wrapped.
                     let is_skipped = start != last_end && (start != 0 || skipped_end);
                     let aligned = start.next_multiple_of(1 << log2);
                     assert!(is_skipped || aligned + size > start + length, "{size} fits at {aligned}");
@@ -149,13 +150,14 @@ proptest! {
         }
     }
 
-    /// With one alignment, and a capacity and sizes that are multiples of it, padding is at the end only.
+    /// With one alignment, and a capacity and sizes that are multiples of it, there is padding only at the
+    /// end.
     #[test]
     fn a_steady_stream_needs_no_more_than_what_is_live_and_one_request(
         sizes in prop::collection::vec(1_u64..=16, 1..STEPS),
     ) {
         let unit = 64;
-        // Eight are live at most, and the longest may not fit at the end.
+        // At most eight are live, and the longest may not fit at the end.
         let mut heap = shadowed((8 * 16 + 2 * 16) * unit);
         for size in sizes {
             if heap.live.len() == 8 {
@@ -206,7 +208,7 @@ fn what_was_skipped_at_the_end_comes_back_with_the_last_in_front_of_it() {
     free_oldest(&mut heap);
     let lower = heap.allocate(40, Alignment::ONE).unwrap();
     assert_eq!(lower.range.start(), HeapOffset::ZERO);
-    // 10 bytes at the end and none in front of the oldest but 5.
+    // There are 10 bytes at the end, and only 5 before the oldest.
     assert_eq!(heap.heap.free_size(), ByteSize::new(5));
     free_oldest(&mut heap);
     assert_eq!(heap.heap.free_size(), ByteSize::new(60));

@@ -1,4 +1,4 @@
-//! Slabs through their public face, beside a plain interval map.
+//! Tests the public behaviour of slabs against a simple interval map.
 
 mod shadowed;
 
@@ -21,7 +21,7 @@ fn run(capacity: u64, steps: Vec<Step>) {
     shadowed::run(|| slabs(capacity), may_refuse, steps);
 }
 
-/// What is free outside of slabs serves any size as TLSF does, and nothing is kept back when nothing is live.
+/// Free ranges outside of slabs serve any size like TLSF, and an empty heap keeps no slabs.
 fn may_refuse(slabs: &Slabs, _: &IntervalMap, size: u64, alignment: Alignment) {
     assert!(!slabs.is_empty(), "{size} at {alignment} is refused by a heap in which nothing is live");
     let certain = u128::from(size) + u128::from(alignment.get() - 1);
@@ -66,7 +66,7 @@ proptest! {
         run(capacity.min(1 << 63), steps);
     }
 
-    /// Few sizes, so that slabs fill, empty, and are kept.
+    /// Few sizes, so that slabs fill, become empty, and are kept.
     #[test]
     fn agree_with_an_interval_map_when_slabs_come_and_go(
         capacity in 2000_u64..20_000,
@@ -86,7 +86,7 @@ proptest! {
         heap.assert_as_fresh(slabs(capacity));
     }
 
-    /// A slot wastes less than an eighth of what is asked for, once that is rounded up to the alignment.
+    /// The padding of a slot is less than an eighth of the requested size rounded up to the alignment.
     #[test]
     fn padding_is_less_than_an_eighth(requests in prop::collection::vec((1_u64..100_000, 0_u32..9), 1..STEPS)) {
         let mut heap = shadowed(64 << 20);
@@ -120,7 +120,7 @@ fn a_freed_slot_is_the_next_to_be_used() {
 #[test]
 fn slabs_without_a_used_slot_make_room_for_others() {
     let mut heap = shadowed(64 << 10);
-    // Everything is slabs of one class, and one slab has something in it.
+    // Everything is slabs of one class, and one slab has a used slot.
     while heap.allocate(1024, Alignment::ONE).is_ok() {}
     while heap.live.len() > 1 {
         heap.free(heap.live.len() - 1);
@@ -130,7 +130,7 @@ fn slabs_without_a_used_slot_make_room_for_others() {
 
 #[test]
 fn the_last_bytes_are_handed_out_without_a_slot() {
-    // No slot of 1,024 bytes fits, and the size itself does.
+    // No slot of 1,024 bytes fits, but the requested size does.
     let mut heap = shadowed(1000);
     heap.allocate(1000, Alignment::ONE).unwrap();
     assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
@@ -140,7 +140,7 @@ fn the_last_bytes_are_handed_out_without_a_slot() {
 fn the_memory_of_a_slab_cannot_be_freed_by_an_id_from_elsewhere() {
     let mut heap = shadowed(1 << 20);
     heap.allocate(10, Alignment::ONE).unwrap();
-    // The first suballocation of a TLSF of the same capacity, as the slab is.
+    // The first suballocation of a TLSF of the same capacity, like the slab.
     let mut other = heapwright_core::suballoc::Tlsf::new(ByteSize::new(1 << 20)).unwrap();
     let foreign = other.allocate(ByteSize::new(20), Alignment::ONE).unwrap();
     assert!(heap.heap.free(foreign.id).is_err());

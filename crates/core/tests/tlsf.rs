@@ -1,4 +1,4 @@
-//! TLSF through its public face, beside a plain interval map that cannot be wrong in the same way.
+//! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
 mod shadowed;
 
@@ -80,7 +80,7 @@ proptest! {
         run(capacity.min(1 << 63), steps);
     }
 
-    /// One alignment for all requests, as in a heap of buffers, sizes that are no multiple of it.
+    /// One alignment for all requests, as in a heap of buffers, with sizes that are not multiples of it.
     #[test]
     fn fits_where_all_requests_have_one_alignment(
         log2 in 3_u32..=16,
@@ -92,7 +92,8 @@ proptest! {
         for &size in &sizes {
             heap.allocate(size, alignment(log2)).unwrap();
         }
-        // Every other one is freed, and requested again in another order: each hole takes the same size again.
+        // Every other suballocation is freed, and requested again in another order: each hole is filled by
+        // the same size.
         let mut again = Vec::new();
         for at in (0..sizes.len()).rev().step_by(2) {
             again.push(heap.live[at].range.size().get());
@@ -156,7 +157,7 @@ fn allocate_with(
 proptest! {
     #![proptest_config(config())]
 
-    /// All strategies in one heap; the lowest offset is indeed the lowest, while fewer than 64 do not fit.
+    /// Tests all strategies in one heap. The lowest offset is exact while fewer than 64 ranges do not fit.
     #[test]
     fn strategies_agree_with_an_interval_map(
         capacity in 1_u64..20_000,
@@ -202,7 +203,7 @@ fn the_lowest_offset_is_found_among_hundreds_of_free_ranges() {
     }
 }
 
-/// All 720 orders of freeing six neighbours: each pair of neighbours is freed both ways round, in every surrounding.
+/// All 720 orders of freeing six neighbours: each pair of neighbours is freed in both orders, in every context.
 #[test]
 fn coalesces_completely_in_every_order_of_freeing_six() {
     fn permute(heap: &mut Vec<usize>, rest: &mut Vec<usize>, visit: &mut impl FnMut(&[usize])) {
@@ -232,7 +233,7 @@ fn coalesces_completely_in_every_order_of_freeing_six() {
     });
 }
 
-/// Far more than the 64 free ranges up to which a refusal is exact; here only what is certain is certain.
+/// Far more than the 64 free ranges up to which a refusal is exact; only the documented guarantees hold here.
 #[test]
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
@@ -319,7 +320,7 @@ fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
     heap.allocate(990, Alignment::ONE).unwrap();
 }
 
-/// A free range of the right size that starts aligned is taken, and not a larger one that is certain to fit.
+/// A free range of the right size that starts aligned is taken before a larger one that is certain to fit.
 #[test]
 fn an_aligned_hole_of_the_right_size_is_filled() {
     let mut heap = shadowed(1 << 20);
@@ -331,7 +332,8 @@ fn an_aligned_hole_of_the_right_size_is_filled() {
     assert_eq!(heap.allocate(8192, page).unwrap().range, hole.range);
 }
 
-/// The hole has the size but no aligned start; what is certain to fit is taken, and nothing in front of it is lost.
+/// The hole has the size but no aligned start. A range that is certain to fit is taken, and nothing before it
+/// is lost.
 #[test]
 fn a_hole_without_an_aligned_start_is_passed_over() {
     let mut heap = shadowed(1 << 20);
@@ -345,7 +347,7 @@ fn a_hole_without_an_aligned_start_is_passed_over() {
     assert_eq!(heap.allocate(4094, Alignment::ONE).unwrap().range.start(), HeapOffset::new(4098));
 }
 
-/// A heap of holes, (start, size) from the lowest up, each between two used ranges.
+/// Creates a heap of holes, (start, size) in ascending order, each between two used ranges.
 fn with_holes(capacity: u64, holes: &[(u64, u64)]) -> Shadowed {
     let mut heap = shadowed(capacity);
     let mut end = 0;
@@ -364,7 +366,7 @@ fn with_holes(capacity: u64, holes: &[(u64, u64)]) -> Shadowed {
     heap
 }
 
-/// Holes of 200 bytes without a multiple of 4,096 in them, and one of 100 bytes that starts at one.
+/// Creates holes of 200 bytes without a multiple of 4,096 in them, and one of 100 bytes that starts at one.
 fn one_hole_among(others: u64) -> Shadowed {
     let mut holes: Vec<_> = (0..others).map(|at| (10_000 + at * 4096, 200)).collect();
     holes.insert(0, (4096, 100));
@@ -378,18 +380,19 @@ fn the_one_hole_that_fits_is_found_among_64() {
     assert_eq!(heap.allocate(100, alignment(12)).unwrap().range.start(), HeapOffset::new(4096));
 }
 
-/// The price of constant time, and why the free ranges of a heap should not have many alignments.
+/// The cost of constant time, and the reason why the free ranges of a heap should not have many alignments.
 #[test]
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn the_one_hole_that_fits_may_be_missed_among_more() {
     let mut heap = one_hole_among(64);
     assert!(heap.allocate(100, alignment(12)).unwrap_err().is_out_of_space());
-    // At alignment 1 it is the good fit, whatever else there is.
+    // At alignment 1 it is the good fit, whatever other ranges there are.
     assert_eq!(heap.allocate(100, Alignment::ONE).unwrap().range.start(), HeapOffset::new(4096));
 }
 
-/// What is certain to fit comes before what is largest: a request of 6,000 bytes at alignment 4,096 passes over holes in
-/// which less than that is left behind the first multiple of 4,096, and takes the smallest that must do.
+/// A range that is certain to fit is taken before the largest: a request of 6,000 bytes at alignment 4,096
+/// skips holes in which less than that remains after the first multiple of 4,096, and takes the smallest
+/// range that is certain to fit.
 #[test]
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn the_smallest_hole_that_is_certain_to_fit_is_taken() {

@@ -1,4 +1,4 @@
-//! Virtual blocks of every algorithm, beside an interval map and a map of the values.
+//! Compares virtual blocks of every algorithm with an interval map and a map of the values.
 
 mod shadowed;
 
@@ -15,7 +15,7 @@ use heapwright_core::{Alignment, ByteSize, FenceValue, HeapRange};
 use proptest::prelude::*;
 use shadowed::{IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 
-/// A value that tells when it is dropped, and not that it is cloned.
+/// A value that records when it is dropped, and cannot be cloned.
 struct Tag {
     number: u64,
     dropped: Rc<RefCell<Vec<u64>>>,
@@ -27,7 +27,7 @@ impl Drop for Tag {
     }
 }
 
-/// A virtual block that tags what it hands out, and a model of the tags: by offset, the number of each.
+/// A virtual block with tags as values, and a model of the tags: the number of each tag by offset.
 #[derive(Debug)]
 struct Tagged {
     block: VirtualBlock<Tag>,
@@ -62,7 +62,7 @@ impl Tagged {
         }
     }
 
-    /// The numbers of the tags that were dropped since this was last asked, sorted.
+    /// Returns the numbers of the tags dropped since the last call, sorted.
     fn dropped(&self) -> Vec<u64> {
         let mut dropped = self.dropped.take();
         dropped.sort_unstable();
@@ -130,7 +130,8 @@ impl Suballocator for Tagged {
         self.block.suballocator().ranges()
     }
 
-    /// Besides the block's own audit: each value is where the model has it, and the statistics agree.
+    /// Runs the block's audit, and checks that each value is where the model has it and that the statistics
+    /// agree.
     fn audit(&self) -> Result<(), AuditError> {
         self.block.audit()?;
         let tags = self.block.iter().map(|(suballocation, tag)| {
@@ -159,7 +160,8 @@ impl Suballocator for Tagged {
     }
 }
 
-/// What each algorithm may refuse is for its own tests; that `largest_free_range` is served, for the harness.
+/// Each algorithm's own tests check its refusals; the harness checks that a request of `largest_free_range`
+/// succeeds.
 fn no_guarantee(_: &Tagged, _: &IntervalMap, _: u64, _: Alignment) {}
 
 fn algorithms() -> impl Strategy<Value = Algorithm> {
@@ -191,7 +193,7 @@ proptest! {
         shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps);
     }
 
-    /// Values that are still in a block when it is dropped are dropped then, once.
+    /// Dropping a block drops the remaining values, each once.
     #[test]
     fn a_block_drops_the_values_that_are_left(
         algorithm in algorithms(),
@@ -238,7 +240,7 @@ fn values_change_in_place() {
     assert_eq!((&block).into_iter().map(|(_, value)| value).sum::<i32>(), 2);
 }
 
-/// The slot of a stale id has the value of another suballocation by now.
+/// The slot of a stale id has the value of another suballocation.
 #[test]
 fn a_stale_id_does_not_reach_the_value_that_came_after() {
     let mut block = block(100);
@@ -280,7 +282,7 @@ fn blocks_add_up() {
 mod dump {
     use super::*;
 
-    /// A value that tries to break out of its line.
+    /// A value whose `Debug` output contains line breaks.
     #[derive(Clone)]
     struct Rude;
 
@@ -364,7 +366,7 @@ offset  size  use      user data
     }
 }
 
-/// What an algorithm does not have is refused, and not ignored; the value comes back.
+/// A feature that the algorithm does not support is refused, not ignored, and the value is returned.
 #[test]
 fn a_request_for_what_an_algorithm_has_not_is_refused() {
     let desc = VirtualAllocationDesc::new(ByteSize::new(10));
@@ -411,7 +413,7 @@ fn a_double_stack_hands_out_from_both_ends() {
 proptest! {
     #![proptest_config(config())]
 
-    /// Beside a list of what is live, oldest first, with the fence value of each.
+    /// Compares retirement with a list of live suballocations, oldest first, with their fence values.
     #[test]
     fn retiring_gives_values_back_oldest_first(
         algorithm in prop::sample::select(&[Algorithm::Linear, Algorithm::Ring][..]),

@@ -1,10 +1,12 @@
 //! Workloads of heaps, simulated under heapwright's residency planner and an eviction policy.
 //!
-//! - `scenario` reads [`Scenario`]s; `workload` makes them, and traces, what a program does with its heaps: a [`Workload`].
-//! - `simulation` carries out what core's planner decides, on a device of the host driver, in simulated time: [`simulate`].
-//! - [`offline_bound`] is what paging costs at least, whatever the policy.
+//! - `scenario` reads [`Scenario`]s; `workload` turns them, and traces, into the actions of a program on its
+//!   heaps: a [`Workload`].
+//! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
+//!   [`simulate`].
+//! - [`offline_bound`] is the lower bound of paging for any policy.
 //!
-//! The program's `heapwright residency` and the comparison of policies in `policies/` run on it.
+//! The command `heapwright residency` and the comparison of policies in `policies/` use this crate.
 
 mod scenario;
 mod simulation;

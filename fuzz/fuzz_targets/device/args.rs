@@ -1,9 +1,9 @@
-//! Arguments: hostile ones, and sound ones often enough.
+//! Arguments: hostile ones, and often enough valid ones.
 
 use arbitrary::Arbitrary;
 use heapwright_d3d12::*;
 
-/// A number of which the interesting ones are likely.
+/// A number with a bias towards interesting values.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub enum Number {
     Small(u16),

@@ -1,13 +1,14 @@
-//! Random calls with hostile arguments: no panic crosses a COM call, nothing is undefined, and all memory comes back.
+//! Random calls with hostile arguments. Checks that no panic crosses a COM call, that nothing is undefined,
+//! and that all memory is released.
 //!
-//! What the sanitizer cannot see is checked here: usage is zero once every object is released, and so is the count of
-//! references to each device.
+//! Some checks go beyond the sanitizer's: once every object is released, usage is zero, and so is the
+//! reference count of each device.
 //!
-//! * [`memory`]: heaps, resources and what is asked about them.
+//! * [`memory`]: heaps, resources and queries about them.
 //! * [`sharing`]: shared handles of heaps, resources and fences, between two devices of an adapter.
 //! * [`tracking`]: manual write tracking.
 //! * [`args`]: arguments.
-//! * [`world`]: what the calls work on, and the checks at the end.
+//! * [`world`]: the objects that the calls use, and the checks at the end.
 #![no_main]
 
 mod args;
@@ -36,7 +37,7 @@ struct Input {
 }
 
 impl Arbitrary<'_> for Input {
-    /// All bytes become calls. As a `Vec` of `arbitrary`'s they would become two on average.
+    /// Converts all bytes to calls. The `Vec` of `arbitrary` would have two elements on average.
     fn arbitrary(bytes: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let (profile, has_tool) = Arbitrary::arbitrary(bytes)?;
         let mut ops = Vec::new();
@@ -50,8 +51,8 @@ impl Arbitrary<'_> for Input {
 fuzz_target!(|input: Input| {
     let mut world = World::open(input.profile, input.has_tool);
     for op in input.ops {
-        // SAFETY: the objects of the world are live. Pointers are null where D3D12 allows that to be tested, and else point
-        // to live values of their type.
+        // SAFETY: the objects of the world are live. Pointers are null where D3D12 allows that for testing,
+        // and otherwise point to live values of their type.
         unsafe {
             match op {
                 Op::Memory(op) => memory::perform(&mut world, op),

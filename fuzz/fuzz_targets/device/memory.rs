@@ -1,4 +1,4 @@
-//! Heaps, resources and what is asked about them.
+//! Heaps, resources and queries about them.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -29,7 +29,7 @@ pub enum Op {
     VideoMemory { node: u8, group: u8, reservation: Option<Number> },
 }
 
-/// Does one call of the first device.
+/// Makes one call on the first device.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Shared handles: made, opened by number and by name, closed, and used when they are closed.
+//! Shared handles: created, opened by handle and by name, closed, and used after they are closed.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -15,7 +15,7 @@ use crate::world::{IIDS, World};
 
 const GENERIC_ALL: u32 = 0x1000_0000;
 
-/// The names that meet: few, so that they are taken and found.
+/// Colliding names: few, so that they are often taken and found.
 const NAMES: [&str; 6] = ["weights", "Weights", r"Local\weights", r"Global\weights", r"Local\a\b", ""];
 
 #[derive(Debug, Arbitrary)]
@@ -27,7 +27,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Zero-terminated; `None` for a null pointer.
+    /// Returns the zero-terminated name, or `None` for a null pointer.
     fn units(&self) -> Option<Vec<u16>> {
         let mut units: Vec<u16> = match self {
             Self::Null => return None,
@@ -47,7 +47,7 @@ pub enum Which {
     Number(Number),
 }
 
-/// The device that is asked; the foreign one is on another adapter.
+/// The device to call. The foreign one is on another adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     First,
@@ -65,7 +65,7 @@ impl Arbitrary<'_> for Whose {
     }
 }
 
-/// The access that is asked for, mostly the one that there is.
+/// The requested access, mostly the valid one.
 #[derive(Debug, Clone, Copy)]
 pub struct Access(u32);
 
@@ -87,7 +87,7 @@ pub enum Op {
         index: u8,
         value: Number,
     },
-    /// Creates an object to be shared, shares it, and opens it by its handle or its name.
+    /// Creates a shareable object, shares it, and opens it by its handle or its name.
     CreateShared {
         kind: u8,
         second: bool,
@@ -142,7 +142,7 @@ impl Handles {
         }
     }
 
-    /// Closes all of them, after all objects are gone: what they refer to is not opened any more.
+    /// Closes all handles after all objects are released, and checks that they cannot be opened any more.
     pub fn close(self, device: &ID3D12Device) {
         for &handle in self.open.iter().chain(&self.closed) {
             let mut opened = None::<ID3D12DeviceChild>;
@@ -177,7 +177,7 @@ fn device(world: &mut World, whose: Whose) -> ID3D12Device {
     }
 }
 
-/// An object that was created to be shared, if there is room.
+/// Creates a shareable object, if there is room.
 unsafe fn create_shared(device: &ID3D12Device, kind: u8) -> Option<ID3D12DeviceChild> {
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     match kind % 3 {
@@ -223,7 +223,7 @@ fn is_removed(device: &ID3D12Device) -> bool {
     unsafe { device.GetDeviceRemovedReason() }.is_err()
 }
 
-/// Two objects over the same thing.
+/// Checks that two objects refer to the same thing.
 unsafe fn check_same(object: &ID3D12DeviceChild, opened: &ID3D12DeviceChild) {
     if let (Ok(one), Ok(other)) = (object.cast::<ID3D12Fence>(), opened.cast::<ID3D12Fence>()) {
         unsafe { assert_eq!(one.GetCompletedValue(), other.GetCompletedValue()) };
@@ -236,7 +236,7 @@ unsafe fn check_same(object: &ID3D12DeviceChild, opened: &ID3D12DeviceChild) {
     }
 }
 
-/// Does one call.
+/// Makes one call.
 ///
 /// # Safety
 ///
@@ -304,7 +304,7 @@ pub unsafe fn perform(world: &mut World, op: Op) {
             let (null_result, wrong) = (wrong % 8 == 7, wrong % 8);
             let iid = if wrong == 5 { IIDS[usize::from(iid) % IIDS.len()] } else { ID3D12DeviceChild::IID };
             let iid = if wrong == 6 { null() } else { &raw const iid };
-            // What is in it before must not stay there.
+            // The call must overwrite this value.
             out = std::ptr::dangling_mut();
             let result = if null_result { null_mut() } else { &raw mut out };
             let opened = unsafe { (device.vtable().OpenSharedHandle)(device.as_raw(), handle, iid, result) };
@@ -332,7 +332,7 @@ pub unsafe fn perform(world: &mut World, op: Op) {
                 handles.closed.push(handle);
             }
         }
-        // It may get the number of a handle that was closed.
+        // It may get the number of a closed handle.
         Op::OwnEvent => {
             let event = Event::new(EventReset::Manual).expect("few handles");
             world.handles.open.push(event.duplicate_handle().expect("few handles"));

@@ -1,4 +1,4 @@
-//! Manual write tracking: a tool that comes and goes, and writes of any range.
+//! Manual write tracking: a tool that is installed and removed, and writes of any range.
 
 use std::ffi::c_void;
 use std::ptr::null;
@@ -20,7 +20,7 @@ pub enum Op {
     TrackKept { index: u8, subresource: Number, range: Option<(Number, Number)> },
 }
 
-/// The tool, and interfaces that were asked for while it was there.
+/// The tool, and interfaces that were obtained while it was installed.
 #[derive(Default)]
 pub struct Tool {
     heard: Arc<Heard>,
@@ -28,7 +28,7 @@ pub struct Tool {
     kept: Vec<ID3D12ManualWriteTrackingResource>,
 }
 
-/// What the tool heard and nobody looked at.
+/// The writes reported to the tool and not checked yet.
 #[derive(Default)]
 struct Heard(Mutex<Vec<TrackedWrite>>);
 
@@ -39,14 +39,14 @@ impl WriteTracker for Heard {
 }
 
 impl Tool {
-    /// Installs the tool, or takes it away.
+    /// Installs or removes the tool.
     pub fn install(&mut self, is_there: bool) {
-        // Away first: an installation takes away whatever is there when it goes.
+        // Removed first, because an installation removes whichever tool is installed when it is dropped.
         self.installation = None;
         self.installation = is_there.then(|| install(Arc::clone(&self.heard) as Arc<dyn WriteTracker>));
     }
 
-    /// Tells of a write, and checks that the tool heard it as it was told.
+    /// Reports a write, and checks that the tool received it unchanged.
     unsafe fn track(
         &self,
         resource: &ID3D12ManualWriteTrackingResource,
@@ -80,7 +80,7 @@ fn range(range: Option<(Number, Number)>) -> Option<D3D12_RANGE> {
     range.map(|(begin, end)| D3D12_RANGE { Begin: begin.get() as usize, End: end.get() as usize })
 }
 
-/// Does one call.
+/// Makes one call.
 ///
 /// # Safety
 ///

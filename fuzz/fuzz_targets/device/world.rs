@@ -1,4 +1,4 @@
-//! What the calls of one input work on.
+//! The objects that the calls of one input use.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -27,10 +27,10 @@ pub const IIDS: [GUID; 13] = [
     GUID::from_u128(0x1234_5678),
 ];
 
-/// A GPU, its devices and what came of them.
+/// A GPU, its devices and the created objects.
 pub struct World {
     pub gpu: Instance,
-    /// One more device on the adapter, once it was asked for.
+    /// A second device on the adapter, created on demand.
     pub second: Option<ID3D12Device>,
     pub objects: Objects,
     pub handles: Handles,
@@ -49,10 +49,10 @@ impl Objects {
         self.pick(index)?.cast().ok()
     }
 
-    /// Keeps what a call wrote.
+    /// Stores the object that a call returned.
     pub fn take(&mut self, raw: *mut c_void) {
         if !raw.is_null() {
-            // SAFETY: a creating call hands out an interface pointer with a reference, or null.
+            // SAFETY: a creating call returns an interface pointer with a reference, or null.
             self.0.push(unsafe { IUnknown::from_raw(raw) });
         }
     }
@@ -65,11 +65,11 @@ impl Objects {
 }
 
 impl World {
-    /// A fresh GPU of the profile with that number.
+    /// Opens a new GPU of the profile with this number.
     pub fn open(profile: u8, has_tool: bool) -> Self {
         let profiles = HostProfile::all();
-        // The first six have every interface, which the calls below count on; the one whose budget changes by itself would start a
-        // thread for each input.
+        // The first six have every interface, which the calls below require. The profile whose budget changes
+        // by itself would start a thread for each input.
         let profile = profiles
             .iter()
             .filter(|profile| profile.budget_schedule.is_empty())
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// The first device, or the second.
+    /// Returns the first device, or the second.
     pub fn device(&mut self, second: bool) -> ID3D12Device {
         if !second {
             return self.gpu.device.clone();
@@ -95,7 +95,7 @@ impl World {
             .get_or_insert_with(|| {
                 let mut device = null_mut();
                 let (level, iid) = (D3D_FEATURE_LEVEL_12_0, &ID3D12Device::IID);
-                // SAFETY: the adapter is live, and what S_OK comes with is a device with a reference.
+                // SAFETY: the adapter is live, and on S_OK the result is a device with a reference.
                 unsafe {
                     assert_eq!(D3D12CreateDevice(adapter, level, iid, &mut device), S_OK);
                     ID3D12Device::from_raw(device)
@@ -119,7 +119,7 @@ impl World {
         let Instance { device, .. } = gpu;
         for device in second.into_iter().chain([device]) {
             let raw = device.into_raw();
-            // SAFETY: the last reference is released by hand, to see that it is the last.
+            // SAFETY: the last reference is released by hand, to check that it is the last.
             let left =
                 unsafe { (IUnknown::from_raw_borrowed(&raw).expect("not null").vtable().Release)(raw) };
             assert_eq!(left, 0, "an object still holds the device");

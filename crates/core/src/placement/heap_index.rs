@@ -1,4 +1,4 @@
-//! Heaps by a size: their largest free range, or their own size when they are empty.
+//! An index of heaps by size: by their largest free range, or by their own size if they are empty.
 
 use std::iter::successors;
 
@@ -9,15 +9,16 @@ pub(super) type Slot = u32;
 
 const NONE: Slot = Slot::MAX;
 
-/// Size classes of a suballocator in a bin: 4 of 32, so that there are 8 bins for each power of two.
+/// Base-2 logarithm of the number of suballocator size classes per bin: 4 of 32 classes, so 8 bins per power
+/// of two.
 const CLASSES_LOG2: u32 = 2;
 const BIN_COUNT: usize = 1920 >> CLASSES_LOG2;
 const WORD_COUNT: usize = BIN_COUNT.div_ceil(64);
 
-/// How many heaps of a bin are looked at before one is taken; what keeps a search O(1).
+/// The maximum number of heaps of a bin that a search compares, so that it is O(1).
 const CANDIDATES: usize = 8;
 
-/// Where a heap stands in its index. It lives in the heap's slot, so the index allocates nothing.
+/// The links of a heap in its index. They are stored in the heap's slot, so the index allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Links {
     bin: u16,
@@ -28,33 +29,33 @@ pub(super) struct Links {
 impl Links {
     pub(super) const NONE: Self = Self { bin: 0, before: NONE, after: NONE };
 
-    /// Whether a heap of this size class is in the bin that it should be in.
+    /// Returns whether a heap of this size class is in the right bin.
     #[inline]
     pub(super) fn fit(self, key_class: u32) -> bool {
         self.bin == bin_of(key_class)
     }
 }
 
-/// Access to the links and keys of the heaps that an index holds.
+/// Access to the links and keys of the heaps in an index.
 pub(super) trait IndexedHeaps {
     fn links(&self, slot: Slot) -> Links;
     fn links_mut(&mut self, slot: Slot) -> &mut Links;
-    /// The size by which the heap is found.
+    /// Returns the size by which the heap is found.
     fn key(&self, slot: Slot) -> u64;
-    /// The size class of that size, as a suballocator counts them.
+    /// Returns the suballocator's size class of that size.
     fn key_class(&self, slot: Slot) -> u32;
 }
 
 /// Doubly linked lists of heaps in bins of similar size, with a bitmap of the bins that are not empty.
 ///
-/// Insert, remove and find are O(1).
+/// Inserting, removing and finding a heap are O(1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HeapIndex {
     heads: [Slot; BIN_COUNT],
     bitmap: [u64; WORD_COUNT],
     /// Bit w: word w of the bitmap is not zero.
     words: u32,
-    /// How many heaps there are, and which one if there is one; `only` means nothing otherwise.
+    /// The number of heaps, and the only heap if the number is one; otherwise `only` is meaningless.
     count: u32,
     only: Slot,
 }
@@ -64,14 +65,12 @@ impl HeapIndex {
         Self { heads: [NONE; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NONE }
     }
 
-    /// Adds a heap.
     pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
         self.link(heaps, slot, bin_of(heaps.key_class(slot)));
         self.count += 1;
         self.only = slot;
     }
 
-    /// Takes a heap out.
     pub(super) fn remove(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
         self.unlink(heaps, slot);
         self.count -= 1;
@@ -80,7 +79,7 @@ impl HeapIndex {
         }
     }
 
-    /// Moves a heap to the bin of this size class, when it does not [fit](Links::fit) its bin any more.
+    /// Moves a heap to the bin of this size class, if it no longer [fits](Links::fit) its bin.
     #[inline]
     pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
         self.unlink(heaps, slot);
@@ -116,14 +115,15 @@ impl HeapIndex {
         }
     }
 
-    /// A heap whose key is at least `size`, the smallest of the candidates that were looked at.
+    /// Returns a heap whose key is at least `size`: the smallest of the heaps that the search compares.
     ///
-    /// Heaps in the bin of `size` may or may not be large enough: a bounded number of them is tried. In the bins above all
-    /// are.
+    /// Heaps in the bin of `size` may be too small, so a bounded number of them is examined. Heaps in higher
+    /// bins are all large enough.
     #[inline(always)]
     pub(super) fn find(&self, heaps: &impl IndexedHeaps, size: u64) -> Option<Slot> {
         let own = bin_of(Tlsf::size_class(size));
-        // Often there is one heap; without the look-up, the next steps need not wait for it (8 of 50 ns, 2026-11-21).
+        // There is often only one heap; skipping the search then saves dependent steps (8 of 50 ns,
+        // 2026-11-21).
         if self.count == 1 {
             let is_enough = heaps.links(self.only).bin > own || heaps.key(self.only) >= size;
             return is_enough.then_some(self.only);
@@ -131,18 +131,18 @@ impl HeapIndex {
         self.find_among(heaps, own, size)
     }
 
-    /// The same among any number of heaps.
+    /// Finds a heap among any number of heaps.
     fn find_among(&self, heaps: &impl IndexedHeaps, own: u16, size: u64) -> Option<Slot> {
         let bin = self.bin_from(own)?;
         let first = self.heads[usize::from(bin)];
-        // One heap that is certain to be large enough needs no comparing.
+        // A single heap that is certain to be large enough needs no comparison.
         if bin > own && heaps.links(first).after == NONE {
             return Some(first);
         }
         self.smallest_from(heaps, own, bin, size)
     }
 
-    /// The rest of [`find`](Self::find): `bin` is the lowest that is not empty, from `own` on.
+    /// The slow path of [`find`](Self::find): `bin` is the lowest bin from `own` on that is not empty.
     #[cold]
     fn smallest_from(&self, heaps: &impl IndexedHeaps, own: u16, bin: u16, size: u64) -> Option<Slot> {
         self.smallest_in(heaps, bin, size).or_else(|| {
@@ -151,15 +151,14 @@ impl HeapIndex {
         })
     }
 
-    /// A heap of the highest bin that is not empty.
+    /// Returns a heap of the highest bin that is not empty.
     pub(super) fn largest(&self) -> Option<Slot> {
         let word = self.words.checked_ilog2()? as usize;
         let bit = self.bitmap[word].checked_ilog2()? as usize;
         Some(self.heads[word * 64 + bit])
     }
 
-    /// The heaps whose key may be `size` or more, and larger ones: those with the smallest keys first, as far as bins tell. O(1) a
-    /// step.
+    /// Iterates over the heaps whose key may be at least `size`, in ascending order of bins. O(1) per step.
     pub(super) fn from(&self, heaps: &impl IndexedHeaps, size: u64) -> impl Iterator<Item = Slot> {
         let or_none = |slot: Slot| (slot != NONE).then_some(slot);
         let bins = successors(self.bin_from(bin_of(Tlsf::size_class(size))), |&bin| self.bin_from(bin + 1));
@@ -168,7 +167,7 @@ impl HeapIndex {
         })
     }
 
-    /// Every heap, for audits. O(heaps).
+    /// Returns all heaps, for audits. O(heaps).
     pub(super) fn slots(&self, heaps: &impl IndexedHeaps) -> Vec<Slot> {
         let mut slots = Vec::new();
         for &head in self.heads.iter() {
@@ -197,7 +196,7 @@ impl HeapIndex {
         best.map(|(_, slot)| slot)
     }
 
-    /// The lowest bin from `first` on that holds a heap.
+    /// Returns the lowest bin from `first` on that is not empty.
     #[inline]
     fn bin_from(&self, first: u16) -> Option<u16> {
         let start = usize::from(first) / 64;
@@ -211,7 +210,7 @@ impl HeapIndex {
     }
 }
 
-/// The bin of a size class.
+/// Returns the bin of a size class.
 #[inline]
 fn bin_of(size_class: u32) -> u16 {
     u16::try_from(size_class >> CLASSES_LOG2).unwrap_or(u16::MAX)

@@ -1,37 +1,38 @@
-//! Empty heaps between an engine and the device.
+//! Pools of empty heaps between an engine and the device.
 
 use super::engine::EmptyHeaps;
 use crate::ByteSize;
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, lock};
 
-/// Which empty heaps a [`HeapPool`] keeps: GPGMM's pool algorithms.
+/// The empty heaps that a [`HeapPool`] keeps: GPGMM's pool algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HeapPooling {
-    /// Those of this size: `FIXED_POOL`.
+    /// Heaps of this size: `FIXED_POOL`.
     Fixed(ByteSize),
-    /// All: `SEGMENTED_POOL`.
+    /// All heaps: `SEGMENTED_POOL`.
     #[default]
     Segmented,
-    /// None: `RESOURCE_ALLOCATOR_FLAG_ALWAYS_ON_DEMAND`.
+    /// No heaps: `RESOURCE_ALLOCATOR_FLAG_ALWAYS_ON_DEMAND`.
     None,
 }
 
-/// What a pool holds.
+/// The totals of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeapPoolTotals {
-    /// Heaps.
+    /// The number of heaps.
     pub heap_count: u64,
-    /// Bytes of heaps.
+    /// The total size of the heaps.
     pub bytes: ByteSize,
 }
 
-/// Keeps heaps that nothing is in for the next that wants one of their size.
+/// Keeps empty heaps until a heap of their size is needed.
 ///
-/// Heaps of many sizes do not pile up: see [`make_way`](Self::make_way).
+/// [`make_way`](Self::make_way) prevents heaps of many sizes from accumulating.
 ///
-/// Several [engines](super::HeapEngine) may share a pool, so that a heap that leaves one of them serves another. It locks
-/// itself. Calls are O(log n) for n distinct sizes of heaps in it, [`totals`](Self::totals) is O(1).
+/// Several [engines](super::HeapEngine) may share a pool, so that a heap that leaves one engine can serve
+/// another. The pool locks itself. Calls are O(log n) for n distinct heap sizes; [`totals`](Self::totals) is
+/// O(1).
 ///
 /// ```
 /// use heapwright_core::ByteSize;
@@ -57,24 +58,24 @@ pub struct HeapPool<H> {
 #[derive(Debug)]
 struct State<H> {
     heaps: EmptyHeaps<H>,
-    /// The most bytes of heaps that were in use at once.
+    /// The largest total size of heaps that were in use at once.
     peak: ByteSize,
 }
 
 impl<H> HeapPool<H> {
-    /// A pool without heaps.
+    /// Creates a pool without heaps.
     #[must_use]
     pub fn new(pooling: HeapPooling) -> Self {
         Self { pooling, state: Mutex::new(State { heaps: EmptyHeaps::default(), peak: ByteSize::ZERO }) }
     }
 
-    /// Which heaps it keeps.
+    /// Returns which heaps the pool keeps.
     #[must_use]
     pub fn pooling(&self) -> HeapPooling {
         self.pooling
     }
 
-    /// Puts a heap of `size` bytes in; answers it when the pool does not keep it.
+    /// Adds a heap of `size` bytes. Returns the heap if the pool does not keep it.
     #[must_use = "a heap that is not kept is the caller's to destroy"]
     pub fn put(&self, size: ByteSize, heap: H) -> Option<H> {
         let keeps = match self.pooling {
@@ -89,9 +90,9 @@ impl<H> HeapPool<H> {
         None
     }
 
-    /// Takes out the heaps that are not kept beside a new one of `heap_size` bytes, while heaps of `in_use` bytes are in use: those
-    /// with which all of them would be more than twice what was ever in use at once. The largest go first. A pool of heaps of one
-    /// size keeps them all.
+    /// Removes the heaps that the pool should not keep in addition to a new heap of `heap_size` bytes, while
+    /// heaps of `in_use` bytes are in use. It keeps the total, with the new heap, at no more than twice the
+    /// peak of heaps in use. The largest heaps are removed first. A pool of heaps of one size keeps them all.
     #[must_use = "the heaps are the caller's to destroy"]
     pub fn make_way(&self, in_use: ByteSize, heap_size: ByteSize) -> Vec<H> {
         let mut state = lock(&self.state);
@@ -108,42 +109,44 @@ impl<H> HeapPool<H> {
         released
     }
 
-    /// Takes a heap of `at_least` to `at_most` bytes out, one of the smallest, with its size. Of equal ones, the last that was put in.
+    /// Removes a smallest heap of `at_least` to `at_most` bytes, and returns it with its size. Among equals,
+    /// the heap added last is taken.
     pub fn take_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.state).heaps.take_fitting(at_least, at_most)
     }
 
-    /// Whether there is a heap of `at_least` to `at_most` bytes.
+    /// Returns whether there is a heap of `at_least` to `at_most` bytes.
     #[must_use]
     pub fn has_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         lock(&self.state).heaps.smallest_from(at_least).is_some_and(|size| size <= at_most)
     }
 
-    /// Takes heaps out until they are `bytes` together or there are no more, with their sizes.
+    /// Removes heaps until their total size is `bytes`, or none are left, and returns them with their sizes.
     ///
-    /// As few heaps as can be: the largest first, and the smallest that will do last. `u64::MAX` bytes are all of them.
+    /// To remove as few as possible, it takes the largest first, and last the smallest that suffices.
+    /// `u64::MAX` bytes removes all heaps.
     pub fn release(&self, bytes: ByteSize) -> Vec<(ByteSize, H)> {
         lock(&self.state).heaps.take_up_to(bytes)
     }
 
-    /// The size of each heap in it, the smallest first. O(n) for n heaps.
+    /// Returns the size of each heap, in ascending order. O(n) for n heaps.
     #[must_use]
     pub fn sizes(&self) -> Vec<ByteSize> {
         lock(&self.state).heaps.sizes()
     }
 
-    /// What it holds. O(1).
+    /// Returns the totals of the pool. O(1).
     #[must_use]
     pub fn totals(&self) -> HeapPoolTotals {
         let state = lock(&self.state);
         HeapPoolTotals { heap_count: state.heaps.count(), bytes: state.heaps.bytes() }
     }
 
-    /// Checks that the totals are the sums they claim to be. O(n); for tests.
+    /// Checks the totals against the heaps. O(n); for tests.
     ///
     /// # Errors
     ///
-    /// What disagrees, a defect in this crate.
+    /// Returns the first disagreement, a defect in this crate.
     pub fn audit(&self) -> Result<(), AuditError> {
         lock(&self.state).heaps.audit()
     }

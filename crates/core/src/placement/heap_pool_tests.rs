@@ -1,4 +1,4 @@
-//! Pools beside a list of what is in them.
+//! Compares pools with a list of their content.
 
 use proptest::prelude::*;
 
@@ -18,18 +18,18 @@ fn take<H>(pool: &HeapPool<H>, size: ByteSize) -> Option<H> {
     pool.take_fitting(size, size).map(|(_, heap)| heap)
 }
 
-/// The sizes that a pool releases.
+/// Returns the sizes that a pool releases.
 fn released(sizes: &[u64], bytes: u64) -> Vec<u64> {
     filled(sizes).release(ByteSize::new(bytes)).into_iter().map(|(size, _)| size.get()).collect()
 }
 
-/// GPGMM counts twice what it has released (research/gpgmm.md, F.2).
+/// GPGMM counts released bytes twice (research/gpgmm.md, F.2).
 #[test]
 fn releases_what_was_asked_for_and_no_heap_more() {
-    // It releases 200 of 400 bytes when 300 are asked for...
+    // GPGMM releases 200 of 400 bytes when 300 are requested...
     assert_eq!(released(&[100, 100, 200], 300), [200, 100]);
     assert_eq!(released(&[200, 200], 300), [200, 200]);
-    // ... and all 1920 when 100 are.
+    // ... and all 1920 when 100 are requested.
     assert_eq!(released(&[128, 256, 512, 1024], 100), [128]);
     assert_eq!(released(&[640, 640, 640], 100), [640]);
 }
@@ -139,7 +139,7 @@ proptest! {
                         list.remove(at.expect("it was in the pool"));
                     }
                     prop_assert!(sum >= bytes || list.is_empty());
-                    // The fewest: the largest of those that were there would not do with one less.
+                    // As few as possible: even the largest heaps would not suffice with one less.
                     let mut all: Vec<_> = list.iter().map(|heap| heap.0).collect();
                     all.extend(released.iter().map(|(size, _)| size.get()));
                     all.sort_unstable_by(|a, b| b.cmp(a));

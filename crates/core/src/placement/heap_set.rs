@@ -1,4 +1,4 @@
-//! Heaps with a suballocator each.
+//! Heap sets: heaps with a suballocator each.
 
 mod closing;
 mod last_resort;
@@ -22,17 +22,18 @@ use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// Heaps of one kind, each with a suballocator, found by what they have free.
+/// Heaps of one kind, each with a suballocator, found by their largest free range.
 ///
-/// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); the set stores it and gives it back.
+/// `H` is the owner's handle of a heap (an `ID3D12Heap`); the set stores it and returns it.
 ///
-/// A request goes to the heap whose largest free range fits it best, among those that something is in already; to the
-/// smallest sufficient empty heap otherwise, if [`HeapReuse`](super::HeapReuse) does not find it too large; to a new heap
-/// otherwise. Small requests are kept in heaps of their own
-/// ([`HeapSizing::small_up_to`]), and so are very large ones ([`HeapSizing::own_heap_from`]). That is a preference for new heaps:
-/// when there can be none, [`allocate_anywhere`](Self::allocate_anywhere) tries every free range of every heap.
+/// A request is placed in the heap in use whose largest free range fits it best; otherwise in the smallest
+/// sufficient empty heap, unless that is too large by [`HeapReuse`](super::HeapReuse); otherwise in a new
+/// heap. Small requests share heaps only with each other ([`HeapSizing::small_up_to`]), and very large ones
+/// have their own heaps ([`HeapSizing::own_heap_from`]). These are preferences that apply while heaps can be
+/// created; if none can, [`allocate_anywhere`](Self::allocate_anywhere) tries every free range of every heap.
 ///
-/// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); memory is O(heaps + allocations). No lock.
+/// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
+/// allocations). The set does not lock.
 ///
 /// ```
 /// use heapwright_core::placement::HeapSet;
@@ -57,51 +58,52 @@ pub struct HeapSet<H> {
     sizing: HeapSizing,
     retention: HeapRetention,
     table: Table<H>,
-    /// Heaps that something is in, by their largest free range; one index per class.
+    /// The heaps in use, by their largest free range; one index per class.
     occupied: [HeapIndex; SizeClass::COUNT],
-    /// Heaps that nothing is in, by their size. Elsewhere, as a set is moved on stacks of 32 KiB when loom makes it.
+    /// The empty heaps, by size. Boxed, because loom moves a set on stacks of 32 KiB when it creates one.
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
-    /// See [`HeapRetention`].
+    /// The high-water mark; see [`HeapRetention`].
     mark: ByteSize,
-    /// Closed heaps whose last allocation went.
+    /// Closed heaps whose last allocation was freed.
     drained: Vec<Slot>,
-    /// See [`HeapReuse`](super::HeapReuse).
+    /// The credit for new heaps; see [`HeapReuse`](super::HeapReuse).
     credit: ReuseCredit,
-    /// Of a heap that left, for the next: its bins are 22 KiB and more, which new ones push out of the processor's cache.
-    /// One at most, and not in the set itself, which is moved about on stacks.
+    /// The suballocator of a removed heap, kept for the next heap: its bins take at least 22 KiB, and new
+    /// ones would displace them from the processor's cache. At most one; in a `Vec` to keep the set small,
+    /// because it is moved on stacks.
     spare: Vec<Tlsf>,
 }
 
-/// What a set holds, kept as it changes.
+/// The totals of a set, updated with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeapSetTotals {
-    /// Bytes of live allocations.
+    /// The total size of live allocations.
     pub used: ByteSize,
-    /// Bytes of heaps.
+    /// The total size of heaps.
     pub reserved: ByteSize,
-    /// Live allocations.
+    /// The number of live allocations.
     pub allocation_count: u64,
-    /// Heaps.
+    /// The number of heaps.
     pub heap_count: u64,
-    /// Heaps that nothing is in. With the default algorithm, a heap in which a slab lies is none of them, even if no slot of
-    /// that is used: taking empty heaps out may take such a heap nevertheless.
+    /// The number of empty heaps. With the default algorithm, this does not include heaps with a slab, even
+    /// if none of its slots is used; functions that take empty heaps may nevertheless take such a heap.
     pub empty_heap_count: u64,
-    /// Their bytes.
+    /// The total size of the empty heaps.
     pub empty: ByteSize,
 }
 
-/// Names a heap of a set. An id of a heap that left the set is recognised.
+/// Identifies a heap of a set. An id of a heap that left the set is recognized as stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HeapId {
     slot: Slot,
     generation: u32,
 }
 
-/// Names a live allocation of a set.
+/// Identifies a live allocation of a set.
 ///
-/// 16 bytes, so that it is passed in registers. Of the heap it has the slot only: stamps go on when another heap takes the
-/// slot, so an id from before is stale.
+/// It has 16 bytes, so that it is passed in registers. It contains only the slot of the heap: stamps continue
+/// when another heap takes the slot, so an older id is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PlacementId {
     stamp: Stamp,
@@ -115,19 +117,19 @@ impl PlacementId {
         Self { stamp: suballocation.stamp(), slot: suballocation.slot(), heap }
     }
 
-    /// The number of the heap, for what is directly in one.
+    /// Returns the number of the heap, for an allocation directly in a heap.
     #[inline]
     pub(super) const fn heap(self) -> Slot {
         self.heap
     }
 
-    /// Of a slot in a slab, which is in a lane and not directly in a heap.
+    /// Creates the id of a slot of a slab, which belongs to a lane and not directly to a heap.
     #[inline]
     pub(super) const fn of_slot(lane: u32, suballocation: SuballocationId) -> Self {
         Self::new(lane, suballocation)
     }
 
-    /// The lane and the slot, if it is one in a slab.
+    /// Returns the lane and the slot, if it is a slot of a slab.
     #[inline]
     pub(super) const fn slot(self) -> Option<(u32, SuballocationId)> {
         let suballocation = self.suballocation();
@@ -142,18 +144,18 @@ impl PlacementId {
 
 const _: () = assert!(size_of::<Option<PlacementId>>() == 16);
 
-/// Where a request was placed.
+/// The placement of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed<'a, H> {
-    /// To free it by.
+    /// The id that frees it.
     pub id: PlacementId,
-    /// The bytes of the heap that are its own.
+    /// The range of the allocation in the heap.
     pub range: HeapRange,
-    /// What the owner holds for the heap.
+    /// The owner's handle of the heap.
     pub heap: &'a H,
 }
 
-/// Where a request was found to go: what [`HeapSet::place`] carries out.
+/// The result of a search, for [`HeapSet::place`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundRange {
     heap: Slot,
@@ -167,48 +169,49 @@ fn check_size(size: ByteSize) -> Result<(), PlacementError> {
     if size.is_zero() { Err(SuballocError::ZeroSize.into()) } else { Ok(()) }
 }
 
-/// The heap that a request needs, as [`HeapSet::plan`] says.
+/// The heap that a request needs, returned by [`HeapSet::plan`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct NewHeap<H> {
-    /// How large the new heap should be.
+    /// The size of the new heap.
     pub size: ByteSize,
-    /// Empty heaps to give back first; they have left the set.
+    /// Empty heaps to release first, which have left the set.
     pub release: Vec<H>,
 }
 
-/// Why a set declined. Its state is what it was.
+/// An error of a set or an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
-    /// The request itself cannot be served by any heap.
+    /// An error of the suballocator: no heap can ever serve the request, the size of a heap cannot be
+    /// managed, or an id is not live.
     Suballocation(SuballocError),
-    /// No heap can be as large as the request needs.
+    /// The request needs a heap larger than the maximum.
     TooLarge {
-        /// The size asked for.
+        /// The requested size.
         requested: ByteSize,
     },
-    /// The algorithm's heaps are never as large as the request needs: it takes a heap made for it alone.
+    /// The request is larger than the algorithm's heaps, and needs a heap created for it alone.
     NeedsOwnHeap {
-        /// The size asked for.
+        /// The requested size.
         requested: ByteSize,
-        /// The size of the largest heap that the algorithm asks for.
+        /// The size of the largest heap that the algorithm requests.
         largest: ByteSize,
     },
-    /// The one heap that the algorithm may have has no room.
+    /// The engine is limited to one heap, which has no room.
     OneHeapFull {
-        /// The size asked for.
+        /// The requested size.
         requested: ByteSize,
     },
-    /// The upper end was asked for, and the algorithm has none.
+    /// The request asks for the upper end, which the algorithm does not have.
     NoUpperEnd {
-        /// The algorithm that was asked.
+        /// The algorithm.
         algorithm: PlacementAlgorithm,
     },
     /// The heap is not in the set.
     UnknownHeap,
-    /// The heaps would be 2^64 bytes or more together.
+    /// The total size of the heaps would be 2^64 bytes or more.
     TooManyBytes,
-    /// There are as many heaps as can be numbered.
+    /// The limit on the number of heaps is reached.
     TooManyHeaps,
 }
 
@@ -244,21 +247,22 @@ impl From<SuballocError> for PlacementError {
     }
 }
 
-/// Requests that share heaps.
+/// The class of requests that share heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SizeClass {
     Small,
     Large,
-    /// Too large to share: what its heap has left is used only before a request would be refused.
+    /// Requests too large to share. The rest of their heap is used only when a request would otherwise fail.
     Own,
-    /// With a heap of its own because it was asked for: what the heap has left is never used.
+    /// Requests that asked for a heap of their own. The rest of the heap is never used.
     Alone,
-    /// No request's: of heaps that nothing is placed in any more. They are in no index.
+    /// Closed heaps, in which nothing is placed any more. No request has this class. Closed heaps are in no
+    /// index.
     Closed,
 }
 
 impl SizeClass {
-    /// Of the indices: those that no request is placed by share one.
+    /// The number of indices. The classes in which no request shares heaps have one index.
     const COUNT: usize = 3;
 
     const fn index(self) -> usize {
@@ -275,7 +279,7 @@ impl SizeClass {
 struct Heap<H> {
     suballocator: Tlsf,
     payload: H,
-    /// Of what is in it; without meaning while nothing is.
+    /// The class of the heap's content; meaningless while the heap is empty.
     class: SizeClass,
     closing: Closing,
     slabs: SlabNotes,
@@ -284,7 +288,7 @@ struct Heap<H> {
 #[derive(Debug)]
 struct Entry<H> {
     generation: u32,
-    /// The first stamp of the next heap here.
+    /// The first stamp of the next heap in this slot.
     next_stamp: Stamp,
     links: Links,
     heap: Option<Heap<H>>,
@@ -306,7 +310,7 @@ impl<H> Table<H> {
         &mut self.entries[slot as usize]
     }
 
-    /// The heap in a slot that is known to be taken.
+    /// Returns the heap in an occupied slot.
     fn heap(&self, slot: Slot) -> &Heap<H> {
         self.entry(slot).heap.as_ref().expect("an index holds only slots with a heap")
     }
@@ -346,7 +350,7 @@ impl<H> Default for HeapSet<H> {
 }
 
 impl<H> HeapSet<H> {
-    /// A set without heaps.
+    /// Creates a set without heaps.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
         Self {
@@ -363,17 +367,17 @@ impl<H> HeapSet<H> {
         }
     }
 
-    /// What the set holds. O(1).
+    /// Returns the totals of the set. O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
         self.totals
     }
 
-    /// Places a request in one of the heaps, or answers `None` when it needs a new one. O(1).
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     #[inline(always)]
     pub fn allocate(
         &mut self,
@@ -384,12 +388,12 @@ impl<H> HeapSet<H> {
         Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// Decides where a request goes, or a slab of requests of `slot_size`, which is placed where these would be: the first step of
-    /// an allocation, and all of a probe. Returns `None` when a new heap is needed. O(1).
+    /// Finds the place of a request, or of a slab, which is placed like a request of `slot_size`. This is the
+    /// first step of an allocation, and all of a probe. Returns `None` if a new heap is needed. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -402,11 +406,11 @@ impl<H> HeapSet<H> {
         Ok(self.find_by(class, size, alignment, |enough| self.find_heap(class, size, enough)))
     }
 
-    /// The same in one heap. O(1).
+    /// Finds a place in a particular heap. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero, or a heap that is not in the set.
+    /// Returns an error if the size is zero, or the heap is not in the set.
     pub(super) fn find_in(
         &self,
         heap: HeapId,
@@ -419,8 +423,9 @@ impl<H> HeapSet<H> {
         Ok(self.find_in_slot(heap.slot, self.class_of(slot_size), size, alignment))
     }
 
-    /// Finds a range in the heap that `heap_with` returns for its size. When that has the range in the wrong place, which is rare,
-    /// as most ranges begin aligned, it is asked for size and alignment together: such a range holds the request wherever it begins.
+    /// Finds a range in the heap that `heap_with` returns for the size. If its free range is misaligned,
+    /// which is rare because most ranges begin aligned, `heap_with` is called again with size plus alignment:
+    /// such a range fits wherever it begins.
     #[inline(always)]
     fn find_by(
         &self,
@@ -451,9 +456,10 @@ impl<H> HeapSet<H> {
         Some(FoundRange { heap, class, free, size })
     }
 
-    /// Places a request where it was found to go; nothing may have changed since. Returns `None` if the heap has as many ranges as can
-    /// be numbered. O(1).
-    // Inlined, as what it calls is: handing the answer on through memory costs 3 of 30 ns (2026-11-21).
+    /// Places a request where it was found to fit; nothing may have changed since. Returns `None` if the heap
+    /// has reached the limit on the number of ranges. O(1).
+    // Inlined, like the functions it calls: returning the result through memory costs 3 of 30 ns
+    // (2026-11-21).
     #[inline(always)]
     pub(super) fn place(&mut self, found: FoundRange) -> Option<Placed<'_, H>> {
         let FoundRange { heap: slot, class, free, size } = found;
@@ -479,11 +485,11 @@ impl<H> HeapSet<H> {
         Some(self.placed(slot, suballocation))
     }
 
-    /// Places a request in a particular heap, or answers `None` when the heap has no room for it. O(1).
+    /// Places a request in a particular heap. Returns `None` if that heap has no room. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero, or a heap that is not in the set.
+    /// Returns an error if the size is zero, or the heap is not in the set.
     pub fn allocate_in(
         &mut self,
         heap: HeapId,
@@ -494,24 +500,25 @@ impl<H> HeapSet<H> {
         Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// The heap that a request of `size` bytes needs, when [`allocate`](Self::allocate) found none.
+    /// Returns the heap that a request of `size` bytes needs after [`allocate`](Self::allocate) returned
+    /// `None`.
     ///
-    /// Empty heaps that the set would not keep beside the new one leave the set here: give them back before creating it.
-    /// O(1) and O(1) for each heap that leaves.
+    /// Empty heaps that the set would not keep in addition to the new one leave the set: release them before
+    /// creating it. O(1), and O(1) per heap that leaves.
     ///
     /// # Errors
     ///
-    /// A request so large that the heap's size overflows.
+    /// Returns an error if the size of the heap overflows.
     pub fn plan(&mut self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
         let heap_size = self.new_heap_size(size)?;
         Ok(NewHeap { size: heap_size, release: self.make_way(heap_size) })
     }
 
-    /// The size of the heap that [`plan`](Self::plan) would return.
+    /// Returns the size of the heap that [`plan`](Self::plan) would return.
     ///
     /// # Errors
     ///
-    /// A request so large that the heap's size overflows.
+    /// Returns an error if the size of the heap overflows.
     pub(super) fn new_heap_size(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
         self.sizing
             .heap_size(size, self.totals.used)
@@ -519,7 +526,8 @@ impl<H> HeapSet<H> {
             .ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// Takes the empty heaps out of the set that it would not keep beside a new one of `heap_size` bytes. O(1) for each.
+    /// Removes the empty heaps that the set would not keep in addition to a new one of `heap_size` bytes.
+    /// O(1) each.
     pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
@@ -536,9 +544,9 @@ impl<H> HeapSet<H> {
     ///
     /// # Errors
     ///
-    /// A size that a suballocator cannot manage, or more heaps than can be numbered.
+    /// Returns an error if the size cannot be managed, or there are too many heaps.
     pub fn insert(&mut self, size: ByteSize, payload: H) -> Result<HeapId, PlacementError> {
-        // So that no sum of what is in the heaps can overflow.
+        // Ensures that no sum over the heaps can overflow.
         if self.totals.reserved.checked_add(size).is_none() {
             return Err(PlacementError::TooManyBytes);
         }
@@ -573,11 +581,11 @@ impl<H> HeapSet<H> {
         Ok(self.table.id(slot))
     }
 
-    /// Takes an allocation back. A heap that is not worth keeping leaves the set and is returned. O(1).
+    /// Frees an allocation. If a heap is not worth keeping, it leaves the set and is returned. O(1).
     ///
     /// # Errors
     ///
-    /// An id that is not live in this set.
+    /// Returns an error if the id is not live in this set.
     #[inline(always)]
     pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
@@ -595,7 +603,7 @@ impl<H> HeapSet<H> {
         Ok(candidate.map(|slot| self.remove(slot)))
     }
 
-    /// Takes an allocation back, and keeps its heap whatever is in it. O(1).
+    /// Frees an allocation, and keeps its heap even if it is empty. O(1).
     #[inline(always)]
     pub(super) fn free_and_keep(&mut self, id: PlacementId) -> Result<(), PlacementError> {
         let slot = id.heap;
@@ -622,7 +630,7 @@ impl<H> HeapSet<H> {
         Ok(())
     }
 
-    /// Takes all empty heaps out of the set. O(1) for each.
+    /// Removes all empty heaps from the set. O(1) each.
     pub fn take_empty(&mut self) -> Vec<H> {
         let mut taken: Vec<_> = std::iter::from_fn(|| self.take_drained()).collect();
         while let Some(slot) = self.empty.largest() {
@@ -636,7 +644,7 @@ impl<H> HeapSet<H> {
     ///
     /// # Errors
     ///
-    /// What disagrees.
+    /// Returns the first disagreement.
     pub fn audit(&self) -> Result<(), AuditError> {
         let mut counted = HeapSetTotals::default();
         let mut indexed: Vec<Slot> = self.empty.slots(&self.table);
@@ -676,7 +684,7 @@ impl<H> HeapSet<H> {
         Ok(())
     }
 
-    /// A heap that has `enough` bytes free in one range, fit to hold a request of `size` bytes.
+    /// Returns a heap for a request of `size` bytes with a free range of `enough` bytes.
     #[inline(always)]
     fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
         let occupied = match class {
@@ -688,14 +696,15 @@ impl<H> HeapSet<H> {
         occupied.or_else(|| self.find_empty(class, size))
     }
 
-    /// The smallest of the empty heaps looked at that hold `size` bytes, at any alignment, if it is not too large for them.
+    /// Returns a smallest empty heap that holds `size` bytes at any alignment, unless it is too large for the
+    /// request.
     fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
         let slot = self.empty.find(&self.table, size.get())?;
         let heap_size = ByteSize::new(self.table.key(slot));
         self.may_take_empty(class, heap_size, size, self.occupancy()).then_some(slot)
     }
 
-    /// Whether an empty heap is not too large for a request.
+    /// Returns whether an empty heap is not too large for a request.
     fn may_take_empty(
         &self,
         class: SizeClass,
@@ -705,7 +714,7 @@ impl<H> HeapSet<H> {
     ) -> bool {
         let reuse = self.sizing.reuse;
         let wanted = || self.heap_size_for(class, size, occupancy.used);
-        // What is wanted is the size or more; working it out takes a division.
+        // `wanted` is at least the size. It is evaluated last because it needs a division.
         reuse.is_close(heap_size, size)
             || !matches!(class, SizeClass::Own | SizeClass::Alone)
                 && reuse.may_waste(heap_size, size, occupancy, self.credit)
@@ -739,13 +748,13 @@ impl<H> HeapSet<H> {
         Placed { id: PlacementId::new(heap, id), range, heap: &self.table.heap(heap).payload }
     }
 
-    /// Takes an empty heap out of the set.
+    /// Removes an empty heap from the set.
     fn remove(&mut self, slot: Slot) -> H {
         self.empty.remove(&mut self.table, slot);
         self.take_out(slot)
     }
 
-    /// Takes a heap that nothing is in, and that is in no index, out of the set.
+    /// Removes an empty heap that is in no index from the set.
     fn take_out(&mut self, slot: Slot) -> H {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
@@ -765,7 +774,7 @@ impl<H> HeapSet<H> {
         payload
     }
 
-    /// For a new heap of `size` bytes.
+    /// Returns a suballocator for a new heap of `size` bytes.
     fn suballocator(&mut self, size: ByteSize) -> Result<Tlsf, PlacementError> {
         match self.spare.pop_if(|spare| spare.try_resize(size)) {
             Some(spare) => Ok(spare),

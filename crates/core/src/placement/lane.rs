@@ -1,4 +1,4 @@
-//! Slabs whose memory comes from the heaps of a set.
+//! Lanes: slabs whose memory comes from the heaps of a set.
 
 mod closing;
 mod slab_memory;
@@ -13,41 +13,42 @@ use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
 use crate::suballoc::{AuditError, SuballocError, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// The slabs that one thread allocates from at a time.
+/// The slabs from which one thread at a time allocates.
 #[derive(Debug)]
 pub(super) struct Lane<H> {
     number: u32,
-    /// From the first slab on: most lanes of most sets are never used.
+    /// The slabs; `None` before the first slab, because most lanes of most sets are never used.
     slabs: Option<Box<SlabTable<SlabMemory<H>>>>,
-    /// How many more ranges of heaps the slabs lie in than there are slabs: those that free slots were cut off lie in several.
+    /// The number of heap ranges in which the slabs lie, minus the number of slabs. A slab whose free slots
+    /// were cut off has several ranges.
     further_ranges: u64,
 }
 
-/// Which requests get a slot.
+/// The largest request that gets a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlotLimit(ByteSize);
 
 impl SlotLimit {
-    /// Requests up to this size, and no more than the largest slot there is.
+    /// Limits slots to requests of at most this size, and to the largest slot size.
     pub(super) fn new(up_to: ByteSize) -> Self {
         Self(up_to.min(ByteSize::new(SizeClass::MAX_SIZE)))
     }
 
-    /// The class whose slots hold a request; `None` when it does not get one.
+    /// Returns the class whose slots hold a request, or `None` if the request does not get a slot.
     #[inline]
     pub(super) fn class_of(self, size: ByteSize, alignment: Alignment) -> Option<SizeClass> {
         SizeClass::of(size, alignment).filter(|_| size <= self.0)
     }
 }
 
-/// A slot handed out.
+/// An allocated slot.
 pub(super) struct Slot<'a, H> {
     pub(super) id: SuballocationId,
     pub(super) range: HeapRange,
     pub(super) heap: &'a H,
 }
 
-/// Where the memory of new slabs may come from.
+/// The source of memory for new slabs.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     AnyHeap,
@@ -55,28 +56,28 @@ pub(super) enum Source {
 }
 
 impl<H> Lane<H> {
-    /// The lane of this number in a set.
+    /// Creates the lane with this number in a set.
     pub(super) const fn new(number: u32) -> Self {
         Self { number, slabs: None, further_ranges: 0 }
     }
 }
 
 impl<H: Clone> Lane<H> {
-    /// Whether the class has a free slot. O(1).
+    /// Returns whether the class has a free slot. O(1).
     #[inline]
     pub(super) fn has_room(&self, class: SizeClass) -> bool {
         self.slabs.as_ref().is_some_and(|slabs| slabs.has_room(class))
     }
 
-    /// Hands out a free slot; `None` when the class has none. O(1).
+    /// Allocates a free slot, or returns `None` if the class has none. O(1).
     #[inline(always)]
     pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
         let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
         Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
     }
 
-    /// Adds a slab to a class that has no free slot, as large as it wants or the heaps have room for, and hands out a slot of
-    /// it; `None` when the heaps have no room. O(1).
+    /// Adds a slab to a class without a free slot, of the preferred size or the largest that fits into the
+    /// heaps, and allocates a slot of it. Returns `None` if the heaps have no room. O(1).
     #[cold]
     pub(super) fn allocate_in_new_slab(
         &mut self,
@@ -99,7 +100,7 @@ impl<H: Clone> Lane<H> {
             }
             shape = match shape.halved() {
                 Some(halved) => halved,
-                // What empty slabs of other classes hold comes before a new heap.
+                // The memory of empty slabs of other classes is used before a new heap.
                 None if give_up_empty(slabs, &mut self.further_ranges, heaps) => slabs.shape(class),
                 None => return None,
             };
@@ -112,7 +113,8 @@ impl<H: Clone> Lane<H> {
                 Some(Slot { id: suballocation.id, range: suballocation.range, heap })
             }
             Err(memory) => {
-                // There are as many slabs as can be numbered. The heap has others in it, or is the owner's to take.
+                // The limit on the number of slabs is reached. The heap has other allocations, or is left for
+                // the owner to take.
                 let freed = heaps.free(memory.first_id());
                 debug_assert!(freed.is_ok());
                 None
@@ -120,46 +122,47 @@ impl<H: Clone> Lane<H> {
         }
     }
 
-    /// Gives the memory of slabs without a used slot to the heaps; whether there were any. O(1) for each.
+    /// Returns the memory of slabs without used slots to the heaps. Returns whether there were any. O(1)
+    /// each.
     #[cold]
     pub(super) fn give_up_empty(&mut self, heaps: &mut HeapSet<H>) -> bool {
         let further_ranges = &mut self.further_ranges;
         self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, further_ranges, heaps))
     }
 
-    /// What the next slab of the class should be. O(1).
+    /// Returns the shape of the next slab of the class. O(1).
     pub(super) fn shape(&self, class: SizeClass) -> SlabShape {
         self.slabs.as_ref().map_or_else(|| SlabShape::of_first(class), |slabs| slabs.shape(class))
     }
 
-    /// Takes a slot back and answers its range. O(1).
+    /// Frees a slot and returns its range. O(1).
     #[inline]
     pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, PlacementError> {
         let slabs = self.slabs.as_mut().ok_or(SuballocError::StaleId { id })?;
         Ok(slabs.free(id)?)
     }
 
-    /// The memory of a slab without a used slot, if there are more of them than are worth keeping.
+    /// Removes a slab without used slots, if there are more of them than are kept, and returns its ranges.
     #[inline]
     pub(super) fn take_surplus(&mut self) -> Option<SlabRanges> {
         let memory = self.slabs.as_mut()?.take_surplus()?;
         Some(self.ranges_of_removed(memory))
     }
 
-    /// The memory of a slab without a used slot.
+    /// Removes a slab without used slots, and returns its ranges.
     pub(super) fn take_empty(&mut self) -> Option<SlabRanges> {
         let memory = self.slabs.as_mut()?.take_empty()?;
         Some(self.ranges_of_removed(memory))
     }
 
-    /// The ranges of a slab that left the lane.
+    /// Returns the ranges of a slab that left the lane.
     fn ranges_of_removed(&mut self, memory: SlabMemory<H>) -> SlabRanges {
         let ranges = memory.into_ranges();
         self.further_ranges -= ranges.further();
         ranges
     }
 
-    /// What the slabs hold; a slab counts as often as it has ranges of heaps.
+    /// Returns the totals of the slabs. A slab counts once per heap range.
     pub(super) fn slab_totals(&self) -> SlabTotals {
         let totals = self.slabs.as_ref().map(|slabs| slabs.totals()).unwrap_or_default();
         SlabTotals { slab_count: totals.slab_count + self.further_ranges, ..totals }
@@ -197,7 +200,7 @@ fn give_up_empty<H>(
     any
 }
 
-/// Corrects the totals of a set by what is different for slabs in it: what they hold is used, and not the slabs.
+/// Corrects the totals of a set for slabs: the suballocations in them count as used, not the slabs.
 pub(super) fn correct(totals: &mut HeapSetTotals, slabs: SlabTotals) {
     let used = totals.used.get().saturating_sub(slabs.slab_bytes) + slabs.used;
     totals.used = ByteSize::new(used);

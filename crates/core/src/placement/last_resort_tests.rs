@@ -1,4 +1,5 @@
-//! The invariant of a set that can have no new heap: a request fails only if no free range of its heaps holds it.
+//! Tests the invariant of a set that can have no new heap: a request fails only if no free range of its heaps
+//! holds it.
 
 use proptest::prelude::*;
 
@@ -44,7 +45,7 @@ fn fits(range: HeapRange, size: u64, alignment: Alignment) -> bool {
     start + size <= range.end().get()
 }
 
-/// Whether any heap that the request may be in has a free range for it.
+/// Returns whether any heap that the request may use has a free range for it.
 fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest) -> bool {
     survey.iter().any(|heap| {
         let is_alone = live.iter().any(|live| live.own_heap && live.heap == heap.heap);
@@ -55,7 +56,7 @@ fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest
         !is_alone
             && heap.ranges.iter().any(|range| match range {
                 SurveyedRange::Free(free) => fits(*free, request.size.get(), request.alignment),
-                // What a used slot has more than was asked for is at most an eighth of 16 KiB; anything larger is a free slot.
+                // The padding of a used slot is at most an eighth of 16 KiB; anything larger is a free slot.
                 SurveyedRange::InSlab(rest) => {
                     rest.size().get() > 2048 && fits(*rest, request.size.get(), request.alignment)
                 }
@@ -134,7 +135,7 @@ proptest! {
     }
 }
 
-/// A set with one heap, filled with requests of one size, of which every `step`th is left.
+/// Returns a set with one heap, filled with requests of one size, of which every `step`th is left.
 fn thinned(heap: ByteSize, size: u64, step: usize) -> HeapEngine<u32> {
     let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
     engine.insert(heap, 0).unwrap();
@@ -188,7 +189,7 @@ fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
     let shared = PlacementRequest::new(ByteSize::from_kib(1), Alignment::ONE);
     assert_eq!(engine.allocate_anywhere(&shared).unwrap(), None, "nothing else is placed in it");
     assert_eq!(engine.free(first.id).unwrap(), []);
-    // However often it comes and goes, it is the same heap.
+    // Repeated allocations and frees use the same heap.
     for _ in 0..10 {
         let again = engine.allocate(&request(90)).unwrap().expect("the heap is kept");
         engine.free(again.id).unwrap();

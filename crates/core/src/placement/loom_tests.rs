@@ -1,4 +1,4 @@
-//! All orders in which two threads can come to the locks of a shared set, in models small enough for loom.
+//! Tests a shared set with two threads over all orders of locking, in models small enough for loom.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p heapwright-core --release loom`
 
@@ -19,7 +19,7 @@ fn set(lanes: u32) -> Arc<SharedHeapSet<u32>> {
     Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, lanes))
 }
 
-/// Allocates as the resource allocator does: in what there is, else in a heap that is made outside of all locks.
+/// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
 fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced<u32> {
     match set.allocate_on(lane, size, Alignment::ONE).unwrap() {
         Some(placed) => placed,
@@ -30,7 +30,8 @@ fn allocate(set: &SharedHeapSet<u32>, lane: u32, size: ByteSize) -> SharedPlaced
     }
 }
 
-/// What two threads hold at a time does not overlap, and nothing is left.
+/// Checks that the allocations of the two threads do not overlap, and that nothing remains after freeing
+/// them.
 fn check(set: &SharedHeapSet<u32>, held: &[SharedPlaced<u32>]) {
     set.audit().unwrap();
     assert_eq!(set.totals().allocation_count, u64::try_from(held.len()).unwrap());
@@ -133,7 +134,7 @@ fn loom_some_empty_heaps_are_taken_while_a_slab_is_wanted() {
             let set = Arc::clone(&set);
             thread::spawn(move || set.take_empty_up_to(ByteSize::from_mib(1)))
         };
-        // Counted round, the same lane; a heap that is made for it has another name.
+        // Lane numbers wrap, so this is the same lane; a heap created for it has another name.
         let mine = allocate(&set, 2, SMALL);
         let taken = other.join().unwrap();
         assert!(taken.iter().all(|(_, heap)| *heap != mine.heap));

@@ -1,18 +1,18 @@
-//! Placement: which heap of several serves a request, how large a new heap is, and when an empty one goes back.
+//! Placement: which heap serves a request, how large a new heap is, and when an empty heap is released.
 //!
-//! | type | is |
+//! | type | meaning |
 //! |---|---|
-//! | [`HeapSet`] | the mechanism: heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by what they have free |
-//! | [`SharedHeapSet`] | the same for many threads, each with slabs of its own for small sizes |
-//! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or what GPGMM and D3D12MA have beside it |
+//! | [`HeapSet`] | heaps with a [`Tlsf`](crate::suballoc::Tlsf) each, found by their largest free range |
+//! | [`SharedHeapSet`] | a heap set for many threads, each with its own slabs for small sizes |
+//! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
-//! | [`Evacuation`] | emptying heaps of such a set that hold little, step by step |
+//! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
-//! | [`HeapRetention`] | policy: how many bytes of empty heaps are worth keeping |
+//! | [`HeapRetention`] | policy: how many bytes of empty heaps are kept |
 //!
-//! A heap set creates and destroys nothing. It says what it wants (a heap of this size; these heaps may go) and its
-//! owner carries that out, outside of whatever lock guards the set.
+//! A heap set creates and destroys no heaps. It returns what is needed (a heap of some size, heaps to
+//! release), and its owner carries that out, outside of the lock that guards the set.
 
 pub mod engine;
 mod evacuation;

@@ -1,27 +1,31 @@
-//! Which empty heaps are too large for a request.
+//! Reuse of empty heaps for smaller requests.
 
 use crate::ByteSize;
 
-/// How much of an empty heap may be wasted on a smaller request, before the request gets a new heap instead.
+/// Limits how much of an empty heap may be wasted on a smaller request before the request gets a new heap
+/// instead.
 ///
-/// A large heap that something small lives in cannot go back when its memory is needed in another shape: that is what most
-/// bytes were lost to before this rule. So an empty heap serves a request
+/// A large heap with a small allocation in it cannot be released when its memory is needed in another shape;
+/// before this rule, most wasted bytes were lost in this way. An empty heap therefore serves a request
 ///
-/// - if it is about as large as the heap that would be made for it ([`close_log2`](Self::close_log2)), or
-/// - while all that is unused in heaps with something in them is a small part of the most that was ever held, or of what is
-///   still missing to that ([`waste_log2`](Self::waste_log2), [`headroom_log2`](Self::headroom_log2)).
+/// - if it is about as large as the heap that would be created for the request
+///   ([`close_log2`](Self::close_log2)), or
+/// - while the unused bytes of heaps in use are a small fraction of the most that was ever held, or of the
+///   distance to it ([`waste_log2`](Self::waste_log2), [`headroom_log2`](Self::headroom_log2)).
 ///
-/// Far from the high-water mark of [`HeapRetention`](super::HeapRetention), nearly every heap will do. Close to it, where waste
-/// becomes the peak, heaps are exchanged for ones that fit: empty ones go, a new one comes, and the mark stays.
+/// Far below the high-water mark of [`HeapRetention`](super::HeapRetention), nearly every heap qualifies.
+/// Close to it, where waste would raise the peak, heaps are exchanged: empty heaps are released, a fitting
+/// one is created, and the mark stays.
 ///
-/// Such exchanges are paid for: each allocation saves one credit, up to 2,048, and a new heap below the mark costs
-/// [`creation_cost`](Self::creation_cost). A set that owes credit wastes twice the part of each; one that owes 1,024 wastes
-/// anything, so that no more such heaps are made than are paid for. New heaps above the mark cost nothing, as there is no other
-/// way to grow.
+/// The number of such exchanges is limited by a credit. Each allocation earns one credit, up to 2,048, and a
+/// new heap below the mark costs [`creation_cost`](Self::creation_cost). A set with negative credit doubles
+/// both fractions. The credit does not go below -1,024; a set that two more heaps would take below that
+/// reuses any empty heap, so that no more such heaps are created than are paid for. New heaps above the mark
+/// cost nothing, because there is no other way to grow.
 ///
-/// # Why these defaults
+/// # Choice of defaults
 ///
-/// Measured as those of [`HeapSizing`](super::HeapSizing) are, on 2026-11-21:
+/// Measured like those of [`HeapSizing`](super::HeapSizing), on 2026-11-21:
 ///
 /// | change | traces | | all | |
 /// |---|---|---|---|---|
@@ -33,14 +37,16 @@ use crate::ByteSize;
 /// | `waste_log2` 0: any heap will do | 1.083 | 2.9 % | 1.128 | 4.1 % |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapReuse {
-    /// Always taken is an empty heap that is larger than the one that would be made for the request by no more than 1/2^this of
-    /// that. Default 2: a quarter.
+    /// An empty heap is always used if it exceeds the size of the heap that would be created for the request
+    /// by at most 1/2^`close_log2` of that size. Default 2: a quarter.
     pub close_log2: u32,
-    /// Unused bytes may be 1/2^this of the high-water mark. Default 4: a 16th.
+    /// Unused bytes may be up to 1/2^`waste_log2` of the high-water mark. Default 4: a 16th.
     pub waste_log2: u32,
-    /// Or 1/2^this of the distance from the heaps with something in them to the high-water mark. Default 2: a quarter.
+    /// Alternatively, unused bytes may be up to 1/2^`headroom_log2` of the distance from the heaps in use to
+    /// the high-water mark. Default 2: a quarter.
     pub headroom_log2: u32,
-    /// How many allocations pay for a heap that is made although there was one. Default 32. At 0 such heaps are free.
+    /// The number of allocations that pay for a heap that is created although an empty one was available.
+    /// Default 32. With 0 such heaps are free.
     pub creation_cost: u32,
 }
 
@@ -50,24 +56,25 @@ impl Default for HeapReuse {
     }
 }
 
-/// What a set holds, as far as it decides about reuse.
+/// The state of a set that reuse depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupancy {
     /// The high-water mark.
     pub(super) mark: ByteSize,
-    /// Bytes of heaps with something in them.
+    /// The total size of heaps in use.
     pub(super) occupied: ByteSize,
-    /// Of those, the bytes in use.
+    /// The bytes used in those heaps.
     pub(super) used: ByteSize,
 }
 
 impl HeapReuse {
-    /// Whether an empty heap of `heap_size` bytes is about as large as the one that would be made.
+    /// Returns whether an empty heap of `heap_size` bytes is about as large as the heap that would be
+    /// created.
     pub(super) fn is_close(self, heap_size: ByteSize, wanted: ByteSize) -> bool {
         heap_size <= wanted.saturating_add(part(wanted, self.close_log2))
     }
 
-    /// Whether a request of `size` bytes may have a larger heap to itself.
+    /// Returns whether a request of `size` bytes may use a larger empty heap.
     pub(super) fn may_waste(
         self,
         heap_size: ByteSize,
@@ -80,7 +87,7 @@ impl HeapReuse {
         if credit.is_exhausted(self.creation_cost) {
             return true;
         }
-        // One less is twice the part.
+        // A shift of one less doubles the fraction.
         let shift = |log2: u32| log2.saturating_sub(u32::from(credit.is_owed()));
         unused <= part(mark, shift(self.waste_log2))
             || unused <= part(mark.saturating_sub(occupied), shift(self.headroom_log2))
@@ -92,14 +99,15 @@ fn part(size: ByteSize, log2: u32) -> ByteSize {
     ByteSize::new(size.get().checked_shr(log2).unwrap_or(0))
 }
 
-/// What a set may spend on heaps that it could do without. Below zero it is owed.
+/// The number of heaps that a set may create although it could do without them. A negative credit is owed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReuseCredit(i32);
 
 impl ReuseCredit {
-    /// More is not saved: what comes after a long calm may not be a storm.
+    /// The maximum credit. It is limited because a long quiet phase may be followed by a burst.
     const MOST: i32 = 2048;
-    /// More is not owed: heaps that had to be made, because no other was large enough, are forgiven.
+    /// The minimum credit. Beyond it, heaps that had to be created because no other was large enough are not
+    /// charged.
     const LEAST: i32 = -1024;
 
     pub(super) const fn new() -> Self {
@@ -110,26 +118,26 @@ impl ReuseCredit {
         self.0 < 0
     }
 
-    /// Whether two more heaps of this cost, the one to be made and one like that which makes way for it, would be owed in part
-    /// only. So no more such heaps are made than were paid for.
+    /// Returns whether two more heaps of this cost, the one to be created and a similar one that replaces it
+    /// later, would take the credit below the minimum.
     fn is_exhausted(self, cost: u32) -> bool {
         i64::from(self.0) - 2 * i64::from(cost) < i64::from(Self::LEAST)
     }
 
-    /// For an allocation.
+    /// Adds the credit for an allocation.
     #[inline(always)]
     pub(super) fn earn(&mut self) {
         self.0 = (self.0 + 1).min(Self::MOST);
     }
 
-    /// For a new heap of `size` bytes, of which `below_mark` had been held before.
+    /// Charges for a new heap of `size` bytes, of which `below_mark` had been held before.
     pub(super) fn pay(&mut self, cost: u32, below_mark: ByteSize, size: ByteSize) {
         let share = u128::from(cost) * u128::from(below_mark.get()) / u128::from(size.get().max(1));
         let share = i32::try_from(share).unwrap_or(i32::MAX);
         self.0 = self.0.saturating_sub(share).max(Self::LEAST);
     }
 
-    /// Whether it is within its bounds.
+    /// Returns whether the credit is within its bounds.
     pub(super) const fn is_sound(self) -> bool {
         Self::LEAST <= self.0 && self.0 <= Self::MOST
     }
@@ -158,10 +166,10 @@ mod tests {
     #[test]
     fn far_from_the_mark_nearly_all_will_do_and_close_to_it_little() {
         let (reuse, credit) = (HeapReuse::default(), ReuseCredit::new());
-        // A quarter of what is missing to the mark.
+        // A quarter of the distance to the mark.
         assert!(reuse.may_waste(mib(257), mib(1), occupancy(1024, 0, 0), credit));
         assert!(!reuse.may_waste(mib(258), mib(1), occupancy(1024, 0, 0), credit));
-        // A 16th of the mark, with what is unused already.
+        // A 16th of the mark, including bytes that are unused already.
         assert!(reuse.may_waste(mib(65), mib(1), occupancy(1024, 1000, 1000), credit));
         assert!(reuse.may_waste(mib(5), mib(1), occupancy(1024, 1000, 940), credit));
         assert!(!reuse.may_waste(mib(6), mib(1), occupancy(1024, 1000, 940), credit));

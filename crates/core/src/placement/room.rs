@@ -1,15 +1,15 @@
-//! Where a request would go.
+//! The result of a placement query.
 
 use crate::ByteSize;
 
-/// Where a request would go, as [`HeapEngine::room_for`](super::HeapEngine::room_for) tells.
+/// Where a request would be placed, as returned by [`HeapEngine::room_for`](super::HeapEngine::room_for).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// A heap that is held has room for it.
+    /// An existing heap has room for the request.
     Held,
-    /// It needs a new heap.
+    /// The request needs a new heap.
     NewHeap {
-        /// How large the new heap should be.
+        /// The size of the new heap.
         size: ByteSize,
     },
 }

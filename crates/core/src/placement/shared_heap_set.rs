@@ -1,4 +1,4 @@
-//! Slabs over heaps that grow, for many threads.
+//! Heap sets with slabs, for many threads.
 
 mod at_hand;
 mod last_resort;
@@ -21,7 +21,7 @@ use crate::suballoc::AuditError;
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// A [`HeapSet`] with slabs for small sizes, that many threads allocate from at the same time.
+/// A [`HeapSet`] with slabs for small sizes, from which many threads can allocate at the same time.
 ///
 /// ```text
 ///   thread 0    thread 1    thread 2          a lane each, while there are as many lanes
@@ -31,21 +31,21 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///         heaps with a TLSF each              one lock: for new slabs, and for what is no slot
 /// ```
 ///
-/// Small requests get a slot of a slab of the thread's *lane*, without any lock that other threads take for theirs. Two
-/// threads have the same lane when there are more of them than lanes; then the one that finds it locked goes to the next.
-/// Anything may be freed by any thread.
+/// Small requests get a slot of a slab of the thread's *lane*, without a lock that the other threads use. Two
+/// threads may share a lane once more threads than lanes have allocated; the one that finds it locked uses
+/// the next lane. Any thread may free any allocation.
 ///
-/// `H` is whatever the owner holds for a heap; each allocation gets a clone of it.
+/// `H` is the owner's handle of a heap; each allocation gets a clone of it.
 ///
 /// # Locking
 ///
-/// A call holds the lock of at most one lane, and within it that of the heaps; never the other way round, and none while the
-/// owner makes a heap. So two threads that both find no room may both make one.
+/// A call holds the lock of at most one lane, and within it that of the heaps; never in the other order, and
+/// none while the owner creates a heap. Two threads that both find no room may therefore both create one.
 ///
 /// # Cost
 ///
-/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), and O(lanes) before a new heap is asked for. Each lane has
-/// slabs of its own, so that up to half a slab of each class and lane is unused.
+/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1), and O(lanes) before a new heap is
+/// requested. Each lane has its own slabs, so up to half a slab of each class and lane is unused.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -71,29 +71,29 @@ use crate::{Alignment, ByteSize, HeapRange};
 pub struct SharedHeapSet<H> {
     slots: SlotLimit,
     lanes: Box<[Alone<Mutex<Lane<H>>>]>,
-    /// Lanes from this number on never had a slab.
+    /// The number from which on no lane ever had a slab.
     lanes_used: AtomicU32,
     heaps: Alone<Mutex<HeapSet<H>>>,
 }
 
-/// On cache lines of its own, so that threads that use neighbours do not take them from each other. Processors fetch lines of
-/// 64 bytes in pairs.
+/// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
+/// Processors fetch lines of 64 bytes in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// Names a live allocation of a [`SharedHeapSet`].
+/// Identifies a live allocation of a [`SharedHeapSet`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SharedPlacementId(pub(super) PlacementId);
 
-/// Where a request was placed.
+/// The placement of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedPlaced<H> {
-    /// To free it by.
+    /// The id that frees it.
     pub id: SharedPlacementId,
-    /// The bytes of the heap that are its own.
+    /// The range of the allocation in the heap.
     pub range: HeapRange,
-    /// What the owner holds for the heap.
+    /// The owner's handle of the heap.
     pub heap: H,
 }
 
@@ -104,21 +104,23 @@ impl<H: Clone> Default for SharedHeapSet<H> {
 }
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// The size up to which requests get a slot by default: 16 KiB.
+    /// The default for the largest request that gets a slot: 16 KiB.
     ///
-    /// Larger ones share a lock. Peak bytes of heaps over peak live bytes, on the five traces that heapwright is developed
-    /// with, geometric mean, for slots up to 0, 1, 4, 16 and 64 KiB (2026-11-21): 1.024, 1.030, 1.027, 1.028 and 1.034.
+    /// Larger requests share one lock. Peak bytes of heaps over peak live bytes, on the five traces that
+    /// heapwright is developed with, geometric mean, for slots up to 0, 1, 4, 16 and 64 KiB (2026-11-21):
+    /// 1.024, 1.030, 1.027, 1.028 and 1.034.
     pub const SLOTS_UP_TO: ByteSize = ByteSize::from_kib(16);
 
-    /// How many lanes there are by default: 16.
+    /// The default number of lanes: 16.
     ///
-    /// A lane that was never used costs 128 bytes, another 20 KiB. More threads seldom create resources at the same time.
+    /// A lane that was never used takes 128 bytes, any other 20 KiB. More threads seldom create resources at
+    /// the same time.
     pub const LANES: u32 = 16;
 
-    /// A set without heaps.
+    /// Creates a set without heaps.
     ///
-    /// Requests up to `slots_up_to` get a slot, if they are no larger than 64 KiB once they are rounded up to their alignment.
-    /// There are `lanes` lanes, 1 to 4,096; other numbers count as the nearest of these.
+    /// Requests up to `slots_up_to` get a slot, if their size rounded up to their alignment is at most 64
+    /// KiB. `lanes` is clamped to 1 to 4,096.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
         Self {
@@ -129,10 +131,12 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
-    /// What the set holds. O(lanes that were used); each is counted at its own time when other threads are at work.
+    /// Returns the totals of the set. O(lanes that were used). Each lane is read at its own time if other
+    /// threads are active.
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
-        // The lanes first: what their slabs lie in is used in the heaps by then, unless it is freed meanwhile.
+        // The lanes are read first: the memory of their slabs is then used in the heaps, unless it is freed
+        // meanwhile.
         let slabs: Vec<_> = self.used_lanes().map(|lane| lock(&lane.0).slab_totals()).collect();
         let mut totals = lock(&self.heaps.0).totals();
         for slabs in slabs {
@@ -141,11 +145,11 @@ impl<H: Clone> SharedHeapSet<H> {
         totals
     }
 
-    /// Places a request in one of the heaps, or answers `None` when it needs a new one. O(1).
+    /// Places a request in one of the heaps. Returns `None` if it needs a new heap. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     #[inline]
     pub fn allocate(
         &self,
@@ -155,7 +159,7 @@ impl<H: Clone> SharedHeapSet<H> {
         self.allocate_on(lane_of_thread(), size, alignment)
     }
 
-    /// As [`allocate`](Self::allocate), on a lane.
+    /// Places a request on a lane, like [`allocate`](Self::allocate).
     pub(super) fn allocate_on(
         &self,
         lane: u32,
@@ -166,7 +170,7 @@ impl<H: Clone> SharedHeapSet<H> {
             if let Some(placed) = self.allocate_range(size, alignment)? {
                 return Ok(Some(placed));
             }
-            // Rather than a new heap, what empty slabs hold.
+            // The memory of empty slabs is used before a new heap.
             let (_, mut lane) = self.lock_lane(lane);
             let any = lane.give_up_empty(&mut lock(&self.heaps.0));
             drop(lane);
@@ -184,14 +188,14 @@ impl<H: Clone> SharedHeapSet<H> {
             return Ok(Some(placed(number, slot)));
         }
         drop(lane);
-        // Rather than a new heap, a slot that another lane has free.
+        // A free slot of another lane is used before a new heap.
         Ok((0..).zip(self.used_lanes()).find_map(|(other, lane)| {
             let mut lane = try_lock(&lane.0)?;
             Some(placed(other, lane.allocate(class, size)?))
         }))
     }
 
-    /// Places a request that is no slot.
+    /// Places a request that does not get a slot.
     fn allocate_range(
         &self,
         size: ByteSize,
@@ -201,17 +205,19 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(heaps.allocate(size, alignment)?.map(directly))
     }
 
-    /// The heap that a request needs, when [`allocate`](Self::allocate) found none: see [`HeapSet::plan`].
+    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`. See
+    /// [`HeapSet::plan`].
     ///
     /// # Errors
     ///
-    /// A request so large that the heap's size overflows.
+    /// Returns an error if the size of the heap overflows.
     pub fn plan(&self, size: ByteSize, alignment: Alignment) -> Result<NewHeap<H>, PlacementError> {
         let wanted = self.bytes_wanted(size, alignment);
         lock(&self.heaps.0).plan(wanted)
     }
 
-    /// The bytes that a heap has to have for a request on this thread: those of a slab, when the request gets a slot.
+    /// Returns the bytes that a heap must have for a request on this thread: those of a slab if the request
+    /// gets a slot.
     fn bytes_wanted(&self, size: ByteSize, alignment: Alignment) -> ByteSize {
         match self.slots.class_of(size, alignment) {
             Some(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
@@ -223,8 +229,9 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// A heap size that a suballocator cannot manage, more heaps than can be numbered, a request of zero bytes; or
-    /// [`PlacementError::TooLarge`] when the request does not fit into the heap, which is in the set nevertheless.
+    /// Returns an error if the heap size cannot be managed, there are too many heaps, or the request has zero
+    /// bytes. Returns [`PlacementError::TooLarge`] if the request does not fit into the heap, which is in the
+    /// set nevertheless.
     pub fn allocate_in_new(
         &self,
         heap_size: ByteSize,
@@ -243,16 +250,16 @@ impl<H: Clone> SharedHeapSet<H> {
         slot.map(|slot| placed(number, slot)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// Takes an allocation back. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1) for each slab
-    /// that goes.
+    /// Frees an allocation. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1)
+    /// per released slab.
     ///
     /// # Errors
     ///
-    /// An id that is not live in this set.
+    /// Returns an error if the id is not live in this set.
     #[inline]
     pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
         let Some((lane, slot)) = id.0.slot() else {
-            // Not collected from the option, which takes 20 instructions to find that there is nothing.
+            // Not collected from the option, which takes 20 instructions to find that it is empty.
             return Ok(match lock(&self.heaps.0).free(id.0)? {
                 None => Vec::new(),
                 Some(released) => vec![released],
@@ -267,7 +274,7 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
-    /// Gives the memory of slabs back that the lane does not keep.
+    /// Returns the memory of slabs that the lane does not keep.
     #[cold]
     fn give_back(
         &self,
@@ -285,8 +292,8 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(released)
     }
 
-    /// Takes all empty heaps out of the set, those that only slabs without a used slot are in among them. O(1) for each, and
-    /// O(lanes).
+    /// Removes all empty heaps from the set, including those that contain only slabs without used slots. O(1)
+    /// each, and O(lanes).
     pub fn take_empty(&self) -> Vec<H> {
         let mut taken = Vec::new();
         for lane in self.used_lanes() {
@@ -308,7 +315,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// What disagrees.
+    /// Returns the first disagreement.
     pub fn audit(&self) -> Result<(), AuditError> {
         for lane in &self.lanes {
             lock(&lane.0).audit()?;
@@ -321,12 +328,13 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0)
     }
 
-    /// Locks a lane, if there is one of this number. The thread must not hold the lock of the heaps or of a later lane.
+    /// Locks the lane with this number, if it exists. The thread must not hold the lock of the heaps or of a
+    /// later lane.
     pub(super) fn lock_lane_of(&self, number: u32) -> Option<MutexGuard<'_, Lane<H>>> {
         Some(lock(&self.lanes.get(number as usize)?.0))
     }
 
-    /// Lanes from this number on have no slabs.
+    /// Returns the number from which on no lane has slabs.
     pub(super) fn lane_limit(&self) -> u32 {
         self.lanes_used.load(Ordering::Relaxed)
     }
@@ -345,7 +353,7 @@ impl<H: Clone> SharedHeapSet<H> {
         u32::try_from(number).expect("there are at most 4,096 lanes")
     }
 
-    /// Locks the lane of this number, counted round, or the next one that nobody has locked.
+    /// Locks the lane with this number, modulo the number of lanes, or the next one that is not locked.
     #[inline]
     fn lock_lane(&self, number: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
         let first = if (number as usize) < self.lanes.len() { number } else { self.nth_lane(number, 0) };
@@ -363,7 +371,7 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 }
 
-/// What lies in a heap directly, not in a slab.
+/// Converts the placement of an allocation that is directly in a heap, not in a slab.
 fn directly<H: Clone>(placed: Placed<'_, H>) -> SharedPlaced<H> {
     SharedPlaced { id: SharedPlacementId(placed.id), range: placed.range, heap: placed.heap.clone() }
 }
@@ -376,9 +384,10 @@ fn placed<H: Clone>(lane: u32, slot: super::lane::Slot<'_, H>) -> SharedPlaced<H
     }
 }
 
-/// The number of the calling thread, counted from zero in the order in which threads first allocate: its lane, counted round.
+/// Returns the number of the calling thread, counted from zero in the order in which threads first allocate.
+/// Modulo the number of lanes, it is the thread's lane.
 ///
-/// For what else should be apart by threads in the same way. O(1).
+/// It may also be used to separate other data by thread in the same way. O(1).
 #[inline]
 #[must_use]
 pub fn lane_of_thread() -> u32 {
@@ -386,6 +395,6 @@ pub fn lane_of_thread() -> u32 {
     thread_local! {
         static NUMBER: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
     }
-    // Without a number, in a destructor of the thread's, any lane does.
+    // In a destructor of thread-local data there may be no number; any lane is correct.
     NUMBER.try_with(|&number| number).unwrap_or(0)
 }

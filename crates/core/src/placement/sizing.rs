@@ -1,21 +1,23 @@
-//! How large a new heap is.
+//! Sizes of new heaps.
 
 use super::HeapReuse;
 use crate::{Alignment, ByteSize};
 
-/// The size of a new heap, given the request that no existing heap could serve.
+/// The size of a new heap for a request that no existing heap can serve.
 ///
-/// The fields bound one rule: a new heap holds the request, or several of its size while they are small, or small beside what
-/// is in use already, and nothing else.
+/// The fields are the bounds of one rule: a new heap holds the request, or several of its size if they are
+/// small, or small relative to the used bytes.
 ///
-/// # Why these defaults
+/// # Choice of defaults
 ///
-/// Memory is lost in two ways: a heap that is larger than what ends up in it, and a large heap that cannot be given back
-/// because something small lives in it. Creating a heap costs a real driver hundreds of microseconds. Measured on
-/// 2026-11-21 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread, with every other field at
-/// its default (`cargo xtask placement` prints more): peak bytes of heaps over peak bytes in use, geometric mean, and heaps
-/// created per allocation, worst; of the five traces of GPU workloads that heapwright is developed with, and of 59 workloads:
-/// those, the same with other sizes, in parts and two at a time, and 24 made ones of the same kinds and of games.
+/// Memory is wasted in two ways: by a heap that is larger than its content ever becomes, and by a large heap
+/// that cannot be released because of a small allocation in it. On the other hand, creating a heap takes a
+/// real driver hundreds of microseconds. Measured on 2026-11-21 by replaying workloads through a
+/// [`SharedHeapSet`](super::SharedHeapSet) on one thread, with every other field at its default (`cargo xtask
+/// placement` prints more): peak bytes of heaps over peak bytes in use, geometric mean, and heaps created per
+/// allocation, worst; for the five traces of GPU workloads that heapwright is developed with, and for 59
+/// workloads: those, the same with other sizes, in parts and two at a time, and 24 generated ones of the same
+/// kinds and of games.
 ///
 /// | change | traces | | all | |
 /// |---|---|---|---|---|
@@ -28,26 +30,29 @@ use crate::{Alignment, ByteSize};
 /// | `own_heap_from` 64 MiB / never | 1.028 / 1.028 | 3.5 / 3.3 % | 1.058 / 1.058 | 5.2 / 4.5 % |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
-    /// No heap is smaller. Default 256 KiB.
+    /// Minimum size of a heap. Default 256 KiB.
     pub minimum: ByteSize,
-    /// A heap holds this many of the request at most. Default 16.
+    /// Maximum number of requests of the same size for which a heap is created. Default 16.
     pub batch: u64,
-    /// It holds more than one of them within this size, or the one below. Default 1 MiB.
+    /// Maximum size of a heap for more than one request, unless
+    /// [`used_fraction_log2`](Self::used_fraction_log2) allows more. Default 1 MiB.
     pub batch_limit: ByteSize,
-    /// What is in use shifted right by this, within [`growth_limit`](Self::growth_limit), so that the number of heaps stays
-    /// small when much is allocated. Default 6: a 64th.
+    /// Raises the batch limit to the used bytes shifted right by this value, up to
+    /// [`growth_limit`](Self::growth_limit), so that the number of heaps stays small if much is allocated.
+    /// Default 6: a 64th.
     pub used_fraction_log2: u32,
-    /// Bound of what [`used_fraction_log2`](Self::used_fraction_log2) asks for. Default 24 MiB.
+    /// Upper bound of the batch limit given by [`used_fraction_log2`](Self::used_fraction_log2). Default 24
+    /// MiB.
     pub growth_limit: ByteSize,
-    /// What every size is a multiple of. Default 64 KiB, the granularity of D3D12 heaps.
+    /// Unit of heap sizes. Default 64 KiB, the granularity of D3D12 heaps.
     pub granularity: Alignment,
-    /// Requests from this size on get a heap of their own, exactly as large as they need. Default 128 MiB.
+    /// Size from which on requests get a heap of their own, of exactly the size they need. Default 128 MiB.
     pub own_heap_from: ByteSize,
-    /// Requests up to this size share heaps with their like only, so that few large heaps are held by something small. Where there can
-    /// be no new heap, sizes share: see [`HeapSet::allocate_anywhere`](super::HeapSet::allocate_anywhere).
-    /// Default 64 KiB.
+    /// Size up to which requests share heaps only with each other, so that few large heaps are held by a
+    /// small allocation. If no heap can be created, all sizes share heaps: see
+    /// [`HeapSet::allocate_anywhere`](super::HeapSet::allocate_anywhere). Default 64 KiB.
     pub small_up_to: ByteSize,
-    /// When a new heap is made although an empty one is large enough.
+    /// When a new heap is created although an empty one is large enough.
     pub reuse: HeapReuse,
 }
 
@@ -73,9 +78,9 @@ const KIB_64: Alignment = match Alignment::new(64 * 1024) {
 };
 
 impl HeapSizing {
-    /// The size of a new heap for a request of `size` bytes while `used` bytes are in use.
+    /// Returns the size of a new heap for a request of `size` bytes while `used` bytes are in use.
     ///
-    /// At least `size`. `None` when rounding up overflows. O(1).
+    /// The result is at least `size`. Returns `None` if it overflows. O(1).
     ///
     /// ```
     /// use heapwright_core::ByteSize;
@@ -94,12 +99,12 @@ impl HeapSizing {
         let used_part = used.get().checked_shr(self.used_fraction_log2).unwrap_or(0);
         let growth = ByteSize::new(used_part).min(self.growth_limit);
         let limit = self.batch_limit.max(growth);
-        // Whole ones: what recurs fills the heap to its end.
+        // A whole number of requests, so that recurring requests fill the heap to its end.
         let count = (limit.get() / size.get().max(1)).clamp(1, self.batch.max(1));
         size.checked_mul(count)?.max(self.minimum).align_up(self.granularity)
     }
 
-    /// Whether a request of `size` bytes is placed in a heap that holds nothing else.
+    /// Returns whether a request of `size` bytes is placed in a heap of its own.
     #[must_use]
     pub fn wants_own_heap(&self, size: ByteSize) -> bool {
         size >= self.own_heap_from

@@ -1,4 +1,4 @@
-//! Sets with slabs, on one thread and on many, beside a list of what is live.
+//! Compares sets with slabs, on one thread and on many, with a list of live allocations.
 
 use std::sync::Mutex;
 
@@ -27,7 +27,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..if cfg!(miri) { 30 } else { 200 })
 }
 
-/// A heap as its owner sees it: its name and its size.
+/// The owner's view of a heap: its name and its size.
 type Heap = (u32, ByteSize);
 
 fn assert_apart(live: &[(Heap, HeapRange)]) {
@@ -41,7 +41,7 @@ fn assert_apart(live: &[(Heap, HeapRange)]) {
     }
 }
 
-/// The heaps that an owner has made and not given back.
+/// The heaps that an owner has created and not released.
 #[derive(Default)]
 struct Owner {
     made: u32,
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// Allocates in what there is, or in a new heap of the owner's.
+/// Allocates in an existing heap, or in a new one.
 fn allocate(
     set: &SharedHeapSet<Heap>,
     size: ByteSize,
@@ -130,7 +130,7 @@ fn allocate(
     set.allocate_in_new(wanted.size, heap, size, alignment).unwrap()
 }
 
-/// Four threads allocate and free at random, and pass half of what they hold to another to free.
+/// Four threads allocate and free at random, and pass half of their allocations to another thread to free.
 #[test]
 fn threads_get_ranges_of_their_own() {
     const THREADS: u64 = 4;
@@ -143,7 +143,7 @@ fn threads_get_ranges_of_their_own() {
     );
     let owner = Mutex::new(Owner::default());
     let passed: Mutex<Vec<SharedPlacementId>> = Mutex::default();
-    // What is live, as a thread knows before it frees it.
+    // The live allocations. A thread removes an entry before it frees the allocation.
     let live: Mutex<Vec<(SharedPlacementId, Heap, HeapRange)>> = Mutex::default();
     std::thread::scope(|threads| {
         for seed in 1..=THREADS {
@@ -204,7 +204,7 @@ fn threads_get_ranges_of_their_own() {
     assert!(owner.sizes.is_empty());
 }
 
-/// What one thread leaves free in its slabs serves another before a heap is made.
+/// Free slots of one thread's slabs serve another thread before a heap is created.
 #[test]
 fn a_slot_of_another_lane_comes_before_a_new_heap() {
     let set: SharedHeapSet<Heap> = SharedHeapSet::new(
@@ -222,12 +222,12 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
     assert_eq!(second.map(|placed| placed.heap), Some(first.heap));
 }
 
-/// A slab that nothing is in is kept for its class, and given up before a heap is made for another size.
+/// An empty slab is kept for its class, and released before a heap is created for another size.
 #[test]
 fn what_empty_slabs_hold_comes_before_a_new_heap() {
     let sizing = HeapSizing { minimum: ByteSize::from_kib(64), batch: 1, ..HeapSizing::default() };
     for wanted in [ByteSize::from_kib(7), ByteSize::from_kib(8)] {
-        // The larger ones get a slot as well, or a range.
+        // The larger requests get a slot as well, or a range.
         for (up_to, lanes) in [(64, 1), (1, 4)] {
             let set: SharedHeapSet<u32> =
                 SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(up_to), lanes);
@@ -238,7 +238,7 @@ fn what_empty_slabs_hold_comes_before_a_new_heap() {
                 ids.push(placed.id);
             }
             assert_eq!(ids.len(), 64);
-            // The first slab of eight is empty, and kept as no more than a quarter of the others.
+            // The first slab of eight is empty, and kept because it is no more than a quarter of the others.
             for &id in &ids[..8] {
                 set.free(id).unwrap();
             }

@@ -1,4 +1,4 @@
-//! The heap set beside a plain model: every live allocation in an ordered map.
+//! Compares the heap set with a simple model: an ordered map of live allocations.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ fn alignment(log2: u32) -> Alignment {
     Alignment::from_log2(log2).expect("below 64")
 }
 
-/// A heap set driven as its owner drives it, with the truth beside it.
+/// A heap set with a model of its owner, which knows what is live.
 struct Driven {
     set: HeapSet<u32>,
     next_heap: u32,
-    /// Heaps that exist, by name, with their size.
+    /// The existing heaps by name, with their sizes.
     heaps: BTreeMap<u32, ByteSize>,
-    /// Live ranges by heap and start.
+    /// The live ranges by heap and start.
     live: BTreeMap<(u32, u64), (PlacementId, HeapRange)>,
     created: u64,
 }
@@ -103,7 +103,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
-/// The default, and settings of all strictness.
+/// The default, and settings from lenient to strict.
 fn reuses() -> impl Strategy<Value = HeapReuse> {
     let log2 = || prop_oneof![0_u32..8, Just(63), Just(u32::MAX)];
     let cost = prop_oneof![0_u32..64, Just(u32::MAX)];
@@ -151,7 +151,7 @@ proptest! {
         prop_assert!(heap >= size);
         prop_assert!(heap.is_multiple_of(64 * 1024));
         prop_assert!(heap <= size.max(24 << 20).next_multiple_of(64 * 1024));
-        // But for the minimum, less than one granule is more than whole requests.
+        // Except for the minimum, the size exceeds whole requests by less than one granule.
         prop_assert!(heap % size < 64 * 1024 || heap == 256 * 1024);
         prop_assert!(heap / size <= 16 || heap == 256 * 1024 || size < 4096);
     }
@@ -195,7 +195,7 @@ fn what_is_too_large_to_share_has_its_heap_to_itself() {
     let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
     let (large, _) = driven.allocate(ByteSize::from_mib(160), Alignment::ONE);
     driven.free(0);
-    // It comes back to the heap that it left, and leaves room that nobody else gets.
+    // It returns to the heap that it left. Nothing else may use the rest of that heap.
     let (again, _) = driven.allocate(ByteSize::from_mib(150), Alignment::ONE);
     assert_eq!(again, large);
     let (other, _) = driven.allocate(ByteSize::from_mib(1), Alignment::ONE);
@@ -227,7 +227,7 @@ fn what_recurs_creates_no_heaps() {
     }
 }
 
-/// Three heaps of 64, 16 and 4 MiB, all of them empty, and the mark at their sum.
+/// Creates three empty heaps of 64, 16 and 4 MiB, with the mark at their sum.
 fn with_empty_heaps(reuse: HeapReuse) -> (Driven, [u32; 3]) {
     let mut driven = Driven::new(HeapSizing { reuse, ..HeapSizing::default() }, HeapRetention::default());
     let heaps = [64, 16, 4].map(|mib| driven.allocate(ByteSize::from_mib(mib), Alignment::ONE).0);
@@ -284,7 +284,7 @@ fn an_empty_heap_serves_any_alignment() {
     assert_eq!((heap, range.start().get()), (large, 0));
 }
 
-/// Two sizes that take turns near the mark, so that each turn exchanges the heap of one for one of the other.
+/// Two alternating sizes near the mark, so that each turn exchanges the heap of one for a heap of the other.
 #[test]
 fn exchanges_are_bounded_by_what_allocations_pay_for() {
     let created = |creation_cost| {
@@ -304,7 +304,7 @@ fn exchanges_are_bounded_by_what_allocations_pay_for() {
         driven.created
     };
     assert!(created(0) > 1_000, "{} are not many", created(0));
-    // One in 32, and the credit that it begins with.
+    // One in 32, plus the initial credit.
     assert!(created(32) <= 4_000 / 32 + 96 + 2, "{} are too many", created(32));
 }
 

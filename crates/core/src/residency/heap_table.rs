@@ -1,10 +1,10 @@
-//! The planner's notes on each heap.
+//! The planner's records of heaps.
 
 use super::policy::HeapSlot;
 use super::{PriorityLevel, SegmentGroup};
 use crate::ByteSize;
 
-/// Names a heap of one planner. Never names another one when that heap is gone.
+/// Identifies a heap of one planner. An id is never reused for another heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagedHeapId {
     slot: HeapSlot,
@@ -12,7 +12,7 @@ pub struct ManagedHeapId {
 }
 
 impl ManagedHeapId {
-    /// Its slot, which is another heap's when this one is gone.
+    /// Returns the slot of the heap. After the heap is removed, another heap may use the slot.
     #[must_use]
     #[inline]
     pub const fn slot(self) -> HeapSlot {
@@ -20,31 +20,32 @@ impl ManagedHeapId {
     }
 }
 
-/// Where a heap is: `RESIDENCY_HEAP_STATUS` (document GPGMM), and on its way.
+/// The residency status of a heap: `RESIDENCY_HEAP_STATUS` of the GPGMM document, and one status for heaps in
+/// transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Nobody has asked for it yet, and whether it is resident is not known.
+    /// Whether the heap is resident is not known, and it was not used yet.
     Unknown,
-    /// It is not resident.
+    /// The heap is not resident.
     Evicted,
-    /// A plan makes it resident, and whether that succeeds is not known.
+    /// A plan makes the heap resident, and has not been completed yet.
     Arriving,
-    /// It is resident, or will be when the paging fence has come to its value.
+    /// The heap is resident, or will be when the paging fence reaches its value.
     Resident,
 }
 
-/// A note on a heap: what every use of it reads and writes. Two share a cache line.
+/// The data of a heap that every use reads and writes. Two records share a cache line.
 #[derive(Debug)]
 pub(super) struct Record {
     generation: u32,
     pub(super) locks: u32,
-    /// Number of the submission that used it last.
+    /// The number of the last submission that used the heap.
     pub(super) last_use: u64,
-    /// The paging fence's value at which it is resident; zero when that is long ago.
+    /// The value of the paging fence at which the heap is resident; zero if it was reached long ago.
     pub(super) arrives: u64,
-    /// The queues that used it since it was idle, a bit each.
+    /// A bitmap of the queues that used the heap since it was idle.
     pub(super) queues: u32,
-    /// `None`: a vacant slot.
+    /// The status; `None` for a vacant slot.
     pub(super) status: Option<Status>,
     pub(super) group: SegmentGroup,
     pub(super) level: PriorityLevel,
@@ -52,17 +53,17 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == 32);
 
-/// The rest of what is noted of a heap: for plans.
+/// The data of a heap that only plans use.
 #[derive(Debug)]
 struct Rest {
     size: ByteSize,
-    /// The plan that it is a part of.
+    /// The last plan that includes the heap.
     stamp: u64,
-    /// The period in which it became resident, or was locked last.
+    /// The period in which the heap became resident or was last locked.
     period: u64,
 }
 
-/// The notes, in slots that are used again.
+/// The records, in slots that are reused.
 #[derive(Debug, Default)]
 pub(super) struct HeapTable {
     records: Vec<Record>,
@@ -71,7 +72,7 @@ pub(super) struct HeapTable {
 }
 
 impl HeapTable {
-    /// Room for a heap; `None` when there are 2^32 of them.
+    /// Adds a heap. Returns `None` if there are 2^32 heaps.
     pub(super) fn insert(
         &mut self,
         size: ByteSize,
@@ -98,14 +99,14 @@ impl HeapTable {
         let slot = HeapSlot::new(u32::try_from(self.records.len()).ok()?);
         self.records.push(record(0));
         self.rest.push(Rest { size, stamp: 0, period: 0 });
-        // Removing a heap needs no memory then.
+        // Removing a heap must not allocate.
         if self.vacant.capacity() < self.records.len() {
             self.vacant.reserve(self.records.capacity() - self.vacant.len());
         }
         Some(ManagedHeapId { slot, generation: 0 })
     }
 
-    /// Gives the slot of a live heap back. After 2^32 heaps in one slot it is not used again.
+    /// Removes a live heap. After 2^32 heaps in a slot, the slot is not reused.
     pub(super) fn remove(&mut self, id: ManagedHeapId) {
         let record = &mut self.records[id.slot.index()];
         record.status = None;
@@ -115,7 +116,7 @@ impl HeapTable {
         }
     }
 
-    /// The note on a heap that lives.
+    /// Returns the record of a live heap.
     #[inline]
     pub(super) fn get(&self, id: ManagedHeapId) -> Option<&Record> {
         self.records
@@ -123,7 +124,7 @@ impl HeapTable {
             .filter(|record| record.generation == id.generation && record.status.is_some())
     }
 
-    /// As [`get`](Self::get).
+    /// Returns the record of a live heap mutably.
     #[inline]
     pub(super) fn get_mut(&mut self, id: ManagedHeapId) -> Option<&mut Record> {
         self.records
@@ -131,48 +132,48 @@ impl HeapTable {
             .filter(|record| record.generation == id.generation && record.status.is_some())
     }
 
-    /// The note in a slot that a live heap has.
+    /// Returns the record in the slot of a live heap.
     #[inline]
     pub(super) fn at(&self, slot: HeapSlot) -> &Record {
         &self.records[slot.index()]
     }
 
-    /// The note in any slot, which may be vacant; `None` where there is no such slot.
+    /// Returns the record in a slot, which may be vacant, or `None` if there is no such slot.
     pub(super) fn in_slot(&self, slot: HeapSlot) -> Option<&Record> {
         self.records.get(slot.index())
     }
 
-    /// Bytes of the heap in a slot.
+    /// Returns the size of the heap in a slot.
     pub(super) fn size(&self, slot: HeapSlot) -> ByteSize {
         self.rest[slot.index()].size
     }
 
-    /// The last plan that the heap in a slot was a part of.
+    /// Returns the last plan that includes the heap in a slot.
     pub(super) fn stamp(&self, slot: HeapSlot) -> u64 {
         self.rest[slot.index()].stamp
     }
 
-    /// Makes the heap in a slot a part of a plan.
+    /// Includes the heap in a slot in a plan.
     pub(super) fn set_stamp(&mut self, slot: HeapSlot, stamp: u64) {
         self.rest[slot.index()].stamp = stamp;
     }
 
-    /// The period in which the heap in a slot became resident, or was locked last.
+    /// Returns the period in which the heap in a slot became resident or was last locked.
     pub(super) fn period(&self, slot: HeapSlot) -> u64 {
         self.rest[slot.index()].period
     }
 
-    /// Notes that the heap in a slot becomes resident, or is no longer locked.
+    /// Records that the heap in a slot becomes resident, or is no longer locked.
     pub(super) fn set_period(&mut self, slot: HeapSlot, period: u64) {
         self.rest[slot.index()].period = period;
     }
 
-    /// The id of the heap in a slot.
+    /// Returns the id of the heap in a slot.
     pub(super) fn id_at(&self, slot: HeapSlot) -> ManagedHeapId {
         ManagedHeapId { slot, generation: self.records[slot.index()].generation }
     }
 
-    /// All live heaps, by slot.
+    /// Iterates over all live heaps, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ManagedHeapId, &Record)> {
         (0..).zip(&self.records).filter(|(_, record)| record.status.is_some()).map(|(number, record)| {
             (ManagedHeapId { slot: HeapSlot::new(number), generation: record.generation }, record)
@@ -181,7 +182,7 @@ impl HeapTable {
 }
 
 impl Record {
-    /// Whether a policy holds it.
+    /// Returns whether a policy holds the heap.
     pub(super) fn is_held(&self) -> bool {
         self.status == Some(Status::Resident) && self.locks == 0
     }

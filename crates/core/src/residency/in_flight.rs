@@ -1,4 +1,4 @@
-//! Submissions that the GPU has not finished.
+//! Submissions in flight.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::heap_table::Record;
 use super::policy::Moment;
 use crate::FenceValue;
 
-/// Names a queue of a planner.
+/// Identifies a queue of a planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QueueSlot(u32);
 
@@ -15,7 +15,7 @@ impl QueueSlot {
         usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
     }
 
-    /// Queues beyond the 31st share a bit.
+    /// Returns the queue's bit. Queues beyond the 31st share one bit.
     fn bit(self) -> u32 {
         self.0.min(SHARED_BIT)
     }
@@ -23,30 +23,30 @@ impl QueueSlot {
 
 const SHARED_BIT: u32 = 31;
 
-/// A submission that is being made.
+/// A submission in preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submission {
     pub(super) queue: QueueSlot,
-    /// Among all submissions of the device.
+    /// The number of the submission among all queues.
     pub(super) number: u64,
     pub(super) value: FenceValue,
     pub(super) now: Moment,
 }
 
 impl Submission {
-    /// What the queue's fence comes to when the GPU has finished it.
+    /// Returns the value that the queue's fence reaches when the GPU has finished the submission.
     #[must_use]
     pub const fn value(&self) -> FenceValue {
         self.value
     }
 
-    /// Its queue.
+    /// Returns the queue.
     #[must_use]
     pub const fn queue(&self) -> QueueSlot {
         self.queue
     }
 
-    /// When it was begun, as policies count.
+    /// Returns when the submission began, on the policies' clocks.
     #[must_use]
     pub const fn moment(&self) -> Moment {
         self.now
@@ -57,13 +57,14 @@ impl Submission {
     }
 }
 
-/// What the queues have not finished: numbers of submissions, which grow over all queues, with the value of the queue's own fence.
+/// The unfinished submissions of each queue: numbers that increase over all queues, with values of the
+/// queue's own fence.
 #[derive(Debug)]
 pub(super) struct InFlight {
     queues: Vec<VecDeque<(u64, FenceValue)>>,
     vacant: Vec<QueueSlot>,
     last_number: u64,
-    /// The oldest of all queues; `u64::MAX`: none.
+    /// The oldest unfinished submission of any queue; `u64::MAX` if there is none.
     oldest: u64,
 }
 
@@ -82,14 +83,14 @@ impl InFlight {
         QueueSlot(u32::try_from(self.queues.len() - 1).expect("fewer queues than 2^32"))
     }
 
-    /// Forgets a queue and what it has not finished.
+    /// Removes a queue and its unfinished submissions.
     pub(super) fn remove_queue(&mut self, queue: QueueSlot) {
         self.queues[queue.index()].clear();
         self.vacant.push(queue);
         self.find_oldest();
     }
 
-    /// A new submission of a queue, behind all that it was given before.
+    /// Begins a submission of a queue, after all earlier ones.
     #[inline]
     pub(super) fn begin(&mut self, queue: QueueSlot, value: FenceValue) -> u64 {
         self.last_number += 1;
@@ -98,7 +99,7 @@ impl InFlight {
         self.last_number
     }
 
-    /// Takes back the last submission of a queue.
+    /// Cancels the last submission of a queue.
     pub(super) fn cancel(&mut self, submission: &Submission) {
         let queue = &mut self.queues[submission.queue.index()];
         if queue.back().is_some_and(|&(number, _)| number == submission.number) {
@@ -107,7 +108,7 @@ impl InFlight {
         self.find_oldest();
     }
 
-    /// The fence of a queue has come to a value.
+    /// Records that the fence of a queue has reached a value.
     #[inline]
     pub(super) fn complete(&mut self, queue: QueueSlot, completed: FenceValue) {
         let queue = &mut self.queues[queue.index()];
@@ -125,7 +126,7 @@ impl InFlight {
         self.oldest = oldest_of(&self.queues);
     }
 
-    /// The oldest submission that is not finished, of any queue, but `not`.
+    /// Returns the oldest unfinished submission of any queue, except for number `not`.
     pub(super) fn oldest_but(&self, not: u64) -> Option<(QueueSlot, FenceValue)> {
         (0..)
             .zip(&self.queues)
@@ -137,17 +138,17 @@ impl InFlight {
             .map(|(_, slot, value)| (slot, value))
     }
 
-    /// The number of the last submission that was begun; zero before the first.
+    /// Returns the number of the last submission that was begun; zero before the first.
     pub(super) const fn last_number(&self) -> u64 {
         self.last_number
     }
 
-    /// How many submissions there are that are not finished.
+    /// Returns the number of unfinished submissions.
     pub(super) fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// Notes a use of a heap.
+    /// Records a use of a heap.
     #[inline]
     pub(super) fn stamp(&self, record: &mut Record, submission: &Submission) {
         record.queues =
@@ -155,7 +156,7 @@ impl InFlight {
         record.last_use = submission.number;
     }
 
-    /// Whether the GPU is done with a heap.
+    /// Returns whether the GPU has finished using a heap.
     #[inline]
     pub(super) fn is_idle(&self, record: &Record) -> bool {
         if record.last_use < self.oldest {
@@ -172,7 +173,7 @@ impl InFlight {
         true
     }
 
-    /// The oldest submission of the queues that have a bit; `u64::MAX`: none.
+    /// Returns the oldest submission of the queues that have a bit, or `u64::MAX` if there is none.
     fn oldest_of_bit(&self, bit: u32) -> u64 {
         let queue = QueueSlot(bit);
         if bit == SHARED_BIT {

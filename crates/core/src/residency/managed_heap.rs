@@ -1,4 +1,4 @@
-//! What the planner is told of a heap, what it answers, and why it refuses.
+//! Descriptions, states and errors of managed heaps.
 
 use std::error::Error;
 use std::fmt;
@@ -6,49 +6,50 @@ use std::fmt;
 use super::{PriorityLevel, SegmentGroup, Status};
 use crate::{ByteSize, FenceValue};
 
-/// A heap that the planner is to know.
+/// Describes a heap to be added to a planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewManagedHeap {
-    /// Where its bytes are when it is resident.
+    /// The segment group of the heap when it is resident.
     pub group: SegmentGroup,
-    /// How many bytes that are.
+    /// The size of the heap.
     pub size: ByteSize,
-    /// When it goes, compared with others.
+    /// The residency priority, which determines when it is evicted relative to others.
     pub level: PriorityLevel,
-    /// Where it is now.
+    /// The initial status.
     pub status: Status,
 }
 
-/// What the planner knows of a heap.
+/// The state of a heap in a planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapState {
-    /// Where it is.
+    /// The status.
     pub status: Status,
-    /// How many locks keep it resident.
+    /// The number of locks that keep it resident.
     pub locks: u32,
-    /// Its size.
+    /// The size.
     pub size: ByteSize,
-    /// Its segment group.
+    /// The segment group.
     pub group: SegmentGroup,
-    /// Its priority.
+    /// The residency priority.
     pub level: PriorityLevel,
     /// Whether the GPU may still use it.
     pub is_in_use: bool,
 }
 
-/// What came of [`ResidencyPlanner::lock`](super::ResidencyPlanner::lock).
+/// The result of [`ResidencyPlanner::lock`](super::ResidencyPlanner::lock).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockOutcome {
-    /// It is not resident: a plan has to make it so.
+    /// Whether the heap is not resident, so that a plan must make it resident.
     pub is_missing: bool,
-    /// What the paging fence must have come to before it is used; zero: nothing to wait for.
+    /// The value that the paging fence must reach before the heap is used; zero if there is nothing to wait
+    /// for.
     pub arrives: FenceValue,
 }
 
-/// An id whose heap is gone, or that another planner gave.
+/// The error for an id whose heap was removed, or that belongs to another planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownHeap {
-    /// Where in what was given.
+    /// The index of the id in the argument.
     pub position: usize,
 }
 
@@ -60,20 +61,20 @@ impl fmt::Display for UnknownHeap {
 
 impl Error for UnknownHeap {}
 
-/// Why the books cannot be changed.
+/// An error of a change to a planner's heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanError {
-    /// The heap is gone.
+    /// The heap was removed.
     Unknown,
-    /// There is nothing to unlock.
+    /// The heap has no lock to remove.
     NotLocked,
-    /// A locked heap stays resident.
+    /// The heap is locked, so it must stay resident.
     Locked,
-    /// 2^32 locks.
+    /// The heap has 2^32 - 1 locks.
     TooManyLocks,
-    /// Sizes add up to 2^64 or more, or there are 2^32 heaps.
+    /// The sizes would add up to 2^64 or more, or there are 2^32 heaps.
     TooMuch,
-    /// The GPU may still use it.
+    /// The GPU may still use the heap.
     InUse,
 }
 

@@ -1,11 +1,11 @@
-//! Residency: which heaps are in memory, and which go when it is short.
+//! Residency: which heaps are resident, and which are evicted when memory is short.
 //!
-//! | type | is |
+//! | type | meaning |
 //! |---|---|
-//! | [`ResidencyPlanner`] | the books: heaps, submissions in flight, budgets; answers what to evict and to page in before a submission |
-//! | [`Plan`] | such an answer, which somebody else carries out |
-//! | [`offline`] | the optimum to compare with |
-//! | [`policy`] | which heaps go first: [`EvictionPolicy`](policy::EvictionPolicy) |
+//! | [`ResidencyPlanner`] | tracks heaps, submissions and budgets; plans evictions and page-ins before a submission |
+//! | [`Plan`] | such a plan, which the caller carries out |
+//! | [`offline`] | the offline optimum, for comparison |
+//! | [`policy`] | the order of eviction: [`EvictionPolicy`](policy::EvictionPolicy) |
 //!
 //! Nothing here calls a device, waits, or reads a clock.
 

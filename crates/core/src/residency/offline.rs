@@ -1,4 +1,5 @@
-//! What paging costs at least, known only when everything is over: the figure that policies are compared with.
+//! The offline lower bound of paging, computed from the complete sequence of uses, with which policies are
+//! compared.
 
 use std::collections::BinaryHeap;
 use std::error::Error;
@@ -6,7 +7,7 @@ use std::fmt;
 
 use crate::ByteSize;
 
-/// Submissions, the heaps that each uses, and the budget that each runs under.
+/// A sequence of submissions, with the heaps that each uses and the budget that each runs under.
 ///
 /// ```
 /// use heapwright_core::ByteSize;
@@ -28,7 +29,7 @@ use crate::ByteSize;
 pub struct Sequence {
     heaps: Vec<Heap>,
     submissions: Vec<Submission>,
-    /// The heaps of every submission, one submission after the other; a heap may be there twice.
+    /// The heaps of all submissions, one submission after the other. A heap may occur twice in a submission.
     uses: Vec<SequenceHeap>,
 }
 
@@ -48,18 +49,18 @@ struct Submission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceHeap(usize);
 
-/// How a heap of a [`Sequence`] comes to be resident at its first use.
+/// How a heap of a [`Sequence`] is resident at its first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Beginning {
-    /// It is resident before the first submission, as long as it is not evicted.
+    /// The heap is resident before the first submission, unless it is evicted.
     Resident,
-    /// It is created resident right before its first use: nothing is paged in for that.
+    /// The heap is created resident right before its first use, so nothing is paged in.
     Created,
-    /// It is not resident, and is paged in for its first use.
+    /// The heap is not resident, and is paged in for its first use.
     Evicted,
 }
 
-/// A submission named a heap that its sequence does not have.
+/// A submission named a heap that the sequence does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownHeap {
     submission: usize,
@@ -76,31 +77,31 @@ impl fmt::Display for UnknownHeap {
 
 impl Error for UnknownHeap {}
 
-/// What no policy can do with less: see [`Sequence::lower_bound`].
+/// The lower bound for every policy; see [`Sequence::lower_bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LowerBound {
-    /// Bytes paged in, all together.
+    /// The total bytes paged in.
     pub bytes_in: ByteSize,
-    /// Those of them that are paged in for the first use of a heap: no budget saves them.
+    /// The bytes paged in for the first use of a heap, which no budget can avoid.
     pub cold_bytes_in: ByteSize,
 }
 
-/// What [`Sequence::belady`] moves.
+/// The bytes that [`Sequence::belady`] moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Belady {
-    /// Bytes paged in, all together.
+    /// The total bytes paged in.
     pub bytes_in: ByteSize,
-    /// Bytes given up, those of heaps that are never used again too.
+    /// The total bytes evicted, including heaps that are never used again.
     pub bytes_out: ByteSize,
-    /// Submissions that were over their budget, as their own heaps are larger than it.
+    /// The number of submissions over their budget, because their own heaps exceed it.
     pub over_budget: usize,
 }
 
-/// Stands for no later use.
+/// The value for no later use.
 const NEVER: usize = usize::MAX;
 
 impl Sequence {
-    /// One with no heap and no submission.
+    /// Creates a sequence without heaps and submissions.
     #[must_use]
     pub const fn new() -> Self {
         Self { heaps: Vec::new(), submissions: Vec::new(), uses: Vec::new() }
@@ -112,11 +113,12 @@ impl Sequence {
         SequenceHeap(self.heaps.len() - 1)
     }
 
-    /// Adds a submission that uses `heaps`, under a budget. A heap that is named twice counts once.
+    /// Adds a submission that uses `heaps` under a budget. A heap that is named twice counts once.
     ///
     /// # Errors
     ///
-    /// [`UnknownHeap`] when a heap is of another sequence, which has more of them. The submission is not added then.
+    /// Returns [`UnknownHeap`] if a heap belongs to another sequence with more heaps. The submission is then
+    /// not added.
     pub fn submission(
         &mut self,
         budget: ByteSize,
@@ -133,31 +135,33 @@ impl Sequence {
         Ok(())
     }
 
-    /// How many submissions there are.
+    /// Returns the number of submissions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.submissions.len()
     }
 
-    /// Whether there is no submission.
+    /// Returns whether there are no submissions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.submissions.is_empty()
     }
 
-    /// The bytes that have to be paged in at least, whatever decides what goes.
+    /// Returns the bytes that any policy must page in at least.
     ///
-    /// The bound is the optimum of a problem with fewer rules: heaps may be given up and paged in byte by byte, and the GPU is never
-    /// in the way. Then Belady's rule is optimal with sizes too: where more is resident than the budget, the bytes whose next use
-    /// is farthest away go, never those of the submission itself.
+    /// The bound is the optimum of a relaxed problem: heaps may be evicted and paged in byte by byte, and the
+    /// GPU never blocks an eviction. Belady's rule is then optimal for heaps of different sizes as well: if
+    /// more is resident than the budget, the bytes whose next use is farthest away are evicted, but never
+    /// those of the submission itself.
     ///
-    /// Why it is: between two uses of a heap that are not in adjacent submissions each of its bytes is either kept, which saves one byte
-    /// paged in, or not. Keeping it takes one byte of what the budget of every submission between leaves beside that
-    /// submission's own heaps (nothing, where they are larger than the budget). So the bytes are intervals, all of the same worth and the
-    /// same width, of which as many as possible are to be kept where at each point no more than a given number may overlap.
-    /// Going through the points in order, and dropping the intervals that end last wherever too many overlap, keeps the most: an optimal
-    /// choice that drops another there can drop the one that ends last in its stead, as what is left of that one covers all that is left of
-    /// the other.
+    /// Proof: between two uses of a heap that are not in adjacent submissions, each of its bytes is either
+    /// kept, which saves one byte paged in, or not. Keeping it takes one byte of what the budget of every
+    /// submission in between leaves besides that submission's own heaps (nothing, if they exceed the budget).
+    /// The bytes are thus intervals of equal value and equal width, of which as many as possible are to be
+    /// kept, while at each point no more than a given number may overlap. Processing the points in order, and
+    /// dropping the intervals that end last wherever too many overlap, keeps the most: an optimal choice that
+    /// drops another interval there can drop the one that ends last instead, because the remainder of that
+    /// one covers the remainder of the other.
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
     #[must_use]
@@ -172,11 +176,13 @@ impl Sequence {
         bound
     }
 
-    /// What Belady's rule moves when heaps are given up whole: something that can be done, if the future is known and the GPU is never
-    /// in the way. With heaps of different sizes it need not be the optimum, which is hard to compute.
+    /// Returns the bytes that Belady's rule moves if whole heaps are evicted. This is achievable if the
+    /// future is known and the GPU never blocks an eviction. With heaps of different sizes it need not be the
+    /// optimum, which is hard to compute.
     ///
-    /// Where room is short heaps go whose next use is farthest away, never used again first; then those of them that turn out not to be needed
-    /// stay, the nearest next use first.
+    /// If room is short, the heaps whose next use is farthest away are evicted, first those that are never
+    /// used again. Of these, the heaps that turn out not to be needed are then kept, the nearest next use
+    /// first.
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
     #[must_use]
@@ -190,12 +196,12 @@ impl Sequence {
         belady
     }
 
-    /// For each use, the submission of the next use of the same heap.
+    /// Returns for each use the submission of the next use of the same heap, and for each heap its first use.
     fn next_uses(&self) -> (Vec<usize>, Vec<usize>) {
         let mut next_of = vec![NEVER; self.heaps.len()];
         let mut next = vec![NEVER; self.uses.len()];
         for (number, range) in self.ranges().enumerate().rev() {
-            // First read all, then write all: within a submission a heap may be there twice.
+            // All are read before any is written, because a heap may occur twice in a submission.
             for at in range.clone() {
                 next[at] = next_of[self.uses[at].0];
             }
@@ -213,7 +219,7 @@ impl Sequence {
         })
     }
 
-    /// Goes through all submissions with Belady's rule and tells `page_in` what is paged in.
+    /// Processes all submissions by Belady's rule, and calls `page_in` for everything that is paged in.
     fn replay(&self, whole: Whole, mut page_in: impl FnMut(PagedIn)) -> Moved {
         let (next_of_use, first_use) = self.next_uses();
         let mut moved = Moved::default();
@@ -221,9 +227,10 @@ impl Sequence {
             .iter()
             .map(|&first| State { resident: ByteSize::ZERO, next_use: first, begun: false })
             .collect();
-        // What can be given up, the farthest next use on top. A heap's entry is stale when its next use is another by now.
+        // The heaps that can be evicted, the farthest next use on top. An entry is stale if the heap's next
+        // use has changed.
         let mut farthest = BinaryHeap::with_capacity(self.heaps.len());
-        // 128 bits: the sum of 2^64 heaps of 2^64 bytes does not overflow.
+        // 128 bits, because the sum of 2^64 heaps of 2^64 bytes must not overflow.
         let mut usage = 0_u128;
         for (number, heap) in self.heaps.iter().enumerate() {
             if heap.beginning == Beginning::Resident {
@@ -251,7 +258,7 @@ impl Sequence {
             while usage > budget {
                 let Some(&(next_use, number)) = farthest.peek() else { break };
                 if next_use == now {
-                    // All others are of this submission, or stale, too.
+                    // All other entries belong to this submission, or are stale.
                     break;
                 }
                 farthest.pop();
@@ -278,7 +285,7 @@ impl Sequence {
             if usage > budget {
                 moved.over_budget += 1;
             }
-            // What was given up beyond the need stays. (Byte by byte nothing is.)
+            // Heaps evicted beyond the need are kept. (Byte by byte, there are none.)
             for &(next_use, number) in victims.iter().rev() {
                 let size = self.heaps[number].size;
                 if whole == Whole::Heaps && usage + u128::from(size.get()) <= budget {
@@ -300,7 +307,7 @@ impl Sequence {
     }
 }
 
-/// What is given up at once.
+/// The unit of eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whole {
     Bytes,

@@ -1,4 +1,4 @@
-//! What is to be evicted and paged in.
+//! Plans: what to evict and what to make resident.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use super::policy::{HeapSlot, Moment};
 use super::{ManagedHeapId, SegmentGroup};
 use crate::{ByteSize, FenceValue};
 
-/// What a plan is asked for.
+/// Describes the plan that is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
-    /// The submission that uses the heaps; `None` when it is not for a submission.
+    /// The submission that uses the heaps, or `None` if the plan is not for a submission.
     pub submission: Option<&'a Submission>,
     /// The heaps of all command lists, one list after the other.
     pub heaps: &'a [ManagedHeapId],
-    /// Where in `heaps` each list ends.
+    /// The index in `heaps` at which each list ends.
     pub list_ends: &'a [usize],
-    /// Bytes that will come into a segment group beside the heaps.
+    /// The bytes that will be added to each segment group besides the heaps.
     pub incoming: [ByteSize; 2],
-    /// Bytes to evict from a segment group even where the budget does not ask for it, as far as there are any.
+    /// The bytes to evict from each segment group even if the budget does not require it, as far as possible.
     pub at_least: [ByteSize; 2],
-    /// Whether the answer may be to wait.
+    /// Whether the result may be to wait.
     pub may_wait: bool,
-    /// Whether what is expected to be used soon is evicted, where the answer would be to wait for something better
+    /// Whether to evict heaps that are expected to be used soon, instead of waiting for better candidates
     /// ([`Plan::may_go_on`]).
     pub hurries: bool,
-    /// Whether usage may exceed the budget when nothing else can be evicted.
+    /// Whether usage may exceed the budget if nothing else can be evicted.
     pub may_exceed: bool,
-    /// When.
+    /// The time of the request.
     pub now: Moment,
 }
 
 impl PlanRequest<'_> {
-    /// For nothing yet: it may neither wait nor exceed a budget.
+    /// Creates an empty request, which may neither wait nor exceed a budget.
     #[must_use]
     pub fn new(now: Moment) -> Self {
         Self {
@@ -49,61 +49,64 @@ impl PlanRequest<'_> {
     }
 }
 
-/// What somebody else has to do: first evict, then make resident.
+/// The actions that the caller must carry out: first evict, then make resident.
 ///
-/// Its lists are used again by the next plan, so that planning takes no memory in the long run.
+/// Its lists are reused by the next plan, so that planning allocates no host memory in the long run.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// What to evict, all in one call.
+    /// The heaps to evict, all in one call.
     pub evict: Vec<ManagedHeapId>,
-    /// What to make resident, all in one call.
+    /// The heaps to make resident, all in one call.
     pub make_resident: Vec<ManagedHeapId>,
-    /// Bytes to evict in each segment group.
+    /// The bytes to evict in each segment group.
     pub bytes_out: [ByteSize; 2],
-    /// Bytes to make resident in each segment group.
+    /// The bytes to make resident in each segment group.
     pub bytes_in: [ByteSize; 2],
-    /// What the paging fence must have come to for heaps that an earlier plan made resident; zero: nothing to wait for.
+    /// The value that the paging fence must reach for heaps that an earlier plan made resident; zero if there
+    /// is nothing to wait for.
     pub arrives: FenceValue,
-    /// How many of the lists this plan is for, one at least: the rest is too much beside them.
+    /// The number of lists that this plan covers, at least one if there are any. The remaining lists do not
+    /// fit together with
+    /// them.
     pub lists: usize,
-    /// By how much usage will be over the budget in each segment group.
+    /// The bytes by which usage will exceed the budget in each segment group.
     pub over_budget: [ByteSize; 2],
-    /// Beside [`PlanOutcome::Wait`]: there is enough to evict without waiting, but some of it is expected to be used before the GPU has
-    /// finished what it was given.
+    /// With [`PlanOutcome::Wait`]: enough can be evicted without waiting, but some of it is expected to be
+    /// used before the GPU has finished the submitted work.
     pub may_go_on: bool,
     /// The heaps that the plan is for.
     pub(super) set: Vec<HeapSlot>,
     pub(super) victims: Vec<HeapSlot>,
-    /// Those of one segment group, while they are chosen.
+    /// The victims of one segment group, while they are chosen.
     pub(super) chosen: Vec<HeapSlot>,
 }
 
-/// What came of planning.
+/// The result of planning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanOutcome {
-    /// The plan is to be carried out.
+    /// The plan must be carried out.
     Ready,
-    /// Nothing is changed: when this has happened, more can be evicted.
+    /// Nothing is changed. After this event, more can be evicted.
     Wait(WaitFor),
-    /// Nothing is changed: the budget does not suffice.
+    /// Nothing is changed. The budget does not suffice.
     OverBudget(OverBudget),
 }
 
-/// What to wait for.
+/// An event to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitFor {
-    /// A queue's fence.
+    /// A value of a queue's fence.
     Submission(QueueSlot, FenceValue),
-    /// The paging fence.
+    /// A value of the paging fence.
     Paging(FenceValue),
 }
 
-/// What does not fit.
+/// The description of a budget that does not suffice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverBudget {
-    /// Where.
+    /// The segment group.
     pub group: SegmentGroup,
-    /// What must be resident at the same time, beside what cannot be evicted.
+    /// The bytes that must be resident at the same time, including what cannot be evicted.
     pub needed: ByteSize,
     /// The budget.
     pub budget: ByteSize,
@@ -138,7 +141,7 @@ impl Plan {
         *may_go_on = false;
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the plan contains no actions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.evict.is_empty() && self.make_resident.is_empty()

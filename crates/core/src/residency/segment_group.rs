@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum SegmentGroup {
-    /// Video memory, or all memory on UMA.
+    /// The local segment group: video memory, or all memory on UMA.
     Local,
-    /// System memory that the GPU reaches over the bus; empty on UMA.
+    /// The non-local segment group: system memory that the GPU accesses over the bus; empty on UMA.
     NonLocal,
 }
 
@@ -16,7 +16,7 @@ impl SegmentGroup {
     /// Both segment groups, in the order of their [index](Self::index).
     pub const ALL: [Self; 2] = [Self::Local, Self::NonLocal];
 
-    /// Returns the position of the group in an array of one value for each: 0 for local, 1 for non-local.
+    /// Returns the index of the group in an array with one value per group: 0 for local, 1 for non-local.
     #[must_use]
     #[inline]
     pub const fn index(self) -> usize {

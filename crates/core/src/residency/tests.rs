@@ -1,4 +1,4 @@
-//! The planner beside a simple model, and its answers one by one.
+//! Compares the planner with a simple model, and tests individual results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn add(planner: &mut ResidencyPlanner, size: ByteSize, status: Status) -> Manage
     planner.add(heap(size, status), Moment::default()).expect("sizes are small")
 }
 
-/// Touches, and plans and pages in if something is missing, all lists in one submission.
+/// Records the use of all lists in one submission, or plans and pages in if something is missing.
 fn submit(
     planner: &mut ResidencyPlanner,
     queue: QueueSlot,
@@ -80,7 +80,7 @@ fn what_a_queue_may_still_use_is_waited_for_and_other_queues_say_nothing_of_it()
     let new = add(&mut planner, mib(4), Status::Evicted);
     let (queue, other) = (planner.add_queue(), planner.add_queue());
     assert_eq!(submit(&mut planner, queue, 7, &[used]).0, PlanOutcome::Ready);
-    // The other queue comes to the same value, which is its own fence's.
+    // The other queue reaches the same value, but of its own fence.
     planner.complete(other, FenceValue::new(7));
     let wait = PlanOutcome::Wait(WaitFor::Submission(queue, FenceValue::new(7)));
     assert_eq!(submit(&mut planner, other, 1, &[new]).0, wait);
@@ -94,7 +94,7 @@ fn what_a_queue_may_still_use_is_waited_for_and_other_queues_say_nothing_of_it()
 
 #[test]
 fn paging_that_is_on_its_way_is_not_the_end_of_work() {
-    // GPGMM signals one fence for paging and for work, so that a heap in use looks idle when its pages have come.
+    // GPGMM signals one fence for paging and for work, so a heap in use appears idle when it is paged in.
     let mut planner = planner(mib(4));
     let first = add(&mut planner, mib(4), Status::Evicted);
     let second = add(&mut planner, mib(4), Status::Evicted);
@@ -135,7 +135,7 @@ fn segment_groups_are_apart_and_both_are_paged_in() {
     let new_local = add(&mut planner, mib(3), Status::Evicted);
     let new_far = planner.add(non_local(Status::Evicted), now).expect("small");
     let queue = planner.add_queue();
-    // Room in system memory is no room in video memory.
+    // Room in system memory is not room in video memory.
     let (outcome, plan) = submit(&mut planner, queue, 1, &[new_local, new_far]);
     assert_eq!(outcome, PlanOutcome::Ready);
     assert_eq!((plan.evict, plan.make_resident), (vec![old_local, old_far], vec![new_local, new_far]));
@@ -227,7 +227,7 @@ fn failures_leave_the_books_as_they_were() {
     assert_eq!(status(&planner, new), Some(Status::Evicted));
     assert_eq!(status(&planner, old), Some(Status::Evicted), "that did succeed");
     planner.audit().expect("the books agree");
-    // The other way round: a failing eviction.
+    // The reverse: a failing eviction.
     let request = PlanRequest { heaps: &[old], list_ends: &[1], ..PlanRequest::new(now) };
     assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
     planner.paged_in(&plan, FenceValue::new(1), now);
@@ -342,17 +342,17 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// What a device would know.
+/// The state that a device would have.
 #[derive(Debug, Clone)]
 struct Modelled {
     size: u64,
     group: SegmentGroup,
     is_resident: bool,
     locks: u32,
-    /// Submissions that use it and are not finished.
+    /// The unfinished submissions that use the heap.
     uses: BTreeSet<(usize, u64)>,
     arrives: u64,
-    /// The period in which it was used last, or became resident.
+    /// The period in which the heap was last used or became resident.
     period: u64,
 }
 
@@ -386,7 +386,7 @@ impl Model {
         }
     }
 
-    /// Bytes that cannot go: locked, in use, on their way, or in the set.
+    /// Returns the bytes that cannot be evicted: locked, in use, in transit, or in the set.
     fn bound(&self, group: SegmentGroup, set: &[ManagedHeapId]) -> u64 {
         let stays = |(id, heap): &(&ManagedHeapId, &Modelled)| {
             heap.group == group
@@ -400,7 +400,8 @@ impl Model {
     }
 }
 
-/// Names slots that there are and that there are not, again and again, and last all that there can be; knows nothing of what it holds.
+/// A policy that names existing and nonexistent slots repeatedly, and finally all possible slots; it does not
+/// track what it holds.
 #[derive(Debug)]
 struct Hostile(u32);
 
@@ -477,7 +478,8 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 let id = planner
                     .add(NewManagedHeap { group, size: ByteSize::new(size), level, status }, now)
                     .expect("small");
-                // What is unknown is resident, and others' usage until it is adopted; there is none here.
+                // A heap of unknown status is resident. Until it is adopted it counts as external usage, of
+                // which there is none here.
                 let is_resident = status != Status::Evicted;
                 model.heaps.insert(
                     id,
@@ -567,9 +569,10 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             let waits = model.heaps.values().any(|heap| {
                                 heap.is_resident && (!heap.uses.is_empty() || heap.arrives > model.paging.1)
                             });
-                            // A submission that failed counts as a use until what its queue did before is done.
+                            // A failed submission counts as a use until its queue has finished the work
+                            // before it.
                             let others = planner.in_flight() - 1;
-                            // A heap that was on its way may have been removed.
+                            // A heap in transit may have been removed.
                             let is_paging = model.paging.0 > model.paging.1;
                             assert!(waits || others > 0 || is_paging, "there is something to wait for");
                             planner.cancel(&submission);
@@ -636,7 +639,8 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 model.carry_out(&plan, &[]);
                 for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
                     let usage = model.usage(group);
-                    // A heap that several queues used stays until each is past its last use by any.
+                    // A heap that several queues used stays in use until each queue is past the last use by
+                    // any of them.
                     let is_clear = planner.in_flight() == 0;
                     assert!(usage <= model.budget[index] || usage == model.bound(group, &[]) || !is_clear);
                 }
@@ -654,7 +658,8 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                     model.heaps.iter().filter(|(_, heap)| may_go(heap)).map(|(&id, _)| id).collect();
                 planner.plan_unused(now, &mut plan);
                 let evicted: BTreeSet<_> = plan.evict.iter().copied().collect();
-                // What several queues used stays until each is past its last use by any.
+                // Heaps that several queues used stay in use until each queue is past the last use by any of
+                // them.
                 assert!(evicted.is_subset(&expected), "{evicted:?} of {expected:?}");
                 if planner.in_flight() == 0 {
                     assert_eq!(evicted, expected);

@@ -1,36 +1,36 @@
-//! What is where, in sums.
+//! Totals of segment groups.
 
 use super::Status;
 use super::heap_table::Record;
 use crate::ByteSize;
 
-/// Sums over the heaps of a segment group.
+/// Totals over the heaps of a segment group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupTotals {
-    /// Heaps that are resident or on their way, locked ones among them.
+    /// The number of heaps that are resident or arriving, including locked ones.
     pub resident_count: u64,
-    /// Their bytes.
+    /// The total size of those heaps.
     pub resident: ByteSize,
-    /// Those of them of which a plan is being carried out.
+    /// The number of those heaps whose plan is still being carried out.
     pub arriving_count: u64,
-    /// Resident heaps with a lock.
+    /// The number of those heaps with a lock.
     pub locked_count: u64,
-    /// Their bytes.
+    /// The total size of the locked heaps.
     pub locked: ByteSize,
-    /// Heaps that are evicted.
+    /// The number of evicted heaps.
     pub evicted_count: u64,
-    /// Their bytes.
+    /// The total size of the evicted heaps.
     pub evicted: ByteSize,
-    /// Heaps whose status is not known: nobody has asked for them yet.
+    /// The number of heaps of unknown status, which were not used yet.
     pub unknown_count: u64,
 }
 
-/// How much memory of a segment group there is for heaps.
+/// The memory of a segment group that is available to heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupMemory {
-    /// What usage is to stay under. [`ByteSize::MAX`]: no bound.
+    /// The budget below which usage is kept. [`ByteSize::MAX`] means unlimited.
     pub budget: ByteSize,
-    /// What the process uses beside the planner's heaps.
+    /// The process's usage outside of the planner's heaps.
     pub external: ByteSize,
 }
 

@@ -1,11 +1,12 @@
-//! What a consistency audit found wrong.
+//! The error of a consistency audit.
 
 use std::error::Error;
 use std::fmt;
 
-/// A rule of a suballocator's own structure that does not hold: a defect in this crate, never a mistake of its caller.
+/// A violated invariant of a suballocator's own structure. It is always a defect in this crate, never a
+/// mistake of the caller.
 ///
-/// It prints the rule and where it is broken.
+/// `Display` names the invariant and where it is violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditError {
     finding: String,

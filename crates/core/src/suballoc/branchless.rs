@@ -1,8 +1,8 @@
-//! A choice between two numbers without a branch.
+//! Branchless selection.
 
-/// Returns `yes` if `condition` holds, else `no`, in the same time either way.
+/// Returns `yes` if `condition` holds and `no` otherwise, without a branch.
 ///
-/// `std::hint::select_unpredictable` does so as well, from Rust 1.88 on.
+/// From Rust 1.88 on, `std::hint::select_unpredictable` does the same.
 #[inline(always)]
 pub(super) fn select(condition: bool, yes: u32, no: u32) -> u32 {
     no ^ ((yes ^ no) & u32::from(condition).wrapping_neg())

@@ -1,4 +1,4 @@
-//! Why a suballocator declined.
+//! The error type of the suballocators.
 
 use std::error::Error;
 use std::fmt;
@@ -7,43 +7,44 @@ use super::virtual_block::{Algorithm, Feature};
 use super::{FenceOrderError, SuballocationId};
 use crate::{Alignment, ByteSize};
 
-/// Why a suballocator declined. Its state is what it was before the call.
+/// An error of a suballocator. The suballocator's state is unchanged.
 ///
-/// Most callers need one distinction: [`is_out_of_space`](Self::is_out_of_space) says to try another heap, anything else
-/// is a mistake in the call.
+/// Most callers need one distinction: if [`is_out_of_space`](Self::is_out_of_space) returns true, another
+/// heap may serve the request; anything else is a mistake in the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SuballocError {
-    /// No free range was found that holds the request at its alignment. After something is freed there may be one.
+    /// No free range was found that holds the request at its alignment. The request may succeed after
+    /// something is freed.
     OutOfSpace {
-        /// The size asked for.
+        /// The requested size.
         requested: ByteSize,
-        /// The alignment asked for.
+        /// The requested alignment.
         alignment: Alignment,
-        /// All free bytes together.
+        /// The total free bytes.
         free: ByteSize,
-        /// The suballocator's `largest_free_range` at this moment, with the bound that it documents.
+        /// The suballocator's `largest_free_range` at this moment, within the bounds that it documents.
         largest_free: ByteSize,
     },
 
-    /// The request is larger than the whole range: it can never succeed here.
+    /// The request is larger than the whole range, so it can never succeed here.
     LargerThanCapacity {
-        /// The size asked for.
+        /// The requested size.
         requested: ByteSize,
         /// The size of the whole range.
         capacity: ByteSize,
     },
 
-    /// There are as many ranges, used and free, as can be numbered.
+    /// The number of ranges, used and free, has reached its limit.
     TooManyRanges {
         /// The largest number of ranges.
         limit: u32,
     },
 
-    /// Zero bytes were asked for. An empty range would have no offset of its own.
+    /// Zero bytes were requested. An empty range would have no offset of its own.
     ZeroSize,
 
-    /// A suballocator cannot manage a range of this size.
+    /// The suballocator cannot manage a range of this size.
     CapacityOutOfBounds {
         /// The size of the range.
         capacity: ByteSize,
@@ -51,7 +52,7 @@ pub enum SuballocError {
         limit: ByteSize,
     },
 
-    /// The range does not hold a single block of the smallest size that was asked for.
+    /// The range does not hold a single block of the requested minimum size.
     CapacityBelowMinimum {
         /// The size of the range.
         capacity: ByteSize,
@@ -59,26 +60,26 @@ pub enum SuballocError {
         minimum: Alignment,
     },
 
-    /// The id names no live suballocation: it was freed before, or comes from another suballocator.
+    /// The id does not name a live suballocation: it was freed before, or comes from another suballocator.
     StaleId {
-        /// The id that was given.
+        /// The id that was passed.
         id: SuballocationId,
     },
 
-    /// A batch was submitted under a fence value below that of an earlier one.
+    /// A batch was submitted with a fence value below that of an earlier batch.
     FenceOrder(FenceOrderError),
 
-    /// The algorithm does not have what the request asks for.
+    /// The algorithm does not support a feature that the request needs.
     Unsupported {
-        /// The algorithm that was asked.
+        /// The algorithm.
         algorithm: Algorithm,
-        /// What it was asked for.
+        /// The unsupported feature.
         feature: Feature,
     },
 }
 
 impl SuballocError {
-    /// Whether the request was sound and there was no room for it, so that another heap may serve it.
+    /// Returns whether the request was valid but did not fit, so that another heap may serve it.
     #[must_use]
     pub const fn is_out_of_space(&self) -> bool {
         matches!(self, Self::OutOfSpace { .. } | Self::LargerThanCapacity { .. } | Self::TooManyRanges { .. })

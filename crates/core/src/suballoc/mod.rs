@@ -1,26 +1,28 @@
-//! Suballocation: handing out ranges of a heap, and taking them back.
+//! Suballocation: allocating and freeing ranges of a heap.
 //!
-//! A suballocator knows offsets and nothing else: no memory, no device, no budget. It keeps its notes outside the
-//! range it manages, so the range may be a GPU heap, the inside of one buffer, or a file.
+//! A suballocator manages offsets only: no memory, no device, no budget. It keeps its metadata outside the
+//! managed range, so the range may be a GPU heap, part of a buffer, or a file.
 //!
-//! | type | rule | allocate, free |
+//! | type | algorithm | allocate, free |
 //! |---|---|---|
 //! | [`Tlsf`] | good fit, two-level segregated lists | O(1) |
-//! | [`Slabs`] | slots of size classes for small sizes, good fit for large ones | O(1) |
+//! | [`Slabs`] | slots of size classes for small sizes, good fit for large sizes | O(1) |
 //! | [`Buddy`] | blocks of powers of two, halved and joined again | O(log capacity) |
-//! | [`Linear`] | above what is live: an arena, or a stack | O(1) |
+//! | [`Linear`] | above the highest live range: an arena, or a stack | O(1) |
 //! | [`DoubleStack`] | two ends that grow towards each other | O(1) |
-//! | [`Ring`] | behind what is newest, and round the end: first in, first out; retired by fence values | O(1) |
+//! | [`Ring`] | after the newest live range, wrapping at the end: first in, first out; retired by fence values | O(1) |
 //!
-//! A [`VirtualBlock`] is a range served by any of them, chosen when it is made, with a value of the user's beside each
-//! suballocation. [`Statistics`] and [`DetailedStatistics`] tell how full any of them is, and in what pieces.
+//! A [`VirtualBlock`] is a range served by any of these algorithms, chosen at creation, with a user value for
+//! each suballocation. [`Statistics`] and [`DetailedStatistics`] report how full any of them is, and how
+//! fragmented.
 //!
-//! Words: a *suballocation* is a range handed out; each byte of the heap lies in exactly one *used range*, *free range* or
-//! *padding*, which is neither: what a size was rounded up by. A free range is *split* when part of it is handed out, and neighbouring free ranges *coalesce*. A *bin*
-//! holds the free ranges of one size class. *Block* is a word of the inside of a strategy; a *virtual block* is called what
-//! VMA and D3D12MA call it.
+//! Terms: a *suballocation* is an allocated range. Each byte of the heap lies in exactly one *used range*,
+//! *free range* or *padding* range; padding is the bytes by which sizes are rounded up. A free range is
+//! *split* when part of it is allocated, and neighbouring free ranges *coalesce*. A *bin* holds the free
+//! ranges of one size class. A *block* is internal to an algorithm; the name *virtual block* is taken from
+//! VMA and D3D12MA.
 //!
-//! None of these types locks: give each thread its own, put a lock around it, or use
+//! None of these types locks. Use one per thread, protect it with a lock, or use
 //! [`SharedHeapSet`](crate::placement::SharedHeapSet).
 
 mod audit_error;

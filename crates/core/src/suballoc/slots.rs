@@ -1,35 +1,35 @@
-//! A dense table of notes, whose vacant slots are used again.
+//! A dense table of notes that reuses vacant slots.
 //!
 //! ```text
 //!   slot    0 .. fixed                   after that
 //!           heads of the owner's lists   notes and vacant slots, in no order
 //! ```
 //!
-//! The owner links its notes to lists by the indices of their slots. The vacant slots are a stack, linked through
-//! themselves: the slot that was vacated last is taken first, as it is likely to be in the cache.
+//! The owner links its notes to lists by slot indices. The vacant slots are a stack, linked through the slots
+//! themselves: the slot vacated last is taken first, because it is likely to be in the cache.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-/// The place of a note in the table.
+/// The index of a slot in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotIndex(u32);
 
 impl SlotIndex {
-    /// The first slot. It is always one of the fixed ones, so it also says "none".
+    /// The first slot. It is always a fixed slot, so it also means "none".
     pub(super) const ZERO: Self = Self(0);
 
     pub(super) const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The place that an id names.
+    /// Returns the index that an id names.
     #[inline]
     pub(super) const fn from_slot(slot: NonZeroU32) -> Self {
         Self(slot.get())
     }
 
-    /// What an id names the place by.
+    /// Returns the slot number for an id.
     #[inline]
     pub(super) fn slot(self) -> NonZeroU32 {
         NonZeroU32::new(self.0).expect("slot zero is the head of a list")
@@ -46,41 +46,42 @@ impl SlotIndex {
     }
 }
 
-/// What a table holds.
+/// The type of a table's entries.
 pub(super) trait Note: Copy {
-    /// What a vacant slot has in it, given the next in the stack of vacant slots.
+    /// Creates the content of a vacant slot, with the next slot in the stack of vacant slots.
     ///
-    /// It must not look like anything that an id may name.
+    /// It must differ from every note that an id may name.
     fn vacant(next: SlotIndex) -> Self;
 
-    /// The next in the stack of vacant slots; `None` when this is a note.
+    /// Returns the next slot in the stack of vacant slots, or `None` if this is a note.
     fn next_vacant(&self) -> Option<SlotIndex>;
 }
 
-/// The table.
+/// A dense table of notes.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct Slots<N> {
     notes: Vec<N>,
-    /// Slot zero when there are none.
+    /// The top of the stack of vacant slots, or slot zero if there are none.
     first_vacant: SlotIndex,
     vacant_count: u32,
-    /// How many slots at the front are not given out.
+    /// The number of slots at the front that are never allocated.
     fixed: u32,
-    /// How many slots there may be.
+    /// The maximum number of slots.
     slot_limit: u32,
 }
 
 impl<N: Note> Slots<N> {
-    /// Bit 31 of a slot in an id is not for these tables.
+    /// The largest table. Bit 31 of an id's slot is reserved.
     const LARGEST_TABLE: u32 = 1 << 31;
 
-    /// How many notes there is room for before the table grows for the first time.
+    /// The number of notes before the table grows for the first time.
     const FIRST_NOTES: usize = 32;
 
-    /// A table with these fixed notes, and room for `note_limit` others, or as many as can be numbered.
+    /// Creates a table with these fixed notes, and a limit of `note_limit` other notes, or of as many as can
+    /// be numbered.
     ///
-    /// The first of the fixed notes has to be there, and not to look vacant: it ends the stack of vacant slots.
+    /// There must be a first fixed note, and it must not be vacant: it ends the stack of vacant slots.
     pub(super) fn new(fixed_notes: impl ExactSizeIterator<Item = N>, note_limit: u32) -> Self {
         let mut notes = Vec::with_capacity(fixed_notes.len() + Self::FIRST_NOTES);
         notes.extend(fixed_notes);
@@ -94,7 +95,7 @@ impl<N: Note> Slots<N> {
         }
     }
 
-    /// Whether there is room for `count` notes more. O(1).
+    /// Returns whether there is room for `count` more notes. O(1).
     #[inline]
     pub(super) fn has_room_for(&self, count: u32) -> bool {
         self.vacant_count >= count || self.can_grow_by(count - self.vacant_count)
@@ -105,9 +106,9 @@ impl<N: Note> Slots<N> {
         u32::try_from(self.notes.len()).is_ok_and(|length| self.slot_limit - length >= count)
     }
 
-    /// Puts a note into a vacant slot. [`has_room_for`](Self::has_room_for) has to have said that there is one.
+    /// Puts a note into a vacant slot. [`has_room_for`](Self::has_room_for) must have returned true.
     ///
-    /// O(1), amortised over the growth of the table.
+    /// Amortized O(1).
     #[inline]
     pub(super) fn insert(&mut self, note: N) -> SlotIndex {
         let index = self.first_vacant;
@@ -126,7 +127,7 @@ impl<N: Note> Slots<N> {
         }
     }
 
-    /// Takes a note out. O(1).
+    /// Removes a note. O(1).
     #[inline]
     pub(super) fn vacate(&mut self, index: SlotIndex) {
         self[index] = N::vacant(self.first_vacant);
@@ -134,36 +135,36 @@ impl<N: Note> Slots<N> {
         self.vacant_count += 1;
     }
 
-    /// Takes all notes out but the fixed ones. The table keeps its memory. O(1).
+    /// Removes all notes but the fixed ones. The table keeps its memory. O(1).
     pub(super) fn vacate_all(&mut self) {
         self.notes.truncate(SlotIndex(self.fixed).position());
         self.first_vacant = SlotIndex::ZERO;
         self.vacant_count = 0;
     }
 
-    /// The note that an id names, if there is a slot of that number.
+    /// Returns the note that an id names, if that slot exists.
     #[inline]
     pub(super) fn get(&self, index: SlotIndex) -> Option<&N> {
         self.notes.get(index.position())
     }
 
-    /// Makes room for `additional` more notes, so that they allocate no memory.
+    /// Reserves space for `additional` more notes.
     pub(super) fn reserve(&mut self, additional: usize) {
         self.notes.reserve(additional);
     }
 
-    /// How many notes there are beside the fixed ones. O(1).
+    /// Returns the number of notes other than the fixed ones. O(1).
     pub(super) fn count(&self) -> u64 {
         let slots = u64::try_from(self.notes.len()).unwrap_or(u64::MAX);
         slots - u64::from(self.fixed) - u64::from(self.vacant_count)
     }
 
-    /// The largest number of notes beside the fixed ones.
+    /// Returns the largest number of notes other than the fixed ones.
     pub(super) const fn note_limit(&self) -> u32 {
         self.slot_limit - self.fixed
     }
 
-    /// Answers the first rule about vacant slots found broken. O(n).
+    /// Returns the first violated invariant of the vacant slots. O(n).
     pub(super) fn audit_vacant(&self) -> Result<(), String> {
         let (mut index, mut found) = (self.first_vacant, 0);
         while index != SlotIndex::ZERO {
@@ -181,13 +182,13 @@ impl<N: Note> Slots<N> {
         }
     }
 
-    /// Where the table lies in memory, which changes when it grows.
+    /// Returns the address of the table, which changes when it grows.
     #[cfg(test)]
     pub(super) fn address(&self) -> *const N {
         self.notes.as_ptr()
     }
 
-    /// How many slots there are, of all kinds.
+    /// Returns the total number of slots.
     #[cfg(test)]
     pub(super) fn slot_count(&self) -> usize {
         self.notes.len()

@@ -1,43 +1,44 @@
-//! What a suballocator hands out, and what it is asked about.
+//! Suballocations, their ids, and the uses of ranges.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// A range handed out, and the id to give it back with.
+/// An allocated range, and the id to free it with.
 ///
 /// It is a plain value: dropping it frees nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Suballocation {
-    /// What to free it by.
+    /// The id that frees it.
     pub id: SuballocationId,
-    /// The bytes it may use: exactly the size asked for, at the alignment asked for.
+    /// The usable bytes: exactly the requested size, at the requested alignment.
     pub range: HeapRange,
 }
 
 impl Suballocation {
-    /// The suballocation whose notes are in `slot`. It has to end at 2^63 or before, as all that is managed does.
+    /// Creates the suballocation of the note in `slot`. Its end must be at most 2^63, as every managed
+    /// range's is.
     #[inline]
     pub(super) fn new(slot: NonZeroU32, stamp: Stamp, start: u64, size: u64) -> Self {
         Self { id: SuballocationId::new(slot, stamp), range: heap_range(start, size) }
     }
 }
 
-/// A range of what a suballocator manages: it ends at 2^63 or before.
+/// Creates a range of a suballocator's offsets, whose end is at most 2^63.
 #[inline]
 pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {
     HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at 2^63 or before")
 }
 
-/// Names one suballocation for as long as the suballocator that issued it exists.
+/// Identifies one suballocation for the lifetime of the suballocator that issued it.
 ///
-/// It carries a stamp that no other suballocation of that suballocator ever gets, so an id whose suballocation was freed
-/// is recognised as stale, even when its range and its place in the tables were given to another one. Ids of two
-/// suballocators cannot be told apart.
+/// It contains a stamp that no other suballocation of that suballocator ever gets, so an id whose
+/// suballocation was freed is recognized as stale, even if its range and slot are in use again. Ids of two
+/// suballocators cannot be distinguished.
 ///
-/// Its slot is the place in the tables, counted densely from one, so that notes on suballocations can be kept in a table
-/// beside the suballocator's own.
+/// The slot is the index in the tables, counted densely from one, so that data on suballocations can be kept
+/// in a table next to the suballocator's own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SuballocationId {
     stamp: Stamp,
@@ -49,12 +50,12 @@ impl SuballocationId {
         Self { stamp, slot }
     }
 
-    /// Where the suballocator keeps its notes on it.
+    /// Returns the slot of the suballocator's note.
     pub(crate) const fn slot(self) -> NonZeroU32 {
         self.slot
     }
 
-    /// The generation check.
+    /// Returns the stamp, which detects stale ids.
     pub(crate) const fn stamp(self) -> Stamp {
         self.stamp
     }
@@ -68,12 +69,12 @@ impl fmt::Debug for SuballocationId {
 
 /// The serial number of a suballocation within its suballocator.
 ///
-/// With 64 bits it does not come round again: at a thousand million a second it lasts 584 years.
+/// 64 bits do not wrap: at a thousand million suballocations per second they last 584 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Stamp(NonZeroU64);
 
 impl Stamp {
-    /// What a fresh suballocator issues first.
+    /// The first stamp of a new suballocator.
     pub(crate) const FIRST: Self = Self(NonZeroU64::MIN);
 
     pub(super) const fn new(serial: u64) -> Option<Self> {
@@ -87,25 +88,26 @@ impl Stamp {
         self.0.get()
     }
 
-    /// The stamp issued after this one.
+    /// Returns the next stamp.
     pub(crate) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// What a range of a heap is: each byte lies in exactly one of these.
+/// The use of a range of a heap. Each byte lies in exactly one such range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeUse {
-    /// Handed out.
+    /// Allocated.
     Used(Suballocation),
-    /// Not handed out.
+    /// Free to be allocated.
     Free(HeapRange),
-    /// Neither: what a size class or a power of two rounded up by, or alignment skipped, until its neighbour is freed.
+    /// Padding: bytes by which a size was rounded up, or which alignment skipped, until the neighbour is
+    /// freed.
     Padding(HeapRange),
 }
 
 impl RangeUse {
-    /// The bytes in question.
+    /// Returns the range.
     #[must_use]
     pub const fn range(&self) -> HeapRange {
         match self {
@@ -114,7 +116,7 @@ impl RangeUse {
         }
     }
 
-    /// Whether the bytes are free.
+    /// Returns whether the range is free.
     #[must_use]
     pub const fn is_free(&self) -> bool {
         matches!(self, Self::Free(_))

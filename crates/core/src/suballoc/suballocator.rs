@@ -1,22 +1,23 @@
-//! What all suballocators have in common.
+//! The interface of all suballocators.
 
 use std::fmt;
 
 use super::{AuditError, RangeUse, SuballocError, Suballocation, SuballocationId};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// Hands out ranges of the offsets from zero to a capacity, and takes them back.
+/// Allocates and frees ranges of the offsets from zero to a capacity.
 ///
-/// Each algorithm has these calls as methods of its own, with what they cost and guarantee there; the trait is for code that
-/// leaves the choice open, as [`VirtualBlock`](super::VirtualBlock) does.
+/// Each algorithm has these functions as its own methods, which document cost and guarantees. The trait is
+/// for code that is independent of the algorithm, such as [`VirtualBlock`](super::VirtualBlock).
 ///
 /// # Invariants
 ///
-/// - A range handed out has exactly the size asked for, starts at a multiple of the alignment, and overlaps no other.
-/// - Used bytes, free bytes and padding are the whole capacity.
-/// - A call that is refused changes nothing of what is used and free.
-/// - When everything is freed, the state is that of a fresh one, but for the stamps of ids.
-/// - The same calls get the same answers, on every machine.
+/// - An allocated range has exactly the requested size, starts at a multiple of the alignment, and overlaps
+///   no other.
+/// - Used bytes, free bytes and padding add up to the capacity.
+/// - A call that fails does not change what is used and free.
+/// - When everything is freed, the state is that of a new suballocator, except for the stamps of ids.
+/// - The same calls return the same results on every machine.
 ///
 /// ```
 /// use heapwright_core::suballoc::{SuballocError, Suballocator, Tlsf};
@@ -30,59 +31,61 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// # Ok::<(), SuballocError>(())
 /// ```
 pub trait Suballocator: fmt::Debug {
-    /// Hands out `size` bytes that start at a multiple of `alignment`.
+    /// Allocates `size` bytes at a multiple of `alignment`.
     ///
     /// # Errors
     ///
-    /// No room, or a request that can never be served; the state is what it was.
+    /// Returns an error if there is no room, or the request can never succeed. The state is then unchanged.
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError>;
 
-    /// Takes a suballocation back and answers its range.
+    /// Frees a suballocation and returns its range.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it is not live; the state is what it was.
+    /// Returns [`SuballocError::StaleId`] if it is not live. The state is then unchanged.
     fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError>;
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it is not live.
+    /// Returns [`SuballocError::StaleId`] if it is not live.
     fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError>;
 
-    /// Takes everything back at once. Ids that were live are stale from then on.
+    /// Frees everything at once. Ids of live suballocations become stale.
     fn clear(&mut self);
 
-    /// The size of the whole range that is managed. O(1).
+    /// Returns the size of the managed range. O(1).
     fn capacity(&self) -> ByteSize;
 
-    /// The sum of the sizes asked for of all that is live. O(1).
+    /// Returns the sum of the requested sizes of all live suballocations. O(1).
     fn used(&self) -> ByteSize;
 
-    /// The bytes of all [`RangeUse::Free`] ranges, in however many pieces. O(1).
+    /// Returns the total size of the [`RangeUse::Free`] ranges. O(1).
     fn free_size(&self) -> ByteSize;
 
-    /// How many suballocations are live. O(1).
+    /// Returns the number of live suballocations. O(1).
     fn allocation_count(&self) -> u64;
 
-    /// A lower bound of the largest request that would be served at alignment 1; zero when none would. O(1).
+    /// Returns a lower bound of the largest request that would succeed at alignment 1, or zero if none would.
+    /// O(1).
     ///
-    /// A request of this size succeeds. How close it is to the largest depends on the algorithm.
+    /// A request of this size succeeds. Each algorithm documents how tight the bound is.
     fn largest_free_range(&self) -> ByteSize;
 
-    /// All ranges, from the lowest offset to the highest, without a gap. O(1) a step, or amortised so.
+    /// Returns an iterator over all ranges in address order, without gaps. O(1) per step, for some algorithms
+    /// amortized.
     fn ranges(&self) -> Box<dyn Iterator<Item = RangeUse> + '_>;
 
     /// Checks the whole structure; for tests.
     ///
     /// # Errors
     ///
-    /// The first rule found broken, a defect in this crate.
+    /// Returns the first violated invariant, a defect in this crate.
     fn audit(&self) -> Result<(), AuditError>;
 }
 
-/// Implements [`Suballocator`] by the methods of the same names that the type has.
+/// Implements [`Suballocator`] by the type's own methods of the same names.
 macro_rules! suballocator_by_methods {
     ($type:ty) => {
         impl $crate::suballoc::Suballocator for $type {

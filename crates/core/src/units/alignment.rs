@@ -1,11 +1,11 @@
-//! What an offset or address must be a multiple of.
+//! Alignments.
 
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// A power of two, in bytes, that an offset, an address or a size must be a multiple of.
+/// A power of two, in bytes, of which an offset, an address or a size must be a multiple.
 ///
-/// There is no value that is not a power of two, so code that takes one need not check.
+/// Every value is a power of two, so code that takes an `Alignment` does not have to check it.
 ///
 /// ```
 /// use heapwright_core::{Alignment, HeapOffset};
@@ -19,16 +19,16 @@ use std::num::NonZeroU64;
 pub struct Alignment(NonZeroU64);
 
 impl Alignment {
-    /// Every offset is a multiple of one: no requirement.
+    /// An alignment of one byte, which every offset satisfies.
     pub const ONE: Self = Self(NonZeroU64::MIN);
 
-    /// The largest power of two with 64 bits, 2^63 bytes.
+    /// The largest power of two that fits in 64 bits, 2^63 bytes.
     pub const MAX: Self = match Self::from_log2(63) {
         Some(alignment) => alignment,
         None => panic!("2^63 has 64 bits"),
     };
 
-    /// An alignment of `bytes`; `None` unless it is a power of two (zero is none).
+    /// Creates an alignment of `bytes`. Returns `None` unless `bytes` is a power of two; zero is not.
     #[must_use]
     pub const fn new(bytes: u64) -> Option<Self> {
         match NonZeroU64::new(bytes) {
@@ -37,7 +37,7 @@ impl Alignment {
         }
     }
 
-    /// An alignment of 2^`log2` bytes; `None` for a `log2` above 63.
+    /// Creates an alignment of 2^`log2` bytes. Returns `None` if `log2` is greater than 63.
     #[must_use]
     pub const fn from_log2(log2: u32) -> Option<Self> {
         match 1_u64.checked_shl(log2) {
@@ -46,33 +46,33 @@ impl Alignment {
         }
     }
 
-    /// The alignment in bytes, a power of two.
+    /// Returns the alignment in bytes, a power of two.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The exponent: the alignment is 2 to this power, 0 to 63.
+    /// Returns the base-2 logarithm of the alignment, 0 to 63.
     #[must_use]
     pub const fn log2(self) -> u32 {
         self.0.trailing_zeros()
     }
 
-    /// The low bits that are zero in every multiple: the alignment less one.
+    /// Returns the bits that are zero in every multiple of the alignment: the alignment minus one.
     pub(crate) const fn mask(self) -> u64 {
         self.0.get() - 1
     }
 }
 
 impl Default for Alignment {
-    /// [`Alignment::ONE`].
+    /// Returns [`Alignment::ONE`].
     fn default() -> Self {
         Self::ONE
     }
 }
 
 impl fmt::Display for Alignment {
-    /// As a size: "64.00 KiB".
+    /// Formats the alignment as a size: "64.00 KiB".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&super::ByteSize::new(self.get()), f)
     }

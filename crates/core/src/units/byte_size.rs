@@ -1,12 +1,13 @@
-//! How many bytes.
+//! Sizes in bytes.
 
 use std::fmt;
 
 use super::Alignment;
 
-/// A number of bytes: the size of an allocation, a heap, a budget.
+/// A number of bytes: the size of an allocation, a heap or a budget.
 ///
-/// It prints for people, in binary units, rounded to two decimals; [`get`](Self::get) is the exact number.
+/// `Display` formats it in binary units, rounded to two decimals. [`get`](Self::get) returns the exact
+/// number.
 ///
 /// ```
 /// use heapwright_core::ByteSize;
@@ -20,44 +21,44 @@ use super::Alignment;
 pub struct ByteSize(u64);
 
 impl ByteSize {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
-    /// The largest number of bytes this type holds.
+    /// The largest representable size.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A size of `bytes` bytes.
+    /// Creates a size of `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// A size of `kib` KiB (1 KiB = 1,024 bytes).
+    /// Creates a size of `kib` KiB (1 KiB = 1,024 bytes).
     ///
     /// # Panics
     ///
-    /// When the size has more than 64 bits; in a `const` that is an error at compile time. For a number that comes from
-    /// outside, use [`checked_mul`](Self::checked_mul).
+    /// Panics if the size does not fit in 64 bits; in a `const`, this is a compile-time error. For a number
+    /// that comes from outside, use [`checked_mul`](Self::checked_mul).
     #[must_use]
     pub const fn from_kib(kib: u64) -> Self {
         Self::in_units(kib, 10)
     }
 
-    /// A size of `mib` MiB (1 MiB = 1,048,576 bytes).
+    /// Creates a size of `mib` MiB (1 MiB = 1,048,576 bytes).
     ///
     /// # Panics
     ///
-    /// As [`from_kib`](Self::from_kib).
+    /// Panics under the same condition as [`from_kib`](Self::from_kib).
     #[must_use]
     pub const fn from_mib(mib: u64) -> Self {
         Self::in_units(mib, 20)
     }
 
-    /// A size of `gib` GiB (1 GiB = 1,073,741,824 bytes).
+    /// Creates a size of `gib` GiB (1 GiB = 1,073,741,824 bytes).
     ///
     /// # Panics
     ///
-    /// As [`from_kib`](Self::from_kib).
+    /// Panics under the same condition as [`from_kib`](Self::from_kib).
     #[must_use]
     pub const fn from_gib(gib: u64) -> Self {
         Self::in_units(gib, 30)
@@ -70,7 +71,7 @@ impl ByteSize {
         }
     }
 
-    /// The size of something in host memory: a slice's length, `size_of`.
+    /// Creates a size from a size in host memory, such as a slice's length or `size_of`.
     ///
     /// ```
     /// # use heapwright_core::ByteSize;
@@ -78,29 +79,29 @@ impl ByteSize {
     /// ```
     #[must_use]
     pub fn from_usize(bytes: usize) -> Self {
-        // No target of Rust has a usize of more than 64 bits.
+        // No Rust target has a usize of more than 64 bits.
         Self(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bytes as a length in host memory; `None` where it does not fit this machine's `usize`.
+    /// Returns the size as a `usize`, or `None` if it does not fit in this machine's `usize`.
     #[must_use]
     pub fn to_usize(self) -> Option<usize> {
         usize::try_from(self.0).ok()
     }
 
-    /// Whether it is no bytes at all.
+    /// Returns whether the size is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The sum; `None` when it has more than 64 bits.
+    /// Returns the sum, or `None` if it does not fit in 64 bits.
     #[must_use]
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
@@ -109,7 +110,7 @@ impl ByteSize {
         }
     }
 
-    /// The difference; `None` when `other` is larger.
+    /// Returns the difference, or `None` if `other` is larger.
     #[must_use]
     pub const fn checked_sub(self, other: Self) -> Option<Self> {
         match self.0.checked_sub(other.0) {
@@ -118,7 +119,7 @@ impl ByteSize {
         }
     }
 
-    /// This size `count` times; `None` when that has more than 64 bits.
+    /// Returns this size times `count`, or `None` if the product does not fit in 64 bits.
     #[must_use]
     pub const fn checked_mul(self, count: u64) -> Option<Self> {
         match self.0.checked_mul(count) {
@@ -127,19 +128,20 @@ impl ByteSize {
         }
     }
 
-    /// The sum, or [`MAX`](Self::MAX) where it has more than 64 bits.
+    /// Returns the sum, or [`MAX`](Self::MAX) if it does not fit in 64 bits.
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, or zero where `other` is larger.
+    /// Returns the difference, or zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The next multiple of `alignment` at or above this size; `None` when it has more than 64 bits.
+    /// Returns the smallest multiple of `alignment` that is not less than this size, or `None` if it does not
+    /// fit in 64 bits.
     ///
     /// ```
     /// # use heapwright_core::{Alignment, ByteSize};
@@ -158,7 +160,7 @@ impl ByteSize {
         }
     }
 
-    /// Whether this size is a multiple of `alignment`.
+    /// Returns whether the size is a multiple of `alignment`.
     #[must_use]
     pub const fn is_aligned(self, alignment: Alignment) -> bool {
         self.0 & alignment.mask() == 0
@@ -171,7 +173,8 @@ impl fmt::Display for ByteSize {
         if self.0 < 1024 {
             return f.pad(&format!("{} B", self.0));
         }
-        // Hundredths of the unit, rounded half up, in the first unit that keeps the printed number below 1024.00.
+        // Hundredths of the unit, rounded half up, in the first unit in which the formatted number is below
+        // 1024.00.
         let mut text = String::new();
         for (shift, unit) in (10_u32..).step_by(10).zip(UNITS) {
             let hundredths = ((u128::from(self.0) * 100) + (1 << (shift - 1))) >> shift;

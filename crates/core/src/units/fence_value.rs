@@ -1,10 +1,12 @@
-//! How far a GPU has come.
+//! Fence values.
 
 use std::fmt;
 
-/// A value of a fence (`ID3D12Fence`): the GPU signals it when it has finished what was submitted before.
+/// A value of a fence (`ID3D12Fence`). The GPU signals it after it has completed the work submitted before
+/// the signal.
 ///
-/// The values of one fence only go up. It counts nothing by itself; most programs add one for each submission.
+/// The values of one fence only increase. The numbers have no further meaning; most programs add one per
+/// submission.
 ///
 /// ```
 /// use heapwright_core::FenceValue;
@@ -18,26 +20,26 @@ use std::fmt;
 pub struct FenceValue(u64);
 
 impl FenceValue {
-    /// What most fences start with: nothing was signalled.
+    /// The usual initial value of a fence, before any signal.
     pub const ZERO: Self = Self(0);
 
-    /// What `ID3D12Fence::GetCompletedValue` answers when the device was removed: 2^64 - 1. It is reached by no signal, and
-    /// larger than each that is.
+    /// The value that `ID3D12Fence::GetCompletedValue` returns after device removal: 2^64 - 1. It is never
+    /// signalled, and it is larger than every value that is.
     pub const DEVICE_REMOVED: Self = Self(u64::MAX);
 
-    /// The given value, as D3D12 counts.
+    /// Creates a fence value from D3D12's number.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(value)
     }
 
-    /// The value as D3D12 takes it.
+    /// Returns the value as D3D12's number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The value to signal after this one; `None` after the largest.
+    /// Returns the next value to signal, or `None` after the largest.
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self.0.checked_add(1) {

@@ -1,4 +1,4 @@
-//! Where the GPU sees a resource.
+//! GPU virtual addresses.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -7,8 +7,8 @@ use super::{Alignment, ByteSize};
 
 /// An address in the GPU's virtual address space (`D3D12_GPU_VIRTUAL_ADDRESS`), in bytes; never zero.
 ///
-/// D3D12 answers zero for a resource that has no address, such as a texture: that is `None` here. It prints in
-/// hexadecimal.
+/// D3D12 returns zero for a resource without an address, such as a texture; here that is `None`. Addresses
+/// are formatted in hexadecimal.
 ///
 /// ```
 /// use heapwright_core::{ByteSize, GpuVirtualAddress};
@@ -22,7 +22,7 @@ use super::{Alignment, ByteSize};
 pub struct GpuVirtualAddress(NonZeroU64);
 
 impl GpuVirtualAddress {
-    /// The given address; `None` for zero.
+    /// Creates an address. Returns `None` for zero.
     #[must_use]
     pub const fn new(address: u64) -> Option<Self> {
         match NonZeroU64::new(address) {
@@ -31,13 +31,13 @@ impl GpuVirtualAddress {
         }
     }
 
-    /// The address as D3D12 takes it.
+    /// Returns the address as D3D12's number.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The address `size` further on; `None` when it has more than 64 bits.
+    /// Returns the address `size` bytes higher, or `None` if it does not fit in 64 bits.
     #[must_use]
     pub const fn checked_add(self, size: ByteSize) -> Option<Self> {
         match self.0.checked_add(size.get()) {
@@ -46,7 +46,7 @@ impl GpuVirtualAddress {
         }
     }
 
-    /// Whether this address is a multiple of `alignment`.
+    /// Returns whether the address is a multiple of `alignment`.
     #[must_use]
     pub const fn is_aligned(self, alignment: Alignment) -> bool {
         self.0.get() & alignment.mask() == 0

@@ -1,12 +1,12 @@
-//! Where in a heap.
+//! Offsets in a heap.
 
 use std::fmt;
 
 use super::{Alignment, ByteSize};
 
-/// A position in a heap, in bytes from its start.
+/// An offset in a heap, in bytes from the start of the heap.
 ///
-/// Not an address: two heaps have the same offsets. It prints in hexadecimal.
+/// It is not an address: every heap has the same offsets. Offsets are formatted in hexadecimal.
 ///
 /// ```
 /// use heapwright_core::{Alignment, ByteSize, HeapOffset};
@@ -23,19 +23,19 @@ impl HeapOffset {
     /// The start of a heap.
     pub const ZERO: Self = Self(0);
 
-    /// The position `bytes` after the start of the heap.
+    /// Creates an offset of `bytes` from the start of the heap.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The distance from the start of the heap, in bytes.
+    /// Returns the distance from the start of the heap, in bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The position `size` further on; `None` when it has more than 64 bits.
+    /// Returns the offset `size` bytes higher, or `None` if it does not fit in 64 bits.
     #[must_use]
     pub const fn checked_add(self, size: ByteSize) -> Option<Self> {
         match self.0.checked_add(size.get()) {
@@ -44,7 +44,7 @@ impl HeapOffset {
         }
     }
 
-    /// The distance from `earlier` up to this position; `None` when `earlier` lies behind it.
+    /// Returns the distance from `earlier` to this offset, or `None` if `earlier` is higher.
     #[must_use]
     pub const fn checked_distance_from(self, earlier: Self) -> Option<ByteSize> {
         match self.0.checked_sub(earlier.0) {
@@ -53,7 +53,8 @@ impl HeapOffset {
         }
     }
 
-    /// The first multiple of `alignment` at or after this position; `None` when it has more than 64 bits.
+    /// Returns the smallest multiple of `alignment` that is not less than this offset, or `None` if it does
+    /// not fit in 64 bits.
     #[must_use]
     pub const fn align_up(self, alignment: Alignment) -> Option<Self> {
         match self.0.checked_add(alignment.mask()) {
@@ -62,7 +63,7 @@ impl HeapOffset {
         }
     }
 
-    /// Whether this position is a multiple of `alignment`.
+    /// Returns whether the offset is a multiple of `alignment`.
     #[must_use]
     pub const fn is_aligned(self, alignment: Alignment) -> bool {
         self.0 & alignment.mask() == 0

@@ -1,14 +1,14 @@
-//! A stretch of a heap.
+//! Ranges of a heap.
 
 use std::fmt;
 
 use super::{ByteSize, HeapOffset};
 
-/// The bytes of a heap from `start` up to, and without, `start + size`.
+/// The half-open range of a heap's bytes from `start` to `start + size`.
 ///
 /// # Invariants
 ///
-/// The end has no more than 64 bits. A range may be empty; an empty one contains and overlaps nothing.
+/// The end fits in 64 bits. A range may be empty; an empty range contains no offset and overlaps nothing.
 ///
 /// ```
 /// use heapwright_core::{ByteSize, HeapOffset, HeapRange};
@@ -27,7 +27,7 @@ pub struct HeapRange {
 }
 
 impl HeapRange {
-    /// The `size` bytes from `start` on; `None` when the end has more than 64 bits.
+    /// Creates a range of `size` bytes at `start`. Returns `None` if the end does not fit in 64 bits.
     #[must_use]
     pub const fn new(start: HeapOffset, size: ByteSize) -> Option<Self> {
         match start.checked_add(size) {
@@ -36,56 +36,56 @@ impl HeapRange {
         }
     }
 
-    /// The range of a whole heap of the given size, from offset zero.
+    /// Creates the range of a whole heap of the given size, starting at offset zero.
     #[must_use]
     pub const fn whole(size: ByteSize) -> Self {
         Self { start: HeapOffset::ZERO, size }
     }
 
-    /// The first byte.
+    /// Returns the offset of the first byte.
     #[must_use]
     pub const fn start(self) -> HeapOffset {
         self.start
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn size(self) -> ByteSize {
         self.size
     }
 
-    /// The position after the last byte.
+    /// Returns the offset after the last byte.
     #[must_use]
     pub const fn end(self) -> HeapOffset {
-        // Cannot overflow: the invariant.
+        // The type's invariant excludes overflow.
         HeapOffset::new(self.start.get() + self.size.get())
     }
 
-    /// Whether the range has no bytes.
+    /// Returns whether the range is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.size.is_zero()
     }
 
-    /// Whether the byte at `offset` belongs to the range.
+    /// Returns whether the range contains the byte at `offset`.
     #[must_use]
     pub const fn contains(self, offset: HeapOffset) -> bool {
         self.start.get() <= offset.get() && offset.get() < self.end().get()
     }
 
-    /// Whether all bytes of `other` belong to this range. An empty `other` has none that could be missing.
+    /// Returns whether the range contains all bytes of `other`. Every range contains an empty `other`.
     #[must_use]
     pub const fn contains_range(self, other: Self) -> bool {
         other.is_empty() || (self.start.get() <= other.start.get() && other.end().get() <= self.end().get())
     }
 
-    /// Whether the two have a byte in common.
+    /// Returns whether the two ranges have a byte in common.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         self.intersection(other).is_some()
     }
 
-    /// The bytes that belong to both; `None` when there are none.
+    /// Returns the bytes that both ranges contain, or `None` if there are none.
     ///
     /// ```
     /// # use heapwright_core::{ByteSize, HeapOffset, HeapRange};

@@ -1,15 +1,15 @@
-//! Types for the numbers of GPU memory, one per meaning, so that a size cannot be passed for an offset.
+//! Number types of GPU memory, one for each meaning, so that a size cannot be passed as an offset.
 //!
 //! | type | meaning | unit |
 //! |---|---|---|
-//! | [`ByteSize`] | how many bytes | bytes |
-//! | [`HeapOffset`] | where in a heap, counted from its start | bytes |
-//! | [`HeapRange`] | from an offset, so many bytes; half open | bytes |
-//! | [`Alignment`] | what an offset or address must be a multiple of; a power of two | bytes |
-//! | [`GpuVirtualAddress`] | where the GPU sees a resource; never zero | bytes |
-//! | [`FenceValue`] | how far a GPU has come | a count |
+//! | [`ByteSize`] | a size | bytes |
+//! | [`HeapOffset`] | an offset from the start of a heap | bytes |
+//! | [`HeapRange`] | an offset and a size; half open | bytes |
+//! | [`Alignment`] | the alignment of an offset or address; a power of two | bytes |
+//! | [`GpuVirtualAddress`] | the GPU virtual address of a resource; never zero | bytes |
+//! | [`FenceValue`] | the progress of a GPU queue | a count |
 //!
-//! Arithmetic that can overflow answers an [`Option`]; nothing here panics or wraps. Every operation is O(1).
+//! Arithmetic that can overflow returns an [`Option`]; it neither panics nor wraps. Every operation is O(1).
 
 mod alignment;
 mod byte_size;

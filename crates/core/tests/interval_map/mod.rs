@@ -1,10 +1,10 @@
-//! A shadow of a suballocator: which bytes are free, as intervals, and nothing else.
+//! A shadow of a suballocator: the free and used bytes, as intervals.
 //!
-//! It decides nothing. It is told what was handed out and taken back, and panics where that is not possible.
+//! It makes no decisions. It records allocations and frees, and panics if they are not possible.
 
 use std::collections::BTreeMap;
 
-/// The free and used intervals of a heap, by start; values are sizes.
+/// The free and used intervals of a heap, by start; the values are sizes.
 pub(crate) struct IntervalMap {
     capacity: u64,
     free: BTreeMap<u64, u64>,
@@ -20,22 +20,22 @@ impl IntervalMap {
         self.capacity
     }
 
-    /// The sum of all free intervals.
+    /// Returns the total size of the free intervals.
     pub(crate) fn free(&self) -> u64 {
         self.free.values().sum()
     }
 
-    /// The free intervals as (start, size), from the lowest up.
+    /// Returns the free intervals as (start, size), in ascending order.
     pub(crate) fn free_ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.free.iter().map(|(&start, &size)| (start, size))
     }
 
-    /// The used intervals as (start, size), from the lowest up.
+    /// Returns the used intervals as (start, size), in ascending order.
     pub(crate) fn used_ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         self.used.iter().map(|(&start, &size)| (start, size))
     }
 
-    /// Hands out an interval, every byte of which has to be free.
+    /// Records an allocation, whose bytes must all be free.
     pub(crate) fn take(&mut self, start: u64, size: u64) {
         let (&around_start, &around_size) = self
             .free
@@ -54,7 +54,7 @@ impl IntervalMap {
         self.used.insert(start, size);
     }
 
-    /// Takes an interval back that was handed out just so.
+    /// Records a free, whose interval must match an allocation.
     pub(crate) fn give_back(&mut self, start: u64, size: u64) {
         assert_eq!(self.used.remove(&start), Some(size), "{start:#x} was not handed out with this size");
         let (mut start, mut size) = (start, size);

@@ -1,4 +1,4 @@
-//! A suballocator beside an interval map, which check each other at every step; and random steps for both.
+//! A suballocator and an interval map that check each other at every step, and random steps for both.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -10,7 +10,8 @@ use heapwright_core::{Alignment, ByteSize};
 pub(crate) use interval_map::IntervalMap;
 use proptest::prelude::*;
 
-/// How many heaps each property is tried on, and how many steps at most on each. Miri takes a thousand times as long.
+/// The number of cases per property, and the maximum number of steps per case. Miri takes a thousand times as
+/// long.
 pub(crate) const CASES: u32 = if cfg!(miri) { 2 } else { 96 };
 pub(crate) const STEPS: usize = if cfg!(miri) { 25 } else { 120 };
 
@@ -22,7 +23,7 @@ pub(crate) fn alignment(log2: u32) -> Alignment {
     Alignment::from_log2(log2).unwrap()
 }
 
-/// Panics when a request of this size and alignment should not have been refused, given what is free.
+/// Panics if a request of this size and alignment should not have been refused, given the free ranges.
 pub(crate) type Guarantee<A> = fn(&A, &IntervalMap, u64, Alignment);
 
 /// A suballocator and its shadow.
@@ -35,7 +36,7 @@ pub(crate) struct Shadowed<A> {
 }
 
 impl<A: Suballocator> Shadowed<A> {
-    /// Of a fresh suballocator.
+    /// Creates the shadow of a new suballocator.
     pub(crate) fn new(heap: A, guarantee: Guarantee<A>) -> Self {
         let shadow = IntervalMap::new(heap.capacity().get());
         let shadowed = Self { heap, shadow, live: Vec::new(), freed: Vec::new(), guarantee };
@@ -43,7 +44,7 @@ impl<A: Suballocator> Shadowed<A> {
         shadowed
     }
 
-    /// Allocates, and checks that the answer was allowed.
+    /// Allocates, and checks the result.
     pub(crate) fn allocate(
         &mut self,
         size: u64,
@@ -52,7 +53,7 @@ impl<A: Suballocator> Shadowed<A> {
         self.allocate_by(size, alignment, |heap| heap.allocate(ByteSize::new(size), alignment))
     }
 
-    /// The same by a call that the trait does not have.
+    /// Allocates by a function that the trait does not have, and checks the result.
     pub(crate) fn allocate_by(
         &mut self,
         size: u64,
@@ -105,7 +106,7 @@ impl<A: Suballocator> Shadowed<A> {
         self.check();
     }
 
-    /// Frees what was freed before.
+    /// Frees a suballocation that was freed before.
     pub(crate) fn free_again(&mut self, at: usize) {
         let id = self.freed[at].id;
         let before = self.state();
@@ -115,7 +116,7 @@ impl<A: Suballocator> Shadowed<A> {
         self.check();
     }
 
-    /// Takes everything back at once.
+    /// Frees everything at once.
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
         self.shadow = IntervalMap::new(self.shadow.capacity());
@@ -123,13 +124,13 @@ impl<A: Suballocator> Shadowed<A> {
         self.check();
     }
 
-    /// What is used and free, in however many pieces.
+    /// Returns the used ranges, and the used and free bytes, independent of fragmentation.
     fn used_and_free(&self) -> (Vec<RangeUse>, u64, u64) {
         let used = self.heap.ranges().filter(|range| matches!(range, RangeUse::Used(_))).collect();
         (used, self.heap.free_size().get(), self.heap.allocation_count())
     }
 
-    /// All that is seen from outside.
+    /// Returns the publicly visible state.
     pub(crate) fn state(&self) -> (Vec<RangeUse>, [u64; 4]) {
         let heap = &self.heap;
         let numbers = [
@@ -141,7 +142,7 @@ impl<A: Suballocator> Shadowed<A> {
         (heap.ranges().collect(), numbers)
     }
 
-    /// Its own audit, its ranges against the shadow's, its counters against its ranges.
+    /// Runs the audit, and compares the ranges with the shadow's and the counters with the ranges.
     pub(crate) fn check(&self) {
         let heap = &self.heap;
         heap.audit().unwrap();
@@ -171,7 +172,7 @@ impl<A: Suballocator> Shadowed<A> {
         assert!(heap.largest_free_range() <= heap.free_size());
     }
 
-    /// Whether it looks as a fresh one does, once everything is freed.
+    /// Checks that the state is that of a new suballocator after everything is freed.
     pub(crate) fn assert_as_fresh(&self, fresh: A) {
         assert!(self.live.is_empty());
         let fresh = Self::new(fresh, self.guarantee);
@@ -179,7 +180,7 @@ impl<A: Suballocator> Shadowed<A> {
     }
 }
 
-/// What may happen to a suballocator.
+/// An operation on a suballocator.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Allocate { size: u64, alignment_log2: u32 },
@@ -187,7 +188,7 @@ pub(crate) enum Step {
     FreeAgain(prop::sample::Index),
 }
 
-/// Sizes of all magnitudes up to `largest`, with the delicate ones more often: powers of two and their neighbours.
+/// Generates sizes of all magnitudes up to `largest`, with powers of two and their neighbours more often.
 pub(crate) fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
     let magnitude = 0..=largest_log2;
     prop_oneof![
@@ -197,7 +198,7 @@ pub(crate) fn sizes(largest_log2: u32) -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Allocations and frees in any order, with requests that can never be served among them.
+/// Generates allocations and frees in any order, including requests that can never succeed.
 pub(crate) fn steps(
     largest_log2: u32,
     largest_alignment_log2: u32,
@@ -215,7 +216,7 @@ pub(crate) fn steps(
     prop::collection::vec(step, count)
 }
 
-/// Takes the steps, frees what is left in a third order, and compares with a fresh one.
+/// Runs the steps, frees the rest in a third order, and compares the result with a new suballocator.
 pub(crate) fn run<A: Suballocator>(make: impl Fn() -> A, guarantee: Guarantee<A>, steps: Vec<Step>) {
     let mut heap = Shadowed::new(make(), guarantee);
     for step in steps {

@@ -1,17 +1,18 @@
-//! Sizes as people write them: `64 KiB`, `1.5 GiB`.
+//! Sizes in text: `64 KiB`, `1.5 GiB`.
 
 use std::fmt;
 
 use heapwright::ByteSize;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-/// A size in a scenario file: digits, perhaps with a fraction, a space and `B`, `KiB`, `MiB`, `GiB` or `TiB`.
+/// A size in a scenario file: digits, optionally with a fraction, a space and `B`, `KiB`, `MiB`, `GiB` or
+/// `TiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Amount(pub(super) ByteSize);
 
 const UNITS: [(&str, u32); 5] = [("B", 0), ("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
 
-/// Digits that a fraction may have: more would not fit beside a TiB.
+/// The maximum number of digits of a fraction: with more, a fraction of a TiB would overflow.
 const MAX_FRACTION_DIGITS: usize = 6;
 
 impl Amount {

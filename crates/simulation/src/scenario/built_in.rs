@@ -1,8 +1,8 @@
-//! The scenarios that come with the program.
+//! Built-in scenarios.
 
 use super::Scenario;
 
-/// Name and text, in the order in which they are simulated.
+/// The names and texts of the scenarios, in the order of simulation.
 const FILES: [(&str, &str); 7] = [
     ("open-world", include_str!("../../scenarios/open-world.toml")),
     ("ml-serving", include_str!("../../scenarios/ml-serving.toml")),
@@ -13,20 +13,21 @@ const FILES: [(&str, &str); 7] = [
     ("hot-set-and-scan", include_str!("../../scenarios/hot-set-and-scan.toml")),
 ];
 
-/// Controls, which are simulated on demand: what is used in them does not depend on what was, so there is nothing to learn.
+/// Control scenarios, which are simulated on request only: their uses are independent of earlier uses, so a
+/// policy cannot learn from them.
 const CONTROLS: [(&str, &str); 1] = [("zipf", include_str!("../../scenarios/zipf.toml"))];
 
-/// The names of those that are simulated by default.
+/// Returns the names of the scenarios that are simulated by default.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// The names of the controls.
+/// Returns the names of the control scenarios.
 pub fn controls() -> impl Iterator<Item = &'static str> {
     CONTROLS.iter().map(|(name, _)| *name)
 }
 
-/// The one of that name, a control or not.
+/// Returns the built-in or control scenario with this name.
 pub fn find(name: &str) -> Option<Scenario> {
     let (name, text) = FILES.iter().chain(&CONTROLS).find(|(known, _)| *known == name)?;
     Some(Scenario::parse(name, text).expect("a test reads them all"))

@@ -1,4 +1,4 @@
-//! What a scenario file says, as it stands there.
+//! The format of scenario files.
 
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::amount::Amount;
 
-/// A whole file. Its rules and the meaning of each key are in the help of `heapwright residency`.
+/// A whole file. The help of `heapwright residency` documents the rules and the meaning of each key.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ScenarioFile {
@@ -26,7 +26,7 @@ pub(super) struct ScenarioFile {
     pub(super) submission: Vec<Spanned<SubmissionKind>>,
 }
 
-/// What it costs to move bytes in and out.
+/// The cost of moving bytes in and out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Paging {
@@ -34,7 +34,7 @@ pub(super) struct Paging {
     pub(super) latency_us: f64,
 }
 
-/// Budgets from a frame on.
+/// The budgets from a frame on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Budget {
@@ -50,7 +50,7 @@ pub(super) struct HeapGroup {
     pub(super) name: String,
     pub(super) count: u32,
     pub(super) size: Amount,
-    /// Sizes are between `size` and this, evenly over their logarithm.
+    /// The maximum size. Sizes are between `size` and this, uniformly distributed over their logarithm.
     pub(super) up_to: Option<Amount>,
     #[serde(default)]
     pub(super) segment: Segment,
@@ -60,7 +60,8 @@ pub(super) struct HeapGroup {
     pub(super) resident: bool,
     #[serde(default)]
     pub(super) locked: bool,
-    /// How many frames each heap lives, evenly between the two; then a new one takes its place.
+    /// The minimum and maximum lifetime of each heap in frames, uniformly distributed. A new heap then
+    /// replaces it.
     pub(super) lives: Option<[u32; 2]>,
     #[serde(default)]
     pub(super) seed: u64,
@@ -106,31 +107,31 @@ impl From<Priority> for PriorityLevel {
     }
 }
 
-/// Somebody who moves over a world one unit wide and high, whose edges meet.
+/// A camera that moves in a world one unit wide and high, whose edges wrap around.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Camera {
     pub(super) name: String,
-    /// Units of the world in a frame.
+    /// The distance per frame, in units of the world.
     pub(super) speed: f64,
-    /// The chance in each frame that the heading changes.
+    /// The probability in each frame that the heading changes.
     pub(super) turn: f64,
-    /// The chance that a new heading is straight back. Otherwise it is any.
+    /// The probability that a new heading is opposite to the old one. Otherwise it is random.
     #[serde(default)]
     pub(super) back: f64,
     pub(super) seed: u64,
 }
 
-/// Whose turn it is.
+/// A selector of groups that are used in turn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Rota {
     pub(super) name: String,
-    /// How many frames a turn takes, evenly between the two.
+    /// The minimum and maximum number of frames of a turn, uniformly distributed.
     pub(super) turns: [u32; 2],
-    /// Each turn is drawn with these weights, ...
+    /// The weights with which each turn is drawn. Exclusive with `order`.
     pub(super) weights: Option<Vec<f64>>,
-    /// ... or they follow each other in this order, again and again.
+    /// The order in which turns follow each other, repeatedly. Exclusive with `weights`.
     pub(super) order: Option<Vec<u32>>,
     #[serde(default)]
     pub(super) seed: u64,
@@ -153,11 +154,11 @@ const fn one() -> u32 {
     1
 }
 
-/// Which heaps a submission uses: one pattern, perhaps in some frames alone.
+/// The heaps that a submission uses: one pattern, optionally limited to some frames.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Use {
-    /// From the first to before the second.
+    /// The first frame, and the frame after the last.
     pub(super) frames: Option<[u32; 2]>,
     pub(super) all: Option<All>,
     pub(super) cyclic: Option<Cyclic>,
@@ -167,7 +168,7 @@ pub(super) struct Use {
     pub(super) in_turn: Option<InTurn>,
 }
 
-/// Every heap of a group; by parts: an equal share, in order, in each repetition of the submission.
+/// Every heap of a group. With `by_parts`, each repetition of the submission uses an equal share, in order.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct All {
@@ -176,7 +177,7 @@ pub(super) struct All {
     pub(super) by_parts: bool,
 }
 
-/// The next heaps of a group in each submission, around and around.
+/// The next heaps of a group in each submission, cyclically.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Cyclic {
@@ -184,7 +185,7 @@ pub(super) struct Cyclic {
     pub(super) count: u32,
 }
 
-/// Draws from a group, each by itself; with `zipf` the one of rank n with weight 1 / n^zipf.
+/// Independent draws from a group. With `zipf`, the heap of rank n has the weight 1 / n^zipf.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Random {
@@ -195,24 +196,24 @@ pub(super) struct Random {
     pub(super) seed: u64,
 }
 
-/// A set of heaps of a group, of which each submission gives up some for others.
+/// A set of heaps of a group, some of which each submission replaces by others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Drift {
     pub(super) heaps: String,
     pub(super) count: u32,
-    /// How many change in a submission; a fraction is how often one more does.
+    /// The number of heaps replaced per submission; the fraction is the probability of one more.
     pub(super) change: f64,
     pub(super) seed: u64,
 }
 
-/// The heaps of a group, tiles of a square grid, whose middle is in a circle around a camera.
+/// The heaps of a group, as tiles of a square grid, whose center is in a circle around a camera.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Window {
     pub(super) heaps: String,
     pub(super) columns: u32,
-    /// In units of the world.
+    /// The radius, in units of the world.
     pub(super) radius: f64,
     pub(super) camera: String,
 }

@@ -1,8 +1,8 @@
-//! Scenarios: files that say what heaps there are, how they are used, and what memory there is.
+//! Scenarios: files that describe heaps, their uses, and the available memory.
 //!
-//! - [`format`](mod@format) is the file as it stands there, [`amount`] its sizes.
-//! - [`resolve`] checks it and makes a [`Scenario`] of it, in which nothing can be wrong.
-//! - [`built_in`]: those that come with the program, in the same format.
+//! - [`format`](mod@format) is the file format, and [`amount`] its sizes.
+//! - [`resolve`] validates a file and converts it to a [`Scenario`], which is always valid.
+//! - [`built_in`] has the scenarios that are part of the program, in the same format.
 
 mod amount;
 pub mod built_in;
@@ -19,20 +19,20 @@ use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 use self::format::ScenarioFile;
 use super::workload::PagingCost;
 
-/// A scenario whose rules all hold.
+/// A valid scenario.
 #[derive(Debug)]
 pub struct Scenario {
-    /// Its name, of letters, digits, `-` and `_`.
+    /// The name, of letters, digits, `-` and `_`.
     pub name: String,
-    /// The file, or what else names it, for messages.
+    /// The file, or another name of the scenario, for messages.
     pub(super) path: String,
-    /// What it is like, for people.
+    /// The description, for people.
     pub description: String,
     pub(super) frames: u32,
     pub(super) frames_in_flight: usize,
     pub(super) cpu: Duration,
     pub(super) paging: PagingCost,
-    /// From which frame on; the first is from frame 0, and they are in order.
+    /// The budgets, each with its first frame, in ascending order. The first is from frame 0.
     pub(super) budgets: Vec<(u32, [ByteSize; 2])>,
     pub(super) groups: Vec<Group>,
     pub(super) cameras: Vec<Camera>,
@@ -43,7 +43,7 @@ pub struct Scenario {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) count: u32,
-    /// Both ends; multiples of [`GRANULARITY`].
+    /// The minimum and maximum size, both multiples of [`GRANULARITY`].
     pub(super) sizes: [ByteSize; 2],
     pub(super) segment: SegmentGroup,
     pub(super) level: PriorityLevel,
@@ -88,7 +88,7 @@ pub(super) struct Use {
     pub(super) pattern: Pattern,
 }
 
-/// Places of [`Scenario::groups`], [`Scenario::cameras`] and [`Scenario::rotas`] are indices.
+/// A pattern of use, with indices into [`Scenario::groups`], [`Scenario::cameras`] and [`Scenario::rotas`].
 #[derive(Debug)]
 pub(super) enum Pattern {
     All { group: usize, by_parts: bool },
@@ -99,13 +99,13 @@ pub(super) enum Pattern {
     InTurn { rota: usize, groups: Vec<usize>, by_parts: bool },
 }
 
-/// Heaps are multiples of this: D3D12's default placement alignment.
+/// The unit of heap sizes: D3D12's default placement alignment.
 pub(super) const GRANULARITY: ByteSize = ByteSize::from_kib(64);
 
-/// A scenario file breaks a rule.
+/// The error of a scenario file that violates a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// The file, or what else names the scenario.
+    /// The file, or another name of the scenario.
     path: String,
     line: Option<usize>,
     rule: String,
@@ -122,7 +122,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// What breaks a rule, and where in the text.
+/// A violated rule, and its place in the text.
 #[derive(Debug)]
 struct Broken {
     span: Option<Range<usize>>,
@@ -130,11 +130,11 @@ struct Broken {
 }
 
 impl Scenario {
-    /// Reads a scenario. `path` is for messages.
+    /// Parses a scenario. `path` is used in messages.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken.
+    /// Returns the first violated rule.
     pub fn parse(path: &str, text: &str) -> Result<Self, ScenarioError> {
         let file: Result<ScenarioFile, Broken> = toml::from_str(text).map_err(|error: toml::de::Error| {
             let rule = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -148,7 +148,7 @@ impl Scenario {
     }
 }
 
-/// Counted from 1.
+/// Returns the line number of a place, counted from 1.
 fn line_of(text: &str, place: usize) -> usize {
     let before = text.as_bytes().get(..place).unwrap_or(text.as_bytes());
     before.iter().filter(|&&byte| byte == b'\n').count() + 1

@@ -1,4 +1,4 @@
-//! Checks a scenario file and makes a [`Scenario`] of it.
+//! Validates scenario files and converts them to [`Scenario`]s.
 
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
@@ -20,14 +20,14 @@ const MAX_REPEAT: u32 = 1000;
 /// A quarter of an hour.
 const MAX_MS: f64 = 900_000.0;
 
-/// Where in the file something is.
+/// A place in the file.
 type Span = Range<usize>;
 
 fn broken(span: &Span, rule: impl Into<String>) -> Broken {
     Broken { span: Some(span.clone()), rule: rule.into() }
 }
 
-/// A number that has to be in a range.
+/// Checks that a number is in a range.
 fn check<T: PartialOrd + std::fmt::Display>(
     span: &Span,
     what: &str,
@@ -52,7 +52,7 @@ fn range_of(span: &Span, what: &str, [least, most]: [u32; 2], from: u32) -> Resu
     Err(broken(span, format!("{what} must be [least, most], at least {from}, and is [{least}, {most}]")))
 }
 
-/// Makes a scenario of a file, or says which rule it breaks.
+/// Converts a file to a scenario, or returns the rule that it violates.
 pub(super) fn resolve(path: &str, file: &ScenarioFile) -> Result<Scenario, Broken> {
     let span = file.name.span();
     let name = file.name.get_ref();
@@ -120,7 +120,8 @@ fn budgets(budgets: &[Spanned<format::Budget>], all: &Span) -> Result<Vec<(u32, 
             }
             _ => {}
         }
-        // What it was before; without one at all, the non-local group has as much as anybody could use.
+        // The default is the previous budget. Without one, the non-local group has an effectively unlimited
+        // budget.
         let non_local = match (non_local, resolved.last()) {
             (Some(amount), _) => amount.0,
             (None, Some((_, before))) => before[1],
@@ -182,7 +183,7 @@ fn groups(groups: &[Spanned<format::HeapGroup>], all: &Span) -> Result<Vec<Group
     Ok(resolved)
 }
 
-/// Rounded up to the granularity.
+/// Checks a size and rounds it up to the granularity.
 fn size(span: &Span, what: &str, size: ByteSize) -> Result<ByteSize, Broken> {
     if size.is_zero() || size > MAX_HEAP {
         return Err(broken(span, format!("{what} must be above 0 and at most {MAX_HEAP}, and is {size}")));
@@ -223,7 +224,7 @@ fn rota(rota: &Spanned<format::Rota>) -> Result<Rota, Broken> {
 }
 
 impl RotaDraw {
-    /// The largest number that it can come to.
+    /// Returns the largest number that can be drawn.
     fn last(&self) -> usize {
         match self {
             Self::Weights(weights) => weights.len() - 1,
@@ -235,7 +236,7 @@ impl RotaDraw {
     }
 }
 
-/// What the file gives names to.
+/// The names defined in the file.
 struct Names<'a> {
     heaps: Vec<&'a str>,
     cameras: Vec<&'a str>,

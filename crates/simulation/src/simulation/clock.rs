@@ -1,10 +1,10 @@
 //! Simulated time: a CPU, GPU queues, and an engine that moves pages.
 //!
-//! - The CPU goes on until it has to wait.
-//! - A queue does its submissions one after the other, each when those before it are done and its pages have come: the queue
-//!   waits for pages, the CPU does not.
-//! - The engine moves heaps one after the other, in the order in which that was asked for, out and in at the same speed. Each
-//!   heap takes the latency and its bytes over the bandwidth.
+//! - The CPU continues until it has to wait.
+//! - A queue executes its submissions in order. Each begins when the earlier ones are done and its pages have
+//!   arrived: the queue waits for pages, the CPU does not.
+//! - The engine moves heaps one after the other, in the order of the requests, out and in at the same speed.
+//!   Each heap takes the latency plus its bytes divided by the bandwidth.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::workload::PagingCost;
 
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// Where the CPU is.
+    /// The current time of the CPU.
     now: Duration,
-    /// When each submission of each queue ends.
+    /// The end of each submission of each queue.
     queues: Vec<Timeline>,
     paging: Timeline,
-    /// When the engine has moved all that it was asked for.
+    /// The time at which the engine has completed all requests.
     engine_free: Duration,
     cost: PagingCost,
 }
 
-/// When a fence comes to each value from 1 on: never earlier than to the one before.
+/// The times at which a fence reaches each value from 1 on, in ascending order.
 #[derive(Debug, Default)]
 struct Timeline(Vec<Duration>);
 
@@ -34,12 +34,12 @@ impl Timeline {
         FenceValue::new(self.0.len() as u64)
     }
 
-    /// What the fence has come to.
+    /// Returns the value that the fence has reached.
     fn completed(&self, now: Duration) -> FenceValue {
         FenceValue::new(self.0.partition_point(|&time| time <= now) as u64)
     }
 
-    /// When the fence comes to a value; the beginning for zero.
+    /// Returns the time at which the fence reaches a value; the start for zero.
     fn time_of(&self, value: FenceValue) -> Duration {
         let place = value.get().checked_sub(1).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.0.get(place)).copied().unwrap_or_default()
@@ -50,7 +50,7 @@ impl Timeline {
     }
 }
 
-/// How much moves in one direction.
+/// The heaps moved in one direction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moved {
     pub(super) heaps: usize,
@@ -72,19 +72,19 @@ impl Clock {
         self.now
     }
 
-    /// The CPU works.
+    /// Advances the CPU's time by work.
     pub(super) fn work(&mut self, time: Duration) {
         self.now = self.now.saturating_add(time);
     }
 
-    /// The CPU waits; answers how long.
+    /// Lets the CPU wait, and returns for how long.
     pub(super) fn wait_until(&mut self, time: Duration) -> Duration {
         let waited = time.saturating_sub(self.now);
         self.now = self.now.max(time);
         waited
     }
 
-    /// Moves heaps out, then others in. Answers what the paging fence comes to then.
+    /// Moves heaps out, then others in. Returns the value that the paging fence reaches afterwards.
     pub(super) fn page(&mut self, out: Moved, into: Moved) -> FenceValue {
         let time = self.time_to_move(out).saturating_add(self.time_to_move(into));
         self.engine_free = self.engine_free.max(self.now).saturating_add(time);
@@ -101,7 +101,8 @@ impl Clock {
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).saturating_add(latency)
     }
 
-    /// Submits work to a queue that begins when the paging fence has come to `arrives`. Answers when it ends.
+    /// Submits work to a queue that begins when the paging fence has reached `arrives`. Returns the time at
+    /// which it ends.
     pub(super) fn submit(&mut self, queue: usize, gpu: Duration, arrives: FenceValue) -> Duration {
         let arrival = self.paging.time_of(arrives);
         let queue = &mut self.queues[queue];
@@ -110,27 +111,27 @@ impl Clock {
         end
     }
 
-    /// What the fence of a queue will come to with the next submission.
+    /// Returns the value of a queue's fence for the next submission.
     pub(super) fn next_value(&self, queue: usize) -> FenceValue {
         FenceValue::new(self.queues[queue].0.len() as u64 + 1)
     }
 
-    /// What the fence of a queue has come to.
+    /// Returns the value that the fence of a queue has reached.
     pub(super) fn completed(&self, queue: usize) -> FenceValue {
         self.queues[queue].completed(self.now)
     }
 
-    /// What the paging fence has come to.
+    /// Returns the value that the paging fence has reached.
     pub(super) fn paging_completed(&self) -> FenceValue {
         self.paging.completed(self.now)
     }
 
-    /// When the fence of a queue comes to a value.
+    /// Returns the time at which the fence of a queue reaches a value.
     pub(super) fn end_of(&self, queue: usize, value: FenceValue) -> Duration {
         self.queues[queue].time_of(value)
     }
 
-    /// When the paging fence comes to a value.
+    /// Returns the time at which the paging fence reaches a value.
     pub(super) fn arrival_of(&self, value: FenceValue) -> Duration {
         self.paging.time_of(value)
     }

@@ -1,4 +1,4 @@
-//! The simulated GPU that carries plans out.
+//! The simulated GPU that carries out plans.
 
 use heapwright::ByteSize;
 use heapwright::d3d12::hresult::Named;
@@ -13,13 +13,13 @@ use crate::workload::{HeapNumber, WorkHeap, Workload, as_index};
 #[derive(Debug)]
 pub(super) struct Device {
     gpu: Instance,
-    /// By number, while they live.
+    /// The live heaps, by number.
     heaps: Vec<Option<ID3D12Pageable>>,
-    /// Objects of the call that is being made.
+    /// The objects of the current call.
     objects: Vec<Option<ID3D12Pageable>>,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{call} answered {:#}", Named(*.hresult))]
 pub(super) struct CallFailed {
@@ -28,19 +28,19 @@ pub(super) struct CallFailed {
 }
 
 impl CallFailed {
-    /// Whether there is no room: the scenario is larger than the device.
+    /// Returns whether memory is exhausted, because the scenario is larger than the device.
     pub(super) fn is_out_of_memory(self) -> bool {
         self.hresult == E_OUTOFMEMORY
     }
 }
 
-/// Says of which call an error is.
+/// Converts an error of the named call.
 fn of(call: &'static str) -> impl Fn(windows_core::Error) -> CallFailed {
     move |error| CallFailed { call, hresult: error.code() }
 }
 
 impl Device {
-    /// A GPU with room for every heap of the workload, so that budgets alone bound usage.
+    /// Opens a GPU with room for every heap of the workload, so that only budgets limit usage.
     pub(super) fn open(workload: &Workload) -> Result<Self, CallFailed> {
         let segment = |group: SegmentGroup| {
             let heaps = workload.heaps.iter().filter(|heap| heap.group == group);
@@ -62,7 +62,7 @@ impl Device {
         self.gpu.set_budget(to_driver(group), budget);
     }
 
-    /// What the adapter says that is used.
+    /// Returns the current usage reported by the adapter.
     pub(super) fn usage(&self, group: SegmentGroup) -> ByteSize {
         self.gpu.current_usage(to_driver(group))
     }
@@ -80,7 +80,7 @@ impl Device {
     pub(super) fn evict(&mut self, numbers: impl Iterator<Item = HeapNumber>) -> Result<(), CallFailed> {
         self.gather(numbers);
         let evicted = self.gpu.evict(&self.objects);
-        // They would live on here.
+        // Otherwise the list would keep them alive.
         self.objects.clear();
         evicted.map_err(of("Evict"))
     }

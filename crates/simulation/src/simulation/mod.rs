@@ -1,5 +1,5 @@
-//! Simulates a workload under a policy: core's planner decides, a device of the host driver carries it out, and a clock of its own
-//! says what that takes.
+//! Simulates a workload under a policy: core's planner plans, a device of the host driver carries the plans
+//! out, and a simulated clock measures the time.
 
 mod clock;
 mod device;
@@ -17,26 +17,29 @@ use self::clock::{Clock, Moved};
 use self::device::{CallFailed, Device};
 use super::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
-/// What came of a workload under a policy.
+/// The result of simulating a workload under a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// Bytes that MakeResident was called for.
+    /// The total bytes passed to MakeResident.
     pub bytes_in: ByteSize,
-    /// Bytes that Evict was called for.
+    /// The total bytes passed to Evict.
     pub bytes_out: ByteSize,
-    /// Those of them that were evicted ahead of need.
+    /// The bytes that were evicted ahead of need, part of `bytes_out`.
     pub bytes_ahead: ByteSize,
     /// How often the CPU waited for the GPU before something could be evicted.
     pub stalls: u64,
-    /// How long in all.
+    /// The total time of those waits.
     pub stall_time: Duration,
-    /// From the end of the frame before to that of each, the first from the beginning.
+    /// The time from the end of the previous frame to the end of each; for the first frame, from the
+    /// beginning.
     pub frame_times: Vec<Duration>,
-    /// Frames in which usage was over the budget, because what a submission uses, and what is locked, is.
+    /// The number of frames with usage over the budget, because a submission's own heaps and the locked heaps
+    /// exceed it.
     pub over_budget_frames: u64,
 }
 
-/// Something that must not happen: the program, or what it is built on, is wrong. But for [`TooLarge`](Self::TooLarge).
+/// An error that indicates a defect in the program or its dependencies, except for
+/// [`TooLarge`](Self::TooLarge).
 #[derive(Debug, thiserror::Error)]
 enum SimulationError {
     #[error("{0}")]
@@ -58,7 +61,7 @@ enum SimulationError {
     OverBudget { group: SegmentGroup, usage: ByteSize, budget: ByteSize, needed: ByteSize },
 }
 
-/// An error, and in which frame.
+/// An error, with the frame in which it occurred.
 #[derive(Debug, thiserror::Error)]
 #[error("frame {frame}: {error}")]
 pub struct SimulationFailed {
@@ -67,20 +70,22 @@ pub struct SimulationFailed {
 }
 
 impl SimulationFailed {
-    /// Whether the scenario asks for more than the device has: no mistake of anybody but of its author.
+    /// Returns whether the scenario needs more than the device has, which is an error in the scenario.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, SimulationError::TooLarge { .. })
     }
 }
 
-/// What a frame evicts at most ahead of need, if the policy wants any to go: as much as `ResidencyManagerDesc::evict_size` is by default.
+/// The default limit of bytes evicted ahead of need per frame: that of `ResidencyManagerDesc::evict_size`.
 pub const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 
-/// Simulates all frames, of which each evicts up to `evict_ahead` bytes ahead of need. `progress` hears of each that begins.
+/// Simulates all frames, each of which evicts up to `evict_ahead` bytes ahead of need. Calls `progress` at
+/// the beginning of each frame.
 ///
 /// # Errors
 ///
-/// Where the device refuses a call, says another usage than the planner believes, or is over budget without need.
+/// Returns an error if the device refuses a call, if its usage differs from the planner's, or if usage
+/// exceeds the budget without need.
 pub fn simulate(
     workload: &Workload,
     policy: &PolicyKind,
@@ -103,21 +108,21 @@ struct Simulation<'a> {
     device: Device,
     clock: Clock,
     queues: Vec<QueueSlot>,
-    /// By number; what is not born or dead has none.
+    /// The ids by heap number; `None` for heaps that are not live.
     ids: Vec<Option<ManagedHeapId>>,
-    /// The heap in a slot of the planner.
+    /// The heap number in each slot of the planner.
     numbers: Vec<HeapNumber>,
-    /// Released as soon as the GPU is done with them.
+    /// The heaps to release as soon as the GPU has finished using them.
     dying: Vec<HeapNumber>,
-    /// What the planner was told last.
+    /// The budgets last passed to the planner.
     budget: [ByteSize; 2],
-    /// Bytes that are locked in each segment group.
+    /// The locked bytes in each segment group.
     locked: [ByteSize; 2],
-    /// Bytes of all heaps that live, resident or not.
+    /// The total size of live heaps, resident or not.
     living: ByteSize,
-    /// When each frame ends.
+    /// The end of each frame.
     ends: Vec<Duration>,
-    /// The heaps of the submission at hand.
+    /// The heaps of the current submission.
     set: Vec<ManagedHeapId>,
     outcome: Outcome,
     is_over_budget: bool,
@@ -187,7 +192,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Hears of all that has happened up to now.
+    /// Passes all completed events to the planner.
     fn catch_up(&mut self) -> Result<(), SimulationError> {
         for (number, &queue) in self.queues.iter().enumerate() {
             self.planner.complete(queue, self.clock.completed(number));
@@ -212,7 +217,7 @@ impl<'a> Simulation<'a> {
         self.check_usage()
     }
 
-    /// Tells everybody the budget; what is over it goes as far as the GPU does not need it.
+    /// Sets the budgets, and evicts heaps in excess of them that the GPU does not need.
     fn set_budget(&mut self, budget: [ByteSize; 2]) -> Result<(), SimulationError> {
         if self.budget == budget {
             return Ok(());
@@ -229,7 +234,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Makes room for heaps that are to be created: for all together, as the frame needs them all.
+    /// Makes room for heaps to be created, for all together because the frame needs them all.
     fn make_room(&mut self, born: &[HeapNumber]) -> Result<(), SimulationError> {
         let mut incoming = [ByteSize::ZERO; 2];
         for heap in born.iter().map(|&number| self.workload.heap(number)).filter(|heap| heap.is_resident) {
@@ -257,7 +262,6 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Creates a heap.
     fn create(&mut self, number: HeapNumber) -> Result<(), SimulationError> {
         let heap = *self.workload.heap(number);
         let WorkHeap { size, group, level, is_resident, .. } = heap;
@@ -283,7 +287,7 @@ impl<'a> Simulation<'a> {
         self.check_usage()
     }
 
-    /// Makes a submission; answers when the GPU is done with it.
+    /// Makes a submission. Returns the time at which the GPU has finished it.
     fn submit(&mut self, number: usize) -> Result<Duration, SimulationError> {
         let workload = self.workload;
         let work = workload.submissions[number];
@@ -307,7 +311,8 @@ impl<'a> Simulation<'a> {
             let list_ends = [set.len()];
             let mut arrives = FenceValue::ZERO;
             loop {
-                // Usage may be over the budget without this submission, since the budget shrank: then the rest goes first.
+                // Usage may exceed the budget even without this submission, because the budget decreased. The
+                // excess is evicted first.
                 let request = PlanRequest {
                     submission: Some(&submission),
                     heaps: &set,
@@ -333,7 +338,7 @@ impl<'a> Simulation<'a> {
         Ok(self.clock.submit(work.queue, work.gpu, arrives))
     }
 
-    /// Lets the policy evict what is not worth keeping.
+    /// Lets the policy evict heaps that are not worth keeping.
     fn evict_ahead(&mut self, limit: ByteSize) -> Result<(), SimulationError> {
         let now = self.planner.moment(self.clock.now());
         let mut plan = std::mem::take(&mut self.plan);
@@ -344,7 +349,7 @@ impl<'a> Simulation<'a> {
         self.carry_out(now).map(drop)
     }
 
-    /// Plans, waits where the planner says so, and carries out.
+    /// Plans, waits as the planner requires, and carries the plan out.
     fn plan_and_carry_out(&mut self, request: &PlanRequest<'_>) -> Result<CarriedOut, SimulationError> {
         loop {
             match self.planner.plan(request, &mut self.plan).map_err(refused)? {
@@ -371,7 +376,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Does what the plan says on the device.
+    /// Carries the plan out on the device.
     fn carry_out(&mut self, now: Moment) -> Result<CarriedOut, SimulationError> {
         let Self { plan, device, numbers, workload, .. } = self;
         let number_of = |id: &ManagedHeapId| numbers[id.slot().index()];
@@ -408,7 +413,7 @@ impl<'a> Simulation<'a> {
         self.planner.usage(group).saturating_sub(self.budget[group.index()])
     }
 
-    /// The adapter and the planner agree.
+    /// Checks that the adapter's usage equals the planner's.
     fn check_usage(&self) -> Result<(), SimulationError> {
         for group in SegmentGroup::ALL {
             let (device, planner) = (self.device.usage(group), self.planner.usage(group));
@@ -419,7 +424,7 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Usage is over the budget only where `needed`, which has to be resident at once, is.
+    /// Checks that usage exceeds the budget only if `needed`, which must be resident at once, exceeds it.
     fn check_budget(&mut self, group: SegmentGroup, needed: ByteSize) -> Result<(), SimulationError> {
         self.check_need(group, self.device.usage(group), needed)
     }
@@ -442,10 +447,10 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// What came of a plan.
+/// The result of carrying out a plan.
 #[derive(Debug, Clone, Copy)]
 struct CarriedOut {
-    /// What the paging fence must have come to before the GPU begins.
+    /// The value that the paging fence must reach before the GPU begins.
     arrives: FenceValue,
     has_evicted: bool,
 }

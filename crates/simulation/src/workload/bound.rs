@@ -1,4 +1,4 @@
-//! The offline optimum of a workload.
+//! The offline bound of a workload.
 
 use heapwright::ByteSize;
 use heapwright_core::residency::SegmentGroup;
@@ -6,17 +6,18 @@ use heapwright_core::residency::offline::{Beginning, Sequence, SequenceHeap};
 
 use super::{Workload, as_index};
 
-/// What paging costs at least, over both segment groups.
+/// The lower bound of paging over both segment groups.
 ///
-/// Core's bound of each group, whose sum bounds both: heaps are divisible into bytes, the future is known, and the GPU is never in
-/// the way. What is locked is a part of every submission.
+/// It is the sum of core's bound for each group, under which heaps are divisible into bytes, the future is
+/// known, and the GPU never blocks an eviction. Locked heaps are part of every submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfflineBound {
-    /// Bytes paged in at least.
+    /// The minimum bytes paged in.
     pub bytes_in: ByteSize,
-    /// What is paged in for the first use of a heap.
+    /// The bytes paged in for the first use of a heap.
     pub cold_bytes: ByteSize,
-    /// What Belady's rule pages in where heaps move whole: it can be done by who knows the future, and need not be the least.
+    /// The bytes that Belady's rule pages in with whole heaps. This is achievable if the future is known, but
+    /// need not be the minimum.
     pub belady_bytes: ByteSize,
 }
 
@@ -33,7 +34,7 @@ pub fn offline_bound(workload: &Workload) -> OfflineBound {
     sum
 }
 
-/// The submissions as one segment group sees them.
+/// Returns the submissions restricted to one segment group.
 fn sequence(workload: &Workload, group: SegmentGroup) -> Sequence {
     let mut sequence = Sequence::new();
     let numbers: Vec<Option<SequenceHeap>> = workload

@@ -1,4 +1,4 @@
-//! From a scenario to a workload.
+//! Converts scenarios to workloads.
 
 use heapwright::{Alignment, ByteSize};
 
@@ -7,48 +7,48 @@ use super::random::{Random, power};
 use super::{Frame, HeapNumber, WorkHeap, Workload, as_index};
 use crate::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario};
 
-/// A scenario is more work than the program takes.
+/// The error of a scenario that exceeds the limits of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TooMuch {
-    /// More uses of heaps than are simulated.
+    /// The submissions use heaps too often.
     #[error(
         "{path}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
     )]
     Uses {
         /// The file.
         path: String,
-        /// How many uses there may be.
+        /// The maximum number of uses.
         limit: usize,
     },
-    /// More heaps than are simulated.
+    /// There are too many heaps.
     #[error(
         "{path}: there are more than {limit} heaps in all, those that take the place of others among them"
     )]
     Heaps {
         /// The file.
         path: String,
-        /// How many heaps there may be.
+        /// The maximum number of heaps.
         limit: usize,
     },
-    /// More bytes of heaps than are simulated.
+    /// The heaps have too many bytes.
     #[error(
         "{path}: the heaps have more than {limit} in all, those that take the place of others among them"
     )]
     Bytes {
         /// The file.
         path: String,
-        /// How many bytes the heaps may have.
+        /// The maximum total size of the heaps.
         limit: ByteSize,
     },
 }
 
-/// 800 MB in memory.
+/// The maximum number of uses, which take 800 MB of memory.
 const MAX_USES: usize = 200_000_000;
 const MAX_HEAPS: usize = 4_000_000;
-/// Less than the address space of the simulated GPU and of a process on the host.
+/// The maximum total size, less than the address space of the simulated GPU and of a process on the host.
 const MAX_BYTES: ByteSize = ByteSize::from_gib(8 << 10);
 
-/// What keeps random numbers of one seed apart.
+/// The streams of random numbers that have the same seed.
 mod stream {
     pub(super) const SIZES: u64 = 1;
     pub(super) const LIVES: u64 = 2;
@@ -58,7 +58,7 @@ mod stream {
     pub(super) const DRIFT: u64 = 6;
 }
 
-/// Makes the workload that a scenario describes: the same for the same scenario.
+/// Creates the workload that a scenario describes. The result is deterministic.
 pub fn expand(scenario: &Scenario) -> Result<Workload, TooMuch> {
     let mut expansion = Expansion::new(scenario)?;
     for frame in 0..scenario.frames {
@@ -74,25 +74,25 @@ struct Expansion<'a> {
     groups: Vec<Places>,
     cameras: Vec<CameraPath>,
     rotas: Vec<Turns>,
-    /// Of each use of each kind of submission.
+    /// The progress of each use of each kind of submission.
     progress: Vec<Vec<Progress>>,
-    /// The submission that used a heap last, one more than its number.
+    /// The number plus one of the last submission that used each heap.
     used_by: Vec<usize>,
 }
 
 /// The heaps of a group.
 struct Places {
-    /// The heap that has a place now.
+    /// The current heap of each place.
     heaps: Vec<HeapNumber>,
-    /// The frame from which on another has it; empty if none ever has.
+    /// The frame in which each place gets another heap; empty if heaps are never replaced.
     ends: Vec<u32>,
     sizes: Random,
     lives: Random,
 }
 
-/// How far a pattern has come.
+/// The progress of a pattern.
 enum Progress {
-    /// It depends on the frame alone.
+    /// The pattern depends only on the frame.
     None,
     Cyclic(u32),
     Random(Draws),
@@ -143,7 +143,7 @@ impl<'a> Expansion<'a> {
         for _ in 0..group.count {
             places.heaps.push(self.add_heap(group, &mut places.sizes, group.is_resident, true)?);
             if let Some([_, most]) = group.lives {
-                // As if they had lived for a while.
+                // As if the heaps had lived for a while.
                 places.ends.push(places.lives.between([1, most]));
             }
         }
@@ -206,7 +206,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// Puts new heaps in the place of those whose time has come.
+    /// Replaces the heaps whose lifetime has ended.
     fn replace_heaps(&mut self, frame: u32) -> Result<Vec<HeapNumber>, TooMuch> {
         let scenario = self.scenario;
         let mut born = Vec::new();
@@ -231,7 +231,7 @@ impl<'a> Expansion<'a> {
         Ok(born)
     }
 
-    /// The heaps of a submission, each once, in the order of the uses.
+    /// Returns the heaps of a submission, each once, in the order of the uses.
     fn set(&mut self, kind: usize, frame: u32, part: u32) -> Vec<HeapNumber> {
         let scenario = self.scenario;
         let parts = scenario.submissions[kind].repeat;
@@ -308,7 +308,7 @@ impl Progress {
     }
 }
 
-/// Between two sizes, evenly over the logarithm, rounded up.
+/// Draws a size, uniformly distributed over the logarithm, and rounds it up.
 #[expect(clippy::cast_precision_loss, reason = "sizes of files have at most 40 bits")]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the two sizes")]
 fn draw_size([least, most]: [ByteSize; 2], random: &mut Random) -> ByteSize {

@@ -1,17 +1,21 @@
-//! From a trace of allocations to a workload.
+//! Converts traces of allocations to workloads.
 //!
-//! A trace says when blocks are allocated and freed, and not when the GPU uses them. What is derived here, and why:
+//! A trace records when blocks are allocated and freed, but not when the GPU uses them. The rest is derived
+//! as follows:
 //!
-//! - **Heaps.** The trace goes through [`ResourceAllocator`] with its defaults, on a simulated GPU, and a heap of the workload is a heap that the
-//!   allocator created: what is paged is heaps, and this is how blocks come to share them. A heap is created resident in the submission
-//!   of its first block, and released after the last submission that uses one of its blocks.
-//! - **Submissions** are slices of [`EVENTS_PER_SUBMISSION`] events; each is a frame. The GPU works on one for the time that the slice took in the recording.
-//! - **Births and deaths.** A block is used in the submission of its allocation, which writes it, and in that of its free, up to
-//!   which it was read.
-//! - **Weights** are the blocks that are never freed. Both traces are of neural networks, whose operations read one
-//!   weight, more or less, and write one result: so with each allocation of another block the next weight is used, in the order of their allocation,
-//!   around and around. A pass over the network is then a pass over the weights, as long as in the recording.
-//! - **Budget.** [`BUDGET_PERCENT`] of the most bytes that the heaps have at once.
+//! - **Heaps.** The trace is replayed through [`ResourceAllocator`] with its defaults, on a simulated GPU,
+//!   and each heap that the allocator creates is a heap of the workload: heaps are what is paged, and the
+//!   allocator determines which blocks share them. A heap is created resident in the submission of its first
+//!   block, and released after the last submission that uses one of its blocks.
+//! - **Submissions** are slices of [`EVENTS_PER_SUBMISSION`] events; each is a frame. The GPU works on a
+//!   submission for the time that the slice took in the recording.
+//! - **First and last uses.** A block is used in the submission of its allocation, which writes it, and in
+//!   that of its free, until which it is read.
+//! - **Weights** are the blocks that are never freed. Both traces are of neural networks, whose operations
+//!   read about one weight and write one result: each allocation of another block therefore uses the next
+//!   weight, cyclically in the order of their allocation. A pass over the network is then a pass over the
+//!   weights, as long as in the recording.
+//! - **Budget.** [`BUDGET_PERCENT`] of the peak size of the live heaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,20 +32,21 @@ use heapwright_trace::{EventKind, Trace};
 
 use super::{Frame, HeapNumber, PagingCost, WorkHeap, Workload, as_index};
 
-/// So few that what the GPU works on at the same time fits into the budget, as with a program that means to page: what three submissions in
-/// a row use exceeds it in 1.1 % of the cases for `unet_diffusion` and never for `vision_serving`. With 16 events it is 9 and 1 %, with 64
-/// 79 and 7 %, and how the queue is kept busy matters more than what is evicted.
+/// The number of events per submission. It is small, so that concurrent work of the GPU fits in the budget,
+/// as in a program that intends to page: three consecutive submissions exceed it in 1.1 % of the cases for
+/// `unet_diffusion` and never for `vision_serving`. With 16 events it is 9 and 1 %, with 64 79 and 7 %, and
+/// keeping the queue busy matters more than what is evicted.
 pub(crate) const EVENTS_PER_SUBMISSION: usize = 8;
 
-/// Of the peak.
+/// The budget in percent of the peak.
 pub(crate) const BUDGET_PERCENT: u64 = 60;
 
-/// A PCI Express 4.0 bus with sixteen lanes, as the scenarios have it.
+/// The cost of a PCI Express 4.0 bus with sixteen lanes, as in the scenarios.
 const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
 
 const FRAMES_IN_FLIGHT: usize = 2;
 
-/// A trace cannot be made a workload of.
+/// The error of a trace that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotDerive {
     /// An allocation of the trace fails.
@@ -49,15 +54,15 @@ pub enum CannotDerive {
     Allocate {
         /// The line of the trace.
         location: String,
-        /// Why it fails.
+        /// The reason.
         error: heapwright::Error,
     },
-    /// There is no simulated GPU.
+    /// The simulated GPU cannot be opened.
     #[error("{path}: the simulated GPU does not open: {reason}")]
     Open {
         /// The trace.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The trace has no allocation.
@@ -98,7 +103,7 @@ pub fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
     Ok(assemble(trace, &derivation.sizes, &slices?))
 }
 
-/// Which blocks are never freed.
+/// Returns which blocks are never freed.
 fn weights(trace: &Trace) -> Vec<bool> {
     let mut is_weight = vec![true; trace.allocation_count()];
     for event in trace.events().iter().filter(|event| event.kind == EventKind::Free) {
@@ -107,7 +112,7 @@ fn weights(trace: &Trace) -> Vec<bool> {
     is_weight
 }
 
-/// What a submission does.
+/// The actions of a submission.
 struct Slice {
     used: BTreeSet<HeapNumber>,
     gpu: Duration,
@@ -116,16 +121,16 @@ struct Slice {
 struct Derivation<'a> {
     trace: &'a Trace,
     gpu: &'a Instance,
-    /// By allocation, while they live.
+    /// The live blocks, by allocation.
     blocks: Vec<Option<(ResourceAllocation, HeapNumber)>>,
     is_weight: Vec<bool>,
-    /// The heaps of the weights that there are.
+    /// The heaps of the weights allocated so far.
     weights: Vec<HeapNumber>,
     next_weight: usize,
-    /// By heap.
+    /// The sizes, by heap.
     sizes: Vec<ByteSize>,
-    /// The heap that was created last at each GPU virtual address. None is kept alive: the allocator gives back what it would give back
-    /// in an application, and the next heap may come to the same place.
+    /// The last heap created at each GPU virtual address. The heaps are not kept alive: the allocator
+    /// releases them as it would in an application, and a later heap may have the same address.
     by_address: BTreeMap<u64, HeapNumber>,
 }
 
@@ -167,11 +172,11 @@ impl Derivation<'_> {
         Ok(Slice { used, gpu: Duration::from_micros(next - begin) })
     }
 
-    /// The heap that a block is in; `is_new` if a heap was created for the block.
+    /// Returns the heap that contains a block. `is_new` means that a heap was created for the block.
     fn heap_of(&mut self, allocation: &ResourceAllocation, is_new: bool) -> HeapNumber {
         let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer allocations");
         let Some((heap, address)) = allocation.heap().zip(allocation.gpu_virtual_address()) else {
-            // Committed: it is paged by itself.
+            // A committed resource is paged by itself.
             self.sizes.push(allocation.size());
             return next;
         };
@@ -231,7 +236,7 @@ fn assemble(trace: &Trace, sizes: &[ByteSize], slices: &[Slice]) -> Workload {
     workload
 }
 
-/// The share of the peak.
+/// Returns the fraction of the peak.
 fn budget(workload: &Workload) -> ByteSize {
     let size = |heap: &HeapNumber| u128::from(workload.heap(*heap).size.get());
     let (mut live, mut peak) = (0_u128, 0_u128);

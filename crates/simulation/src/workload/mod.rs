@@ -1,7 +1,8 @@
-//! What a program does with its heaps, frame by frame, whatever policy manages them.
+//! Workloads: the actions of a program on its heaps, frame by frame, independent of the policy.
 //!
-//! - [`expand`](mod@expand) makes one of a scenario, with [`patterns`] of [`random`] numbers; [`from_trace`](mod@from_trace) of a trace.
-//! - [`bound`] is what paging costs at least for it.
+//! - [`expand`](mod@expand) creates a workload from a scenario, with [`patterns`] of [`random`] numbers;
+//!   [`from_trace`](mod@from_trace) creates one from a trace.
+//! - [`bound`] is the lower bound of paging for a workload.
 
 pub(super) mod bound;
 mod expand;
@@ -18,77 +19,77 @@ use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use self::expand::{TooMuch, expand};
 pub use self::from_trace::{CannotDerive, from_trace};
 
-/// Frames of submissions, each with the heaps that it uses.
+/// Frames of submissions, with the heaps that each submission uses.
 #[derive(Debug)]
 pub struct Workload {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// All that ever live.
+    /// All heaps that ever live.
     pub heaps: Vec<WorkHeap>,
     /// The frames, in order.
     pub frames: Vec<Frame>,
-    /// The submissions, in order; a frame names its own.
+    /// The submissions, in order. Each frame has a range of them.
     pub submissions: Vec<WorkSubmission>,
-    /// The heaps of each submission, each once, one submission after the other.
+    /// The heaps of each submission, without duplicates, one submission after the other.
     uses: Vec<HeapNumber>,
-    /// What moving bytes costs.
+    /// The cost of moving bytes.
     pub paging: PagingCost,
-    /// How many frames the CPU may be ahead.
+    /// The number of frames by which the CPU may be ahead.
     pub frames_in_flight: usize,
-    /// How many queues there are.
+    /// The number of queues.
     pub queue_count: usize,
 }
 
-/// A place in [`Workload::heaps`].
+/// An index into [`Workload::heaps`].
 pub type HeapNumber = u32;
 
 /// A heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkHeap {
-    /// Its size.
+    /// The size.
     pub size: ByteSize,
-    /// The segment group that it is in.
+    /// The segment group.
     pub group: SegmentGroup,
-    /// Its priority.
+    /// The residency priority.
     pub level: PriorityLevel,
     /// Whether it is created resident.
     pub is_resident: bool,
-    /// Whether it stays resident; then it is created so.
+    /// Whether it is locked, which implies that it is created resident.
     pub is_locked: bool,
-    /// Whether it is there before the first frame.
+    /// Whether it exists before the first frame.
     pub is_first: bool,
 }
 
-/// What moving bytes costs.
+/// The cost of moving bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PagingCost {
-    /// In both directions.
+    /// The bandwidth in either direction.
     pub bytes_per_second: f64,
-    /// Of each heap that moves.
+    /// The latency per heap.
     pub latency: Duration,
 }
 
 /// A frame.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Of the local and the non-local segment group.
+    /// The budgets of the local and the non-local segment group.
     pub budget: [ByteSize; 2],
-    /// What the CPU does before the submissions of the frame, in equal parts before each.
+    /// The CPU time of the frame, in equal parts before each submission.
     pub cpu: Duration,
-    /// Heaps that are created before its submissions.
+    /// The heaps that are created before the submissions.
     pub born: Vec<HeapNumber>,
-    /// In [`Workload::submissions`].
+    /// The submissions, as indices into [`Workload::submissions`].
     pub submissions: Range<usize>,
-    /// Heaps that are released when its submissions are done.
+    /// The heaps that are released when the submissions are done.
     pub died: Vec<HeapNumber>,
 }
 
 /// A submission.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkSubmission {
-    /// The number of its queue.
+    /// The index of the queue.
     pub queue: usize,
-    /// How long the GPU works on it.
+    /// The GPU time.
     pub gpu: Duration,
     uses_end: usize,
 }
@@ -114,7 +115,7 @@ impl Workload {
         }
     }
 
-    /// The heaps of a submission, each once.
+    /// Returns the heaps of a submission, without duplicates.
     pub fn uses(&self, submission: usize) -> &[HeapNumber] {
         let begin = submission.checked_sub(1).map_or(0, |before| self.submissions[before].uses_end);
         &self.uses[begin..self.submissions[submission].uses_end]
@@ -139,7 +140,7 @@ impl Workload {
     }
 }
 
-/// A number as a place in a list.
+/// Converts a number to an index.
 pub(super) fn as_index(number: HeapNumber) -> usize {
     usize::try_from(number).expect("a usize has 32 bits or more")
 }

@@ -1,10 +1,10 @@
-//! Which places of a group of heaps a submission uses.
+//! Patterns: the places of a group of heaps that a submission uses.
 //!
-//! A place is where a heap is in its group; when a heap dies the next one takes its place.
+//! A place is the position of a heap in its group. When a heap dies, the next one takes its place.
 
 use super::random::{Random, power};
 
-/// Somebody who moves over a world one unit wide and high, whose edges meet.
+/// The path of a camera in a world one unit wide and high, whose edges wrap around.
 #[derive(Debug)]
 pub(super) struct CameraPath {
     position: [f64; 2],
@@ -21,7 +21,7 @@ impl CameraPath {
         Self { position: [0.5, 0.5], heading, speed, turn, back, random }
     }
 
-    /// Goes on for a frame.
+    /// Advances by a frame.
     pub(super) fn step(&mut self) {
         if self.random.chance(self.turn) {
             self.heading = if self.random.chance(self.back) {
@@ -36,7 +36,7 @@ impl CameraPath {
         }
     }
 
-    /// The tiles of a grid of `columns` × `columns` whose middle is at most `radius` away, in rows.
+    /// Returns the tiles of a grid of `columns` × `columns` whose center is at most `radius` away, in rows.
     pub(super) fn tiles_around(&self, columns: u32, radius: f64) -> impl Iterator<Item = u32> {
         let [x, y] = self.position;
         (0..columns).flat_map(move |row| {
@@ -53,13 +53,13 @@ fn middle(place: u32, columns: u32) -> f64 {
     (f64::from(place) + 0.5) / f64::from(columns)
 }
 
-/// On a line whose ends meet.
+/// Returns the distance on a line whose ends wrap around.
 fn distance(left: f64, right: f64) -> f64 {
     let apart = (left - right).abs();
     apart.min(1.0 - apart)
 }
 
-/// Whose turn it is.
+/// A sequence of turns.
 #[derive(Debug)]
 pub(super) struct Turns {
     lengths: [u32; 2],
@@ -69,12 +69,12 @@ pub(super) struct Turns {
     left: u32,
 }
 
-/// How the next one is found.
+/// The choice of the next turn.
 #[derive(Debug)]
 pub(super) enum Draw {
-    /// By sums of weights.
+    /// A random choice, by sums of weights.
     Weighted(Vec<f64>),
-    /// One after the other; where it stands.
+    /// A fixed order, with the next position.
     InOrder(Vec<u32>, usize),
 }
 
@@ -83,7 +83,7 @@ impl Turns {
         Self { lengths, draw, random, current: 0, left: 0 }
     }
 
-    /// Goes on for a frame.
+    /// Advances by a frame.
     pub(super) fn step(&mut self) {
         if self.left == 0 {
             self.left = self.random.between(self.lengths);
@@ -104,7 +104,7 @@ impl Turns {
     }
 }
 
-/// Sums of weights, for [`draw`].
+/// Returns the partial sums of weights, for [`draw`].
 pub(super) fn sums(weights: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut sum = 0.0;
     let add = |weight| {
@@ -114,7 +114,7 @@ pub(super) fn sums(weights: impl IntoIterator<Item = f64>) -> Vec<f64> {
     weights.into_iter().map(add).collect()
 }
 
-/// One of the weights, each as likely as it is large.
+/// Draws an index with a probability proportional to its weight.
 fn draw(sums: &[f64], random: &mut Random) -> u32 {
     let total = sums.last().copied().unwrap_or(0.0);
     let point = random.unit() * total;
@@ -122,13 +122,13 @@ fn draw(sums: &[f64], random: &mut Random) -> u32 {
     u32::try_from(place).expect("files have fewer weights")
 }
 
-/// Draws of a group, each by itself.
+/// Independent draws from a group.
 #[derive(Debug)]
 pub(super) struct Draws {
     count: u32,
-    /// Of the ranks.
+    /// The partial sums of the weights of ranks.
     sums: Vec<f64>,
-    /// The place that has a rank.
+    /// The place of each rank.
     places: Vec<u32>,
     random: Random,
 }
@@ -141,7 +141,7 @@ impl Draws {
         Self { count, sums, places, random }
     }
 
-    /// The next draws; a place may be there several times.
+    /// Makes the next draws; a place may be drawn several times.
     pub(super) fn step(&mut self, used: &mut Vec<u32>) {
         for _ in 0..self.count {
             let rank = draw(&self.sums, &mut self.random);
@@ -150,10 +150,10 @@ impl Draws {
     }
 }
 
-/// A set of places that changes little by little.
+/// A set of places that changes gradually.
 #[derive(Debug)]
 pub(super) struct Drifting {
-    /// The set first, then the others.
+    /// The places in the set, followed by the others.
     places: Vec<u32>,
     count: u32,
     change: f64,
@@ -167,7 +167,7 @@ impl Drifting {
         Self { places, count, change, random }
     }
 
-    /// The set; then some of it give way to others.
+    /// Returns the set, then replaces some of it by others.
     pub(super) fn step(&mut self, used: &mut Vec<u32>) {
         let [set, others] =
             [0, self.count].map(|place| usize::try_from(place).expect("a usize has 32 bits or more"));
@@ -195,7 +195,7 @@ fn shuffle(places: &mut [u32], random: &mut Random) {
     }
 }
 
-/// The part of `of` places that repetition `part` of `parts` uses: equal shares, in order.
+/// Returns the share of `of` places that repetition `part` of `parts` uses: equal shares, in order.
 pub(super) fn share(of: u32, part: u32, parts: u32) -> std::ops::Range<u32> {
     let at = |part: u32| {
         let place = u64::from(of) * u64::from(part) / u64::from(parts);
@@ -282,7 +282,7 @@ mod tests {
             changed += before.map_or(0, |before| before.difference(&used).count());
             before = Some(used);
         }
-        // A place may be swapped out and in again at once.
+        // A place may be swapped out and back in at once.
         assert!((2300..2600).contains(&changed), "{changed}");
     }
 
@@ -296,7 +296,7 @@ mod tests {
             counts[place as usize] += 1;
         }
         counts.sort_unstable();
-        // 1 / H(10) is 0.341, a tenth of that 0.034.
+        // 1 / H(10) is 0.341, and a tenth of that 0.034.
         assert!((3200..3600).contains(&counts[9]) && (280..400).contains(&counts[0]), "{counts:?}");
     }
 }

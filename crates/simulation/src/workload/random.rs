@@ -1,11 +1,12 @@
-//! Numbers that look random and are the same on every machine: nothing here but what IEEE 754 rounds in one way.
+//! Pseudorandom numbers that are the same on every machine: only operations that IEEE 754 rounds uniquely are
+//! used.
 
 /// A sequence of 64-bit numbers: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed. `stream` keeps apart what has the same seed in a file.
+    /// Creates the sequence of a seed. `stream` distinguishes sequences with the same seed in a file.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed);
         let mixed = random.next();
@@ -20,13 +21,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// 0 to below `end`, which is not zero. The bias is below 2^-32 for the counts of a scenario.
+    /// Returns a number from 0 to below `end`, which must not be zero. The bias is below 2^-32 for the counts
+    /// of a scenario.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
         let product = (self.next() >> 32) * u64::from(end);
         u32::try_from(product >> 32).expect("it is below end")
     }
 
-    /// Both ends included, the first of them the lower.
+    /// Returns a number between the two, both included. The first must not be greater than the second.
     pub(crate) fn between(&mut self, [least, most]: [u32; 2]) -> u32 {
         match (most - least).checked_add(1) {
             Some(count) => least + self.below(count),
@@ -34,7 +36,7 @@ impl Random {
         }
     }
 
-    /// 0 to below 1.
+    /// Returns a number from 0 to below 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
@@ -44,7 +46,7 @@ impl Random {
         self.unit() < probability
     }
 
-    /// A direction of length 1.
+    /// Returns a direction of length 1.
     pub(crate) fn heading(&mut self) -> [f64; 2] {
         loop {
             let [x, y] = [self.unit(), self.unit()].map(|number| 2.0 * number - 1.0);
@@ -57,7 +59,8 @@ impl Random {
     }
 }
 
-/// `base` to the power of `exponent`, the base positive and the exponent 0 to 16, to 16 binary digits of the exponent.
+/// Returns `base` to the power of `exponent`, for a positive base and an exponent of 0 to 16, using 16 binary
+/// fraction digits of the exponent.
 ///
 /// `f64::powf` differs between systems; products and square roots do not.
 pub(crate) fn power(base: f64, exponent: f64) -> f64 {
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_seed_has_one_sequence() {
-        // The first numbers of SplitMix64 from 0, as its authors publish them.
+        // The first numbers of SplitMix64 with seed 0, as published by its authors.
         let mut random = Random(0);
         assert_eq!([random.next(), random.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
         assert_ne!(Random::new(1, 0).next(), Random::new(1, 1).next());

@@ -1,4 +1,4 @@
-//! A heap in blocks of one size.
+//! A suballocator with blocks of one size.
 
 use std::num::NonZeroU32;
 
@@ -8,20 +8,20 @@ use crate::placement::{SharedPlacementId, SurveyedRange};
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId};
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// Hands out the blocks of a heap. The bytes behind the last whole block, its *tail*, are never used.
+/// Suballocates the blocks of a heap. The bytes after the last whole block, the *tail*, are never used.
 ///
-/// O(1). Of the free blocks, the one that was freed last is taken, or else the first that was never used. Memory is 16 bytes for each
-/// block that was ever used.
+/// O(1). The block freed last is taken; if no block is free, the first that was never used. Takes 16 bytes of
+/// host memory for each block that was ever used.
 #[derive(Debug)]
 pub(super) struct Blocks {
     capacity: ByteSize,
     block_size: ByteSize,
-    /// Number of blocks in the heap, at least 1.
+    /// The number of blocks in the heap, at least 1.
     block_count: u32,
     live: u32,
-    /// Bytes that live requests asked for.
+    /// The sum of the requested sizes.
     used: ByteSize,
-    /// The blocks that were ever used, from the lowest.
+    /// The blocks that were ever used, in address order.
     blocks: Vec<Block>,
     /// The block that was freed last.
     first_free: Option<u32>,
@@ -32,7 +32,7 @@ pub(super) struct Blocks {
 enum Block {
     Live {
         stamp: Stamp,
-        /// Size of the request.
+        /// The requested size.
         size: ByteSize,
     },
     Free {
@@ -42,11 +42,12 @@ enum Block {
 
 const _: () = assert!(size_of::<Block>() == 16);
 
-/// The number of a block and one more has 31 bits, which is what ids have for it.
+/// The largest number of blocks: a block number plus one has 31 bits in an id.
 const MAX_BLOCKS: u32 = (1 << 31) - 2;
 
 impl Blocks {
-    /// Divides a heap of `capacity` bytes into as many blocks as it holds, up to `most`; `None` if it holds none.
+    /// Divides a heap of `capacity` bytes into as many blocks as fit, up to `most`. Returns `None` if none
+    /// fits.
     pub(super) fn new(capacity: ByteSize, block_size: ByteSize, most: u32) -> Option<Self> {
         let fits = capacity.get().checked_div(block_size.get())?;
         let block_count = u32::try_from(fits).unwrap_or(u32::MAX).min(MAX_BLOCKS).min(most);
@@ -70,7 +71,7 @@ impl Blocks {
         self.live < self.block_count
     }
 
-    /// Hands out a block for a request that is no larger than one.
+    /// Allocates a block for a request that is no larger than a block.
     pub(super) fn allocate(&mut self, size: ByteSize) -> Result<Suballocation, SuballocError> {
         let stamp = self.next_stamp;
         let block = if size <= self.block_size { self.take(Block::Live { stamp, size }) } else { None };
@@ -101,7 +102,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a block back and returns the range of its request.
+    /// Frees a block and returns the range of its request.
     pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let stale = SuballocError::StaleId { id };
         let number = id.slot().get() - 1;
@@ -128,7 +129,7 @@ impl Blocks {
         u64::from(self.live)
     }
 
-    /// Returns the size of a block if one is free, and otherwise zero.
+    /// Returns the block size if a block is free, and zero otherwise.
     pub(super) fn largest_free_range(&self) -> ByteSize {
         if self.has_room() { self.block_size } else { ByteSize::ZERO }
     }
@@ -145,7 +146,7 @@ impl Blocks {
         HeapOffset::new(u64::from(number).saturating_mul(self.block_size.get()))
     }
 
-    /// Returns all ranges but the tail, for a heap of this number.
+    /// Returns all ranges but the tail of the heap with this number.
     pub(super) fn survey(&self, number: u32) -> SurveyedRanges {
         let mut ranges = SurveyedRanges::with_capacity(2 * self.live as usize + 2);
         for (block, at) in self.blocks.iter().zip(0_u32..) {
@@ -160,7 +161,7 @@ impl Blocks {
         ranges
     }
 
-    /// Checks the blocks. O(n) for those that were ever used.
+    /// Checks the blocks. O(n) for the blocks that were ever used.
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         let (mut live, mut used) = (0_u32, ByteSize::ZERO);
         for block in &self.blocks {

@@ -1,4 +1,4 @@
-//! Which algorithm an engine has, and its knobs.
+//! Descriptions of engines: the algorithm and its parameters.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub(super) const KIB_64: Alignment = match Alignment::new(64 * 1024) {
     None => panic!("64 KiB is a power of two"),
 };
 
-/// The algorithm of a [`HeapEngine`](super::HeapEngine), with its knobs.
+/// Describes a [`HeapEngine`](super::HeapEngine): its algorithm and parameters.
 ///
 /// ```
 /// use heapwright_core::placement::{EngineDesc, PlacementAlgorithm};
@@ -24,9 +24,9 @@ pub(super) const KIB_64: Alignment = match Alignment::new(64 * 1024) {
 pub enum EngineDesc {
     /// A [`SharedHeapSet`].
     Default {
-        /// How large new heaps are.
+        /// The sizes of new heaps.
         sizing: HeapSizing,
-        /// How many bytes of empty heaps are kept.
+        /// The number of bytes of empty heaps that are kept.
         retention: HeapRetention,
         /// See [`SharedHeapSet::new`].
         slots_up_to: ByteSize,
@@ -37,23 +37,24 @@ pub enum EngineDesc {
     SlabBySize(SlabSizing),
     /// Heaps of one size, a power of two, in blocks of powers of two: GPGMM's buddy system.
     BuddySystem {
-        /// The size of a heap is this rounded up to a power of two, at least the granularity.
+        /// The size of a heap, in bytes: this value, at least the granularity, rounded up to a power of two.
         preferred: ByteSize,
-        /// No heap is larger, rounded down to a power of two.
+        /// The maximum size of a heap, rounded down to a power of two.
         maximum: ByteSize,
-        /// What the size of a heap is a multiple of.
+        /// The unit of heap sizes.
         granularity: Alignment,
     },
-    /// Heaps in which one thing follows the other: D3D12MA's linear algorithm.
+    /// Heaps with sequential allocation: D3D12MA's linear algorithm.
     Linear {
-        /// The size of a heap. Larger requests need one of their own.
+        /// The size of a heap. Larger requests need a heap of their own.
         heap_size: ByteSize,
-        /// There is one heap at most. It is a ring, and a double stack while something is live at its upper end.
+        /// Limits the engine to one heap, a ring that becomes a double stack while something is live at its
+        /// upper end.
         one_heap: bool,
     },
-    /// A heap for each request.
+    /// One heap per request.
     Dedicated {
-        /// What the size of a heap is a multiple of: 64 KiB in D3D12, 4 MiB for multisampled textures.
+        /// The unit of heap sizes: 64 KiB in D3D12, 4 MiB for multisampled textures.
         granularity: Alignment,
     },
 }
@@ -70,7 +71,7 @@ impl Default for EngineDesc {
 }
 
 impl EngineDesc {
-    /// The algorithm without its knobs.
+    /// Returns the algorithm without its parameters.
     #[must_use]
     pub const fn algorithm(&self) -> PlacementAlgorithm {
         match self {
@@ -83,25 +84,25 @@ impl EngineDesc {
     }
 }
 
-/// How an engine places requests in heaps.
+/// The algorithm by which an engine places requests in heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum PlacementAlgorithm {
-    /// Requests of all sizes share heaps, found by what they have free; small ones get a slot of a slab.
+    /// Requests of all sizes share heaps, chosen by their free ranges. Small requests get a slot of a slab.
     #[default]
     Default,
-    /// Heaps of blocks of one size; a size that is new has heaps of its own.
+    /// Heaps of blocks of one size. Each block size has its own heaps.
     SlabBySize,
     /// Heaps of one size, in blocks of powers of two.
     BuddySystem,
-    /// A heap for each request.
+    /// One heap per request.
     Dedicated,
-    /// Heaps in which one thing follows the other, and comes back in the same order or the reverse.
+    /// Heaps with sequential allocation, freed in the same order or in reverse order.
     Linear,
 }
 
 impl fmt::Display for PlacementAlgorithm {
-    /// In words: "slab by size".
+    /// Formats the algorithm in words: "slab by size".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Default => "default",

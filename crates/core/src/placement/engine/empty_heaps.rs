@@ -1,4 +1,4 @@
-//! Heaps that nothing is in, by their size.
+//! Empty heaps, by size.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::placement::{HeapSurvey, SurveyedRange};
 use crate::suballoc::AuditError;
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// A stack of empty heaps for each size. Of equal ones the last in is the first out.
+/// A stack of empty heaps for each size: the heap added last is taken first.
 ///
 /// All calls are O(log n) for n distinct sizes; totals are O(1).
 #[derive(Debug)]
 pub(in super::super) struct EmptyHeaps<H> {
-    /// No stack is empty.
+    /// The stacks by heap size. No stack is empty.
     by_size: BTreeMap<ByteSize, Vec<H>>,
     count: u64,
     bytes: ByteSize,
@@ -24,12 +24,12 @@ impl<H> Default for EmptyHeaps<H> {
 }
 
 impl<H> EmptyHeaps<H> {
-    /// How many there are.
+    /// Returns the number of heaps.
     pub(in super::super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// How large they are together.
+    /// Returns the total size of the heaps.
     pub(in super::super) fn bytes(&self) -> ByteSize {
         self.bytes
     }
@@ -40,13 +40,13 @@ impl<H> EmptyHeaps<H> {
         self.bytes = self.bytes.saturating_add(size);
     }
 
-    /// The size of each, the smallest first.
+    /// Returns the size of each heap, in ascending order.
     pub(in super::super) fn sizes(&self) -> Vec<ByteSize> {
         let each = |(&size, heaps): (&ByteSize, &Vec<H>)| std::iter::repeat_n(size, heaps.len());
         self.by_size.iter().flat_map(each).collect()
     }
 
-    /// Takes one of exactly this size.
+    /// Takes a heap of exactly this size.
     pub(in super::super) fn take(&mut self, size: ByteSize) -> Option<H> {
         let stack = self.by_size.get_mut(&size)?;
         let heap = stack.pop()?;
@@ -58,7 +58,7 @@ impl<H> EmptyHeaps<H> {
         Some(heap)
     }
 
-    /// Takes one of the smallest that have `at_least` to `at_most` bytes.
+    /// Takes a smallest heap of `at_least` to `at_most` bytes.
     pub(in super::super) fn take_fitting(
         &mut self,
         at_least: ByteSize,
@@ -68,8 +68,8 @@ impl<H> EmptyHeaps<H> {
         Some((size, self.take(size)?))
     }
 
-    /// Takes heaps until they are `up_to` bytes together, or there are no more. As few as can be: the largest first, and the
-    /// smallest that will do last.
+    /// Takes heaps until their total size is `up_to`, or none are left. To take as few as possible, it takes
+    /// the largest heaps first, and last the smallest that suffices.
     pub(in super::super) fn take_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
@@ -82,17 +82,17 @@ impl<H> EmptyHeaps<H> {
         taken
     }
 
-    /// Whether there is one of exactly this size.
+    /// Returns whether there is a heap of exactly this size.
     pub(super) fn contains(&self, size: ByteSize) -> bool {
         self.by_size.contains_key(&size)
     }
 
-    /// The size of the smallest with `at_least` bytes.
+    /// Returns the size of the smallest heap of at least `at_least` bytes.
     pub(in super::super) fn smallest_from(&self, at_least: ByteSize) -> Option<ByteSize> {
         self.by_size.range(at_least..).next().map(|(&size, _)| size)
     }
 
-    /// The size of the largest.
+    /// Returns the size of the largest heap.
     pub(in super::super) fn largest(&self) -> Option<ByteSize> {
         self.by_size.last_key_value().map(|(&size, _)| size)
     }
@@ -121,7 +121,7 @@ impl<H> EmptyHeaps<H> {
 }
 
 impl<H: Clone> EmptyHeaps<H> {
-    /// All of them, from the smallest up. O(n).
+    /// Returns a survey of all heaps in ascending order of size. O(n).
     pub(super) fn survey(&self) -> impl Iterator<Item = HeapSurvey<H>> {
         let each = self.by_size.iter().flat_map(|(&size, stack)| stack.iter().map(move |heap| (size, heap)));
         each.map(|(size, heap)| HeapSurvey {

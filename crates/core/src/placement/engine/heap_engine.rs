@@ -1,4 +1,4 @@
-//! The engine: one of several algorithms behind the same calls.
+//! Heap engines: several placement algorithms behind one interface.
 
 use super::heaps::Heaps;
 use super::rule::Rule;
@@ -10,20 +10,22 @@ use crate::suballoc::{AuditError, Strategy};
 use crate::sync::{Mutex, lock};
 use crate::{Alignment, ByteSize};
 
-/// A family of heaps whose algorithm was chosen when it was made.
+/// A family of heaps with a placement algorithm that is chosen at creation.
 ///
-/// `H` is whatever the owner holds for a heap (an `ID3D12Heap`); each allocation gets a clone of it. The engine creates and
-/// destroys nothing: it says which heap it wants, and hands back those that it does not need.
+/// `H` is the owner's handle of a heap (an `ID3D12Heap`); each allocation gets a clone of it. The engine
+/// creates and destroys no heaps: it returns the size of the heap that it needs, and the heaps that it no
+/// longer needs.
 ///
 /// # Locking
 ///
-/// It locks itself, and holds no lock while the owner makes a heap; so two threads that both find no room may both make
-/// one. The default algorithm has a lock for each [lane](SharedHeapSet), the others have one for everything.
+/// The engine locks itself, and holds no lock while the owner creates a heap. Two threads that both find no
+/// room may therefore both create one. The default algorithm has a lock per [lane](SharedHeapSet), the others
+/// have one lock.
 ///
 /// # Cost
 ///
-/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n) with the others,
-/// for n heaps or n distinct sizes, whichever is more.
+/// [`allocate`](Self::allocate) and [`free`](Self::free) are O(1) with the default algorithm, and O(log n)
+/// with the others, where n is the number of heaps or of distinct sizes, whichever is larger.
 ///
 /// ```
 /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest};
@@ -48,7 +50,8 @@ use crate::{Alignment, ByteSize};
 #[derive(Debug)]
 pub struct HeapEngine<H>(Inner<H>);
 
-/// Not boxed, so that the default algorithm costs a comparison more than the set alone, and no look at memory elsewhere.
+/// Not boxed, so that the default algorithm costs one comparison more than the set alone, and no further
+/// memory access.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "an engine is made once, and the large one is the usual one")]
 enum Inner<H> {
@@ -56,17 +59,17 @@ enum Inner<H> {
     Locked(PlacementAlgorithm, Mutex<Heaps<H>>),
 }
 
-/// How often an engine knew the size of a request already: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
+/// How often an engine already knew the size of a request: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeCacheCounts {
-    /// Requests of a size that the engine knew.
+    /// The number of requests of a known size.
     pub hits: u64,
-    /// Requests of a size that was new, or had been forgotten.
+    /// The number of requests of a size that was new, or had been forgotten.
     pub misses: u64,
 }
 
 impl<H: Clone> HeapEngine<H> {
-    /// An engine without heaps.
+    /// Creates an engine without heaps.
     #[must_use]
     pub fn new(desc: &EngineDesc) -> Self {
         let rule = match *desc {
@@ -85,7 +88,7 @@ impl<H: Clone> HeapEngine<H> {
         Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule))))
     }
 
-    /// The algorithm that it was made with. O(1), no lock.
+    /// Returns the algorithm chosen at creation. O(1), no lock.
     #[must_use]
     pub fn algorithm(&self) -> PlacementAlgorithm {
         match &self.0 {
@@ -94,13 +97,15 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Places a request in one of the heaps, or answers `None` when it needs a new one.
+    /// Places a request in one of the heaps. Returns `None` if the request needs a new heap.
     ///
     /// # Errors
     ///
-    /// - A size of zero, or one with which the size of a heap overflows.
-    /// - [`PlacementError::NeedsOwnHeap`]: larger than the algorithm's heaps are. A heap for it alone is the caller's to make.
-    /// - [`PlacementError::NoUpperEnd`]: the upper end of an algorithm that has none.
+    /// - The size is zero, or the size of a heap for it overflows.
+    /// - [`PlacementError::NeedsOwnHeap`]: the request is larger than the algorithm's heaps. The caller may
+    ///   create a heap for it alone.
+    /// - [`PlacementError::NoUpperEnd`]: the request asks for the upper end, which the algorithm does not
+    ///   have.
     #[inline]
     pub fn allocate(&self, request: &PlacementRequest) -> Result<Option<SharedPlaced<H>>, PlacementError> {
         match &self.0 {
@@ -110,14 +115,14 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Places a request in any heap that has a free range for it: for when there can be no new heap.
+    /// Places a request in any heap with a free range for it. Use it when no heap can be created.
     ///
     /// With the default algorithm it returns `None` only if no free range of any heap holds the request; see
-    /// [`SharedHeapSet::allocate_anywhere`]. With the others it is [`allocate`](Self::allocate).
+    /// [`SharedHeapSet::allocate_anywhere`]. With the others it is the same as [`allocate`](Self::allocate).
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate).
+    /// Returns the errors of [`allocate`](Self::allocate).
     pub fn allocate_anywhere(
         &self,
         request: &PlacementRequest,
@@ -130,8 +135,8 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Places a request where the default algorithm finds room at once, without a clone of its heap. Returns `None` for everything
-    /// else, which [`allocate`](Self::allocate) is for. See [`SharedHeapSet::allocate_at_hand`]. O(1).
+    /// Places a request on the fast path of the default algorithm, without cloning the heap. Returns `None`
+    /// otherwise; then call [`allocate`](Self::allocate). See [`SharedHeapSet::allocate_at_hand`]. O(1).
     #[inline]
     pub fn allocate_at_hand<T>(
         &self,
@@ -146,14 +151,15 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// The heap that a request needs, when [`allocate`](Self::allocate) found none.
+    /// Returns the heap that a request needs after [`allocate`](Self::allocate) returned `None`.
     ///
-    /// The default algorithm may also say which empty heaps to give back first; they have left it. See
-    /// [`HeapSet::plan`](crate::placement::HeapSet::plan). Others release nothing.
+    /// The default algorithm may also return empty heaps to release first, which it has removed. See
+    /// [`HeapSet::plan`](crate::placement::HeapSet::plan). The other algorithms release none.
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate); and [`PlacementError::OneHeapFull`] when there is a heap and may be no other.
+    /// Returns the errors of [`allocate`](Self::allocate), and [`PlacementError::OneHeapFull`] if the engine
+    /// is limited to one heap and has it.
     pub fn plan(&self, request: &PlacementRequest) -> Result<NewHeap<H>, PlacementError> {
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
@@ -167,18 +173,20 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do with the request. Nothing is placed.
+    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do with the request.
+    /// Places nothing.
     ///
-    /// It is [`Room::Held`] where `allocate` would place the request, and else the size that `plan` would return. It is exact while
-    /// no other thread calls; with the default algorithm that is for the calling thread, whose [lane](SharedHeapSet) it looks at.
+    /// The result is [`Room::Held`] if `allocate` would place the request, and otherwise the size that `plan`
+    /// would return. It is exact while no other thread calls; with the default algorithm, for the calling
+    /// thread, whose [lane](SharedHeapSet) it examines.
     ///
-    /// With the default algorithm O(1), and O(lanes) before it returns that a heap is needed: see
-    /// [`SharedHeapSet::room_for`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. Else O(log n), for n heaps or
-    /// n distinct sizes. It locks as `allocate` does.
+    /// With the default algorithm it is O(1), and O(lanes) before it returns that a heap is needed: see
+    /// [`SharedHeapSet::room_for`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. With
+    /// the others it is O(log n), for n heaps or n distinct sizes. It locks like `allocate`.
     ///
     /// # Errors
     ///
-    /// As these two.
+    /// Returns the errors of these two.
     ///
     /// ```
     /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, Room};
@@ -207,11 +215,12 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Every heap with everything that is in it: those that something is in, then the empty ones, whatever the algorithm.
+    /// Returns every heap with all of its ranges: first the heaps in use, then the empty ones.
     ///
-    /// With the default algorithm see [`SharedHeapSet::survey`], which mixes the two. With slabs by size, blocks that are not
-    /// used, and what a used block has more than was asked for, are [`InSlab`](crate::placement::SurveyedRange::InSlab), and
-    /// what lies behind the last block is padding. O(n) for all that there is, under the engine's lock; with the default algorithm as there.
+    /// With the default algorithm the order is mixed, see [`SharedHeapSet::survey`]. With slabs by size,
+    /// unused blocks and the rest of used blocks are [`InSlab`](crate::placement::SurveyedRange::InSlab), and
+    /// the bytes after the last block are padding. O(n) for all ranges, under the engine's lock; for the
+    /// default algorithm see there.
     ///
     /// ```
     /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, SurveyedRange};
@@ -240,13 +249,14 @@ impl<H: Clone> HeapEngine<H> {
 
     /// Adds a heap of `heap_size` bytes, and places a request in it before another thread can.
     ///
-    /// The heap may be of another size than [`plan`](Self::plan) said, as long as the request fits.
+    /// The heap may have another size than [`plan`](Self::plan) returned, as long as the request fits.
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate); a heap size that cannot be managed, or more heaps than can be numbered: then the heap
-    /// is dropped. With [`PlacementError::TooLarge`] when the request does not fit into the heap, and
-    /// [`PlacementError::OneHeapFull`] when there may be no second one, it is in the engine nevertheless, empty.
+    /// Returns the errors of [`allocate`](Self::allocate). If the heap size cannot be managed, or there are
+    /// too many heaps, the heap is dropped. With [`PlacementError::TooLarge`], when the request does not fit
+    /// into the heap, and with [`PlacementError::OneHeapFull`], when a second heap is not allowed, the heap
+    /// is in the engine nevertheless, empty.
     pub fn allocate_in_new(
         &self,
         heap_size: ByteSize,
@@ -265,14 +275,16 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Adds an empty heap: the least that a pool holds, or one that was fetched in advance.
+    /// Adds an empty heap, for example to fill a pool to its minimum, or a prefetched heap.
     ///
-    /// It serves the next request that fits and that it is not too large for, and leaves when the last one in it does, as any other.
-    /// O(1) with the default algorithm, else O(log n) for n distinct sizes of empty heaps.
+    /// It serves the next request that fits and for which it is not too large. It leaves the engine like any
+    /// other heap. O(1) with the default algorithm; otherwise O(log
+    /// n) for n distinct sizes of empty heaps.
     ///
     /// # Errors
     ///
-    /// A heap size that cannot be managed, or more heaps than can be numbered; the heap is dropped.
+    /// Returns an error if the heap size cannot be managed, or there are too many heaps; the heap is then
+    /// dropped.
     pub fn insert(&self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
         match &self.0 {
             Inner::Default(set) => set.insert(heap_size, heap),
@@ -280,11 +292,11 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Takes an allocation back. Heaps that leave the engine are returned; nothing is in them.
+    /// Frees an allocation. Returns the heaps that leave the engine, which are empty.
     ///
     /// # Errors
     ///
-    /// An id that is not live in this engine.
+    /// Returns an error if the id is not live in this engine.
     #[inline]
     pub fn free(&self, id: SharedPlacementId) -> Result<Vec<H>, PlacementError> {
         match &self.0 {
@@ -293,10 +305,12 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Takes empty heaps out, whole, until they are `up_to` bytes together or there are no more, with their sizes.
+    /// Removes empty heaps until their total size is `up_to`, or none are left, and returns them with their
+    /// sizes.
     ///
-    /// None is taken without which the others would be enough: the largest go first, and the smallest that will do last.
-    /// O(1) for each heap with the default algorithm, and O(lanes); else O(log n) for each.
+    /// It removes no heap that is not needed to reach the total: the largest are removed first, and last the
+    /// smallest that suffices. O(1) per heap with the default algorithm, and O(lanes); otherwise O(log n) per
+    /// heap.
     pub fn take_empty(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         match &self.0 {
             Inner::Default(set) => set.take_empty_up_to(up_to),
@@ -304,10 +318,10 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Takes one of the smallest empty heaps of `at_least` to `at_most` bytes out, with its size.
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes, and returns it with its size.
     ///
-    /// The default algorithm looks at eight of those that differ by less than an eighth, and may miss one among more.
-    /// O(1) with the default algorithm, else O(log n).
+    /// The default algorithm examines eight of the heaps whose sizes differ by less than an eighth, and may
+    /// miss one among more. O(1) with the default algorithm, otherwise O(log n).
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         match &self.0 {
             Inner::Default(set) => set.take_empty_fitting(at_least, at_most),
@@ -315,7 +329,7 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap, at the same cost.
+    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap, at the same cost.
     #[must_use]
     pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         match &self.0 {
@@ -326,14 +340,15 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Has slabs that nothing is in return their memory to the heaps; nothing happens in algorithms that have none. O(lanes).
+    /// Returns the memory of slabs without used slots to the heaps. No effect in algorithms without slabs.
+    /// O(lanes).
     pub fn give_up_unused_slabs(&self) {
         if let Inner::Default(set) = &self.0 {
             set.give_up_unused_slabs();
         }
     }
 
-    /// What the engine holds. O(lanes) with the default algorithm, else O(1).
+    /// Returns the totals of the engine. O(lanes) with the default algorithm, otherwise O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {
         match &self.0 {
@@ -342,11 +357,11 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// The size of the heap that [`plan`](Self::plan) would want, with no empty heap given up.
+    /// Returns the size of the heap that [`plan`](Self::plan) would return if it released no empty heap.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`plan`](Self::plan).
     pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         match &self.0 {
             Inner::Default(set) if request.own_heap => set.new_heap_size_alone(request.size),
@@ -355,11 +370,12 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, without changing anything.
+    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, without
+    /// changing anything.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`allocate_anywhere`](Self::allocate_anywhere).
     pub fn has_room_anywhere(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
         match &self.0 {
             Inner::Default(set) if request.own_heap => Ok(set.has_room_alone_anywhere(request.size)),
@@ -368,7 +384,7 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// The set of the default algorithm; `None` with the others. O(1), no lock.
+    /// Returns the set of the default algorithm, or `None` with the others. O(1), no lock.
     #[must_use]
     pub const fn as_default(&self) -> Option<&SharedHeapSet<H>> {
         match &self.0 {
@@ -377,14 +393,15 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// The size of a heap that is worth making in advance, now that such a request was placed, so that a later one does not
-    /// wait for it; the owner [inserts](Self::insert) it.
+    /// Returns the size of a heap worth creating in advance after such a request was placed, so that a later
+    /// request does not wait for it. The owner creates it and calls [`insert`](Self::insert).
     ///
-    /// Slabs by size answer it, by GPGMM's rule: when what has room for the size is one heap at most, and that is half full;
-    /// unless the next heap would have room for fewer than four, be larger than 64 MiB, or is there already. Other algorithms
-    /// answer `None`. O(log n).
+    /// Only slabs by size return a size, by GPGMM's rule: if at most one heap has room for the size, and that
+    /// heap is half full; unless the next heap would have room for fewer than four blocks, be larger than 64
+    /// MiB, or an empty heap of at least that size exists. The other algorithms return `None`. O(log n).
     ///
-    /// It does not know of a heap that is being made: asked again before that is inserted, it answers the same.
+    /// Heaps that are being created are not considered: called again before the heap is inserted, it returns
+    /// the same size.
     #[must_use]
     pub fn next_heap(&self, request: &PlacementRequest) -> Option<ByteSize> {
         match &self.0 {
@@ -393,16 +410,18 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Keeps what is known of a size from now on, as a request with [`PlacementRequest::cache_size`] does, without one.
+    /// Keeps the data of a size from now on, like a request with [`PlacementRequest::cache_size`], but
+    /// without a request.
     ///
-    /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes; nothing happens in algorithms that know no sizes.
+    /// It counts as neither a hit nor a miss. O(log n) for n distinct sizes. No effect in algorithms that
+    /// keep no sizes.
     pub fn remember_size(&self, request: &PlacementRequest) {
         if let Inner::Locked(_, locked) = &self.0 {
             lock(locked).remember_size(request);
         }
     }
 
-    /// How often the size of a request was known already; zero in algorithms that know no sizes. O(1).
+    /// Returns how often the size of a request was known; zero in algorithms that keep no sizes. O(1).
     #[must_use]
     pub fn size_cache(&self) -> SizeCacheCounts {
         match &self.0 {
@@ -411,11 +430,11 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Checks the whole structure; for tests. O(n) or O(n log n) for all that there is.
+    /// Checks the whole structure; for tests. O(n) or O(n log n) for n ranges.
     ///
     /// # Errors
     ///
-    /// The first rule found broken, a defect in this crate.
+    /// Returns the first violated invariant, a defect in this crate.
     pub fn audit(&self) -> Result<(), AuditError> {
         match &self.0 {
             Inner::Default(set) => set.audit(),
@@ -428,14 +447,14 @@ impl<H: Clone> HeapEngine<H> {
     }
 }
 
-/// The size of all heaps of a buddy system: a power of two.
+/// Returns the size of all heaps of a buddy system, a power of two.
 fn buddy_heap_size(preferred: ByteSize, maximum: ByteSize, granularity: Alignment) -> ByteSize {
     let wanted = preferred.get().max(granularity.get()).checked_next_power_of_two().unwrap_or(1 << 63);
     let largest = maximum.get().checked_ilog2().map_or(0, |log2| 1 << log2);
     ByteSize::new(wanted.min(largest))
 }
 
-/// Whether a shared set serves the request as it serves all.
+/// Returns whether a shared set serves the request on its normal path.
 #[inline]
 fn is_plain(request: &PlacementRequest) -> bool {
     request.strategy != Strategy::MinOffset && !request.upper && !request.own_heap

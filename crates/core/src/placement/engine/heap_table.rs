@@ -1,11 +1,11 @@
-//! Heaps by number, and what is in all of them.
+//! Heaps by number, and the totals of an engine.
 
 use super::EmptyHeaps;
 use crate::ByteSize;
 use crate::placement::{HeapSetTotals, PlacementError};
 use crate::suballoc::AuditError;
 
-/// Heaps in use, by number; numbers that became vacant are given again, the last first.
+/// Heaps in use, by number. Vacant numbers are reused, the last first.
 #[derive(Debug)]
 pub(super) struct HeapTable<T> {
     heaps: Vec<Option<T>>,
@@ -23,7 +23,7 @@ impl<T> HeapTable<T> {
         ByteSize::from_usize(self.heaps.len() - self.vacant.len()).get()
     }
 
-    /// The number that the next heap gets.
+    /// Returns the number of the next heap.
     pub(super) fn next_number(&self) -> Result<u32, PlacementError> {
         match self.vacant.last() {
             Some(&number) => Ok(number),
@@ -34,7 +34,7 @@ impl<T> HeapTable<T> {
         }
     }
 
-    /// Puts a heap under the [next number](Self::next_number).
+    /// Inserts a heap with the [next number](Self::next_number).
     pub(super) fn insert(&mut self, heap: T) {
         match self.vacant.pop() {
             Some(number) => self.heaps[number as usize] = Some(heap),
@@ -60,7 +60,7 @@ impl<T> HeapTable<T> {
         (0..).zip(&self.heaps).filter_map(|(number, heap)| Some((number, heap.as_ref()?)))
     }
 
-    /// Checks that exactly the vacant numbers are vacant. O(n log n).
+    /// Checks the list of vacant numbers. O(n log n).
     pub(super) fn audit(&self) -> Result<(), AuditError> {
         let mut vacant = self.vacant.clone();
         vacant.sort_unstable();
@@ -73,14 +73,14 @@ impl<T> HeapTable<T> {
     }
 }
 
-/// The totals of an engine, kept as they change.
+/// The totals of an engine, updated with each change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InUse {
-    /// Bytes of live allocations.
+    /// The total size of live allocations.
     pub(super) used: ByteSize,
-    /// Live allocations.
+    /// The number of live allocations.
     pub(super) allocation_count: u64,
-    /// Bytes of heaps that something is in.
+    /// The total size of heaps in use.
     pub(super) reserved: ByteSize,
 }
 
@@ -95,7 +95,7 @@ impl InUse {
         self.allocation_count -= 1;
     }
 
-    /// Compares what an audit counted with what was noted.
+    /// Compares the counts of an audit with the recorded totals.
     pub(super) fn agrees_with(&self, noted: &Self) -> Result<(), AuditError> {
         if self == noted {
             Ok(())

@@ -1,4 +1,4 @@
-//! Heaps of an algorithm that a document names, for one thread at a time.
+//! Heaps of GPGMM's and D3D12MA's algorithms, for one thread at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use crate::placement::heap_set::PlacementId;
 use crate::placement::{HeapSetTotals, HeapSurvey, PlacementError, SharedPlaced, SharedPlacementId};
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 
-/// Heaps that requests of one group share, found by their largest free range. Groups are the block sizes of slabs; with the other
-/// algorithms there is one.
+/// Heaps shared by the requests of one group, found by their largest free range. With slabs, a group is a
+/// block size; the other algorithms have one group.
 ///
-/// A request goes to the heap in use with the least room that is enough, of equal ones the one with the lowest number; then to an
-/// empty heap, then to a new one. A heap that the last request leaves goes to the owner at once: empty heaps are those that were
-/// inserted and not used since.
+/// A request is placed in the heap in use with the smallest sufficient free range, among equals the one with
+/// the lowest number; then in an empty heap, then in a new one. A heap whose last request is freed is
+/// returned to the owner at once. Empty heaps are therefore those that were inserted and not used since.
 ///
-/// O(log n) for n heaps or block sizes, and what the suballocator of a heap costs.
+/// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
 #[derive(Debug)]
 pub(super) struct Heaps<H> {
     rule: Rule,
@@ -27,9 +27,9 @@ pub(super) struct Heaps<H> {
     by_room: BTreeSet<(ByteSize, ByteSize, u32)>,
     empty: EmptyHeaps<H>,
     in_use: InUse,
-    /// No id of a heap that left has this stamp or a later one.
+    /// A stamp above those of all ids of heaps that have left.
     next_stamp: Stamp,
-    /// What is known of block sizes, with slabs.
+    /// The data of each block size, with slabs.
     sizes: BTreeMap<ByteSize, BlockSize>,
     size_cache: SizeCacheCounts,
 }
@@ -41,14 +41,14 @@ struct Heap<H> {
     ranges: Ranges,
 }
 
-/// What is known of a block size. It is forgotten with its last heap, unless it is to be remembered.
+/// The data of a block size. It is dropped with the last heap of that size, unless it is to be remembered.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct BlockSize {
     is_remembered: bool,
-    /// What the rule of sizes gave for the last heap.
+    /// The size of the last heap by the rule of sizes.
     last_heap_size: Option<ByteSize>,
     heap_count: u64,
-    /// Number of heaps without a free block, by their size.
+    /// The number of heaps without a free block, by heap size.
     full: BTreeMap<ByteSize, u64>,
 }
 
@@ -66,7 +66,7 @@ impl<H: Clone> Heaps<H> {
         }
     }
 
-    /// As [`HeapEngine::allocate`](super::HeapEngine::allocate).
+    /// See [`HeapEngine::allocate`](super::HeapEngine::allocate).
     pub(super) fn allocate(
         &mut self,
         request: &PlacementRequest,
@@ -87,7 +87,7 @@ impl<H: Clone> Heaps<H> {
         }
     }
 
-    /// As [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
+    /// See [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
     pub(super) fn allocate_in_new(
         &mut self,
         heap_size: ByteSize,
@@ -114,7 +114,7 @@ impl<H: Clone> Heaps<H> {
         })
     }
 
-    /// Takes an allocation back, and returns its heap if that was the last in it.
+    /// Frees an allocation, and returns its heap if that is now empty.
     pub(super) fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         let number = id.heap();
         let heap = self.heaps.get_mut(number).ok_or(PlacementError::UnknownHeap)?;
@@ -133,7 +133,6 @@ impl<H: Clone> Heaps<H> {
         Ok(Some(gone.heap))
     }
 
-    /// Adds an empty heap.
     pub(super) fn insert(&mut self, heap_size: ByteSize, heap: H) -> Result<(), PlacementError> {
         check_heap_size(heap_size)?;
         self.empty.insert(heap_size, heap);
@@ -166,7 +165,7 @@ impl<H: Clone> Heaps<H> {
         }
     }
 
-    /// Returns whether [`allocate`](Self::allocate) would place the request. Errors are the same.
+    /// Returns whether [`allocate`](Self::allocate) would place the request, with the same errors.
     pub(super) fn has_room(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
         let group = self.rule.group_of(request)?;
         let fits = |number| self.heaps.get(number).is_some_and(|heap| heap.ranges.would_fit(request));
@@ -186,7 +185,7 @@ impl<H: Clone> Heaps<H> {
         &mut self.empty
     }
 
-    /// Returns everything that is in the heaps, the empty ones last. O(n) for all that there is.
+    /// Returns all ranges of the heaps, the empty heaps last. O(n) for n ranges.
     pub(super) fn survey(&self) -> Vec<HeapSurvey<H>> {
         let in_use = self.heaps.iter().map(|(number, heap)| heap.ranges.survey(number, heap.heap.clone()));
         in_use.chain(self.empty.survey()).collect()
@@ -224,7 +223,7 @@ impl<H: Clone> Heaps<H> {
         if with_room.next().is_some() || last.is_some_and(|last| !is_half_full(last)) {
             return None;
         }
-        // What is filled up before the next heap is wanted.
+        // The free blocks of the last heap, which are used up before the next heap is needed.
         let will_be_full = |heap_size| u64::from(last.is_some_and(|last| last.capacity() == heap_size));
         let full_of = |heap_size| known.full.get(&heap_size).copied().unwrap_or(0) + will_be_full(heap_size);
         let asked = size.saturating_sub(rounding);
@@ -276,7 +275,7 @@ impl<H: Clone> Heaps<H> {
         counted.agrees_with(&self.in_use)
     }
 
-    /// Counts whether the size of a request is known, with slabs.
+    /// With slabs, counts whether the size of a request is known.
     fn count_size(&mut self, group: ByteSize, request: &PlacementRequest) {
         if !matches!(self.rule, Rule::SlabBySize(_)) {
             return;
@@ -290,13 +289,15 @@ impl<H: Clone> Heaps<H> {
         }
     }
 
-    /// Returns the heaps of a group with a free range of at least `room` bytes, those with the least first.
+    /// Returns the heaps of a group with a free range of at least `room` bytes, in ascending order of the
+    /// largest free range.
     fn from(&self, group: ByteSize, room: ByteSize) -> impl Iterator<Item = u32> {
         let from_least = self.by_room.range((group, room, 0)..);
         from_least.take_while(move |&&(of, ..)| of == group).map(|&(.., number)| number)
     }
 
-    /// Returns the heap that probably has room, and one that certainly has: the first may have it in the wrong place.
+    /// Returns a heap that probably has room, and one that certainly has. The free range of the first may be
+    /// misaligned.
     fn candidates(&self, group: ByteSize, request: &PlacementRequest) -> [Option<u32>; 2] {
         let PlacementRequest { size, alignment, .. } = *request;
         let Some(likely) = self.from(group, size).next() else { return [None; 2] };
@@ -327,7 +328,7 @@ impl<H: Clone> Heaps<H> {
         Ok(None)
     }
 
-    /// Returns the size of an empty heap to use, if there is one and there may be another heap in use.
+    /// Returns the size of an empty heap to use, if there is one and another heap may be in use.
     fn empty_for(
         &self,
         group: ByteSize,
@@ -341,7 +342,7 @@ impl<H: Clone> Heaps<H> {
         Ok(self.rule.empty_for(&self.empty, group, wanted, request))
     }
 
-    /// Places a request in a heap that nothing is in; returns the heap if it does not fit.
+    /// Places a request in an empty heap. Returns the heap if the request does not fit.
     fn allocate_in_fresh(
         &mut self,
         group: ByteSize,
@@ -366,7 +367,8 @@ impl<H: Clone> Heaps<H> {
         Ok(placed(number, suballocation, heap))
     }
 
-    /// Notes what a heap has free now, and had before: `None` while it is not in use.
+    /// Updates the largest free range of a heap from `before` to `after`; `None` while the heap is not in
+    /// use.
     fn note_room(
         &mut self,
         number: u32,
@@ -406,7 +408,7 @@ impl<H: Clone> Heaps<H> {
     }
 }
 
-/// A heap for fewer blocks is not fetched in advance, nor a larger one than this: GPGMM's rule.
+/// GPGMM's limits for a heap that is created in advance: the minimum number of blocks, and the maximum size.
 const MIN_BLOCKS_TO_FETCH: u64 = 4;
 const MAX_FETCHED: ByteSize = ByteSize::from_mib(64);
 

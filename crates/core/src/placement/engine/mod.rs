@@ -1,14 +1,14 @@
-//! Engines: one type for a family of heaps, whatever the algorithm that places requests in them.
+//! Engines: one type for a family of heaps, independent of the placement algorithm.
 //!
-//! | algorithm | after | a heap holds | an empty heap |
+//! | algorithm | from | content of a heap | an empty heap |
 //! |---|---|---|---|
 //! | [`Default`](PlacementAlgorithm::Default) | | requests of many sizes, good fit, with slabs for small ones | is kept for a while |
 //! | [`SlabBySize`](PlacementAlgorithm::SlabBySize) | GPGMM | blocks of one size | leaves at once |
 //! | [`BuddySystem`](PlacementAlgorithm::BuddySystem) | GPGMM | blocks of powers of two | leaves at once |
 //! | [`Dedicated`](PlacementAlgorithm::Dedicated) | GPGMM | one request | leaves at once |
-//! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | what came in a row | leaves at once |
+//! | [`Linear`](PlacementAlgorithm::Linear) | D3D12MA | sequential requests | leaves at once |
 //!
-//! A heap that leaves goes to its owner, who may put it into a [`HeapPool`](super::HeapPool).
+//! A heap that leaves is returned to its owner, who may put it into a [`HeapPool`](super::HeapPool).
 
 mod blocks;
 mod desc;

@@ -1,4 +1,4 @@
-//! The suballocator of one heap, of an algorithm that a document names.
+//! The suballocator of one heap of GPGMM's and D3D12MA's algorithms.
 
 use super::PlacementRequest;
 use super::blocks::Blocks;
@@ -10,7 +10,7 @@ use crate::suballoc::{
 };
 use crate::{ByteSize, HeapRange};
 
-/// What divides a heap.
+/// The suballocator of a heap.
 #[derive(Debug)]
 pub(super) enum Ranges {
     Blocks(Blocks),
@@ -42,7 +42,8 @@ impl Ranges {
         }
     }
 
-    /// Returns whether [`allocate`](Self::allocate) would serve the request, short of running out of numbers for ranges.
+    /// Returns whether [`allocate`](Self::allocate) would succeed, ignoring the limit on the number of
+    /// ranges.
     pub(super) fn would_fit(&self, request: &PlacementRequest) -> bool {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         match self {
@@ -86,7 +87,7 @@ impl Ranges {
         each!(self, one => one.audit())
     }
 
-    /// Returns everything that is in a heap of this number, whose owner holds `heap` for it. O(n).
+    /// Returns all ranges of the heap with this number and this handle. O(n).
     pub(super) fn survey<H>(&self, number: u32, heap: H) -> HeapSurvey<H> {
         let of_uses =
             |uses: &mut dyn Iterator<Item = RangeUse>| uses.map(|range| surveyed(number, range)).collect();

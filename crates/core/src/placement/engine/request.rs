@@ -1,4 +1,4 @@
-//! What is asked of an engine.
+//! Requests to an engine.
 
 use crate::suballoc::Strategy;
 use crate::{Alignment, ByteSize};
@@ -17,29 +17,31 @@ use crate::{Alignment, ByteSize};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacementRequest {
-    /// How many bytes; zero is refused.
+    /// The size in bytes. Zero is an error.
     pub size: ByteSize,
-    /// How many of the bytes are there only because the size was rounded up to the alignment; less than that. What
-    /// [`SlabBySize`](super::PlacementAlgorithm::SlabBySize) loses by rounding counts them.
+    /// The number of bytes that were added by rounding the size up to the alignment; less than the alignment.
+    /// They count towards the rounding loss of [`SlabBySize`](super::PlacementAlgorithm::SlabBySize).
     pub rounding: ByteSize,
-    /// What the offset is a multiple of.
+    /// The alignment of the offset.
     pub alignment: Alignment,
-    /// What matters most. Only [`Strategy::MinOffset`] makes a difference, and only to the
-    /// [default algorithm](super::PlacementAlgorithm::Default); others have one way.
+    /// The strategy. Only [`Strategy::MinOffset`] makes a difference, and only with the [default
+    /// algorithm](super::PlacementAlgorithm::Default); the other algorithms ignore it.
     pub strategy: Strategy,
-    /// From the upper end of the heap, which only [`Linear`](super::PlacementAlgorithm::Linear) in one heap at most has;
-    /// others refuse it.
+    /// Allocates at the upper end of the heap. Only [`Linear`](super::PlacementAlgorithm::Linear) limited to
+    /// one heap supports this. [`Dedicated`](super::PlacementAlgorithm::Dedicated) ignores it; otherwise it
+    /// is an error.
     pub upper: bool,
-    /// Nothing else is placed in the heap. Only the [default algorithm](super::PlacementAlgorithm::Default) heeds it; beside another
-    /// one, requests with heaps of their own have an engine of [`Dedicated`](super::PlacementAlgorithm::Dedicated) heaps.
+    /// Gives the request a heap of its own. Only the [default algorithm](super::PlacementAlgorithm::Default)
+    /// supports this; the others ignore it. With another algorithm, use a separate engine with
+    /// [`Dedicated`](super::PlacementAlgorithm::Dedicated) heaps.
     pub own_heap: bool,
-    /// What is known of the size is kept when nothing of that size is live any more: GPGMM's `ALWAYS_CACHE_SIZE`. It makes
-    /// a difference to [`SlabBySize`](super::PlacementAlgorithm::SlabBySize) only.
+    /// Keeps the data of the size after the last allocation of that size is freed: GPGMM's
+    /// `ALWAYS_CACHE_SIZE`. It affects [`SlabBySize`](super::PlacementAlgorithm::SlabBySize) only.
     pub cache_size: bool,
 }
 
 impl PlacementRequest {
-    /// A request of `size` bytes at a multiple of `alignment`, and nothing special about it.
+    /// Creates a request of `size` bytes at a multiple of `alignment`, with defaults for the rest.
     #[inline]
     #[must_use]
     pub const fn new(size: ByteSize, alignment: Alignment) -> Self {

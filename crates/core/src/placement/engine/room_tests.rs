@@ -1,4 +1,4 @@
-//! What [`HeapEngine::room_for`] tells is what happens, and telling it changes nothing.
+//! Tests that [`HeapEngine::room_for`] predicts what happens, and changes nothing.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -16,7 +16,7 @@ fn kib(kib: u64) -> ByteSize {
     ByteSize::from_kib(kib)
 }
 
-/// Small heaps, so that they are full and given up slabs matter.
+/// Small heaps, so that full heaps and released slabs matter.
 fn tight(lanes: u32, retention: u32) -> EngineDesc {
     EngineDesc::Default {
         sizing: HeapSizing {
@@ -55,7 +55,7 @@ struct Owned {
     live: Vec<SharedPlacementId>,
 }
 
-/// What the owner gets to see of a call.
+/// The visible result of a call.
 type Seen = Result<(Option<SharedPlaced<u32>>, Vec<u32>), PlacementError>;
 
 impl Owned {
@@ -68,7 +68,7 @@ impl Owned {
         self.made
     }
 
-    /// What `allocate` and then `plan` answer, and what comes of it. The heap is made if `makes`.
+    /// Calls `allocate` and then `plan`, and returns their result. Creates the heap if `makes` is true.
     fn allocate(&mut self, request: &PlacementRequest, makes: bool) -> (Result<Room, PlacementError>, Seen) {
         let placed = match self.engine.allocate(request) {
             Ok(placed) => placed,
@@ -83,7 +83,7 @@ impl Owned {
             Err(refused) => return (Err(refused), Err(refused)),
         };
         let room = Ok(Room::NewHeap { size: wanted.size });
-        // Two heaps of 2^63 bytes are more than totals can count.
+        // The totals cannot count two heaps of 2^63 bytes.
         if !makes || request.size.get() >= 1 << 62 {
             return (room, Ok((None, wanted.release)));
         }
@@ -101,7 +101,7 @@ impl Owned {
         Ok((None, self.engine.free(id)?))
     }
 
-    /// A slab that another lane has, as other threads' calls bring about.
+    /// Allocates on another lane, which creates slabs there like another thread's calls.
     fn allocate_on(&mut self, lane: u32, request: &PlacementRequest) -> Seen {
         let Some(set) = self.engine.as_default() else { return Ok((None, Vec::new())) };
         let placed = set.allocate_on(lane, request.size, request.alignment)?;
@@ -109,7 +109,7 @@ impl Owned {
         Ok((placed, Vec::new()))
     }
 
-    /// What is live, and where. Unused slabs may give their memory back to the heaps when room is asked for.
+    /// The live ranges. Slabs without used slots may be released when room is needed.
     fn live_ranges(&self) -> impl PartialEq + std::fmt::Debug + use<> {
         self.engine.audit().unwrap();
         let used = |range: &SurveyedRange| matches!(range, SurveyedRange::Used { .. });
@@ -190,7 +190,7 @@ proptest! {
     fn what_it_tells_is_what_happens_and_it_changes_nothing(
         desc in prop::sample::select(descs()), steps in steps()
     ) {
-        // The twin is never asked.
+        // `room_for` is never called on the twin.
         let [mut asked, mut twin] = [Owned::new(&desc), Owned::new(&desc)];
         for step in steps {
             match step {

@@ -1,4 +1,4 @@
-//! What the algorithms of the documents differ in.
+//! The differences between GPGMM's and D3D12MA's algorithms.
 
 use super::blocks::Blocks;
 use super::ranges::Ranges;
@@ -7,24 +7,25 @@ use crate::placement::PlacementError;
 use crate::suballoc::{Buddy, Linear, RingOrStacks, SuballocError};
 use crate::{Alignment, ByteSize};
 
-/// The largest size of a heap.
+/// The maximum size of a heap.
 pub(super) const LARGEST_HEAP: ByteSize = ByteSize::new(1 << 63);
 
-/// An algorithm with its knobs: which requests share a heap, how large a heap is, and how it is divided.
+/// An algorithm with its parameters: which requests share a heap, the size of a heap, and its suballocator.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
-    /// GPGMM's slab allocator: requests share heaps with those that have the same size once it is rounded up to the alignment.
+    /// GPGMM's slab allocator: requests share heaps with requests of the same size, rounded up to the
+    /// alignment.
     ///
-    /// It wastes what requests are smaller than their blocks, blocks that are not in use, and the tail of each heap, as heaps are powers
-    /// of two ([`SlabSizing`]).
+    /// The overhead is the difference between requests and blocks, unused blocks, and the tail of each heap,
+    /// because heap sizes are powers of two ([`SlabSizing`]).
     SlabBySize(SlabSizing),
     /// GPGMM's buddy system, in heaps of one size.
     BuddySystem { heap_size: ByteSize },
     /// D3D12MA's linear algorithm, in heaps of one size.
     Linear { heap_size: ByteSize },
-    /// The same in one heap at most, which has an upper end.
+    /// D3D12MA's linear algorithm limited to one heap, which has an upper end.
     LinearInOneHeap { heap_size: ByteSize },
-    /// GPGMM's dedicated allocator: every request has a heap to itself, of its size rounded up to the granularity.
+    /// GPGMM's dedicated allocator: each request has its own heap, of its size rounded up to the granularity.
     Dedicated { granularity: Alignment },
 }
 
@@ -42,11 +43,11 @@ impl Rule {
         matches!(self, Self::LinearInOneHeap { .. })
     }
 
-    /// Returns what requests must have in common to share a heap: the size of their block, or zero.
+    /// Returns the group of requests that share a heap: the size of their block, or zero.
     ///
     /// # Errors
     ///
-    /// A request that no heap ever serves.
+    /// Returns an error for a request that no heap can ever serve.
     pub(super) fn group_of(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
         let PlacementRequest { size, alignment, upper, .. } = *request;
         if size.is_zero() {
@@ -70,7 +71,8 @@ impl Rule {
         }
     }
 
-    /// Divides a new heap; `None` for a heap that does not hold the request, or cannot be managed.
+    /// Creates the suballocator of a new heap, or returns `None` if the heap does not hold the request or
+    /// cannot be managed.
     pub(super) fn ranges(
         &self,
         heap_size: ByteSize,
@@ -89,7 +91,8 @@ impl Rule {
         }
     }
 
-    /// Returns the size of the largest free range with which a heap certainly has room for a request; `None` when it overflows.
+    /// Returns the largest free range with which a heap certainly has room for a request, or `None` on
+    /// overflow.
     pub(super) fn certain_room(&self, size: ByteSize, alignment: Alignment) -> Option<ByteSize> {
         match self {
             // A free block is aligned to its size.
@@ -101,7 +104,7 @@ impl Rule {
         }
     }
 
-    /// Returns the size of the empty heap to use for a request rather than a new one of `wanted` bytes.
+    /// Returns the size of the empty heap to use for a request instead of a new heap of `wanted` bytes.
     pub(super) fn empty_for<H>(
         &self,
         empty: &EmptyHeaps<H>,
@@ -110,7 +113,8 @@ impl Rule {
         request: &PlacementRequest,
     ) -> Option<ByteSize> {
         match self {
-            // The size that the rule gives or the next larger one; if all are smaller, the largest that holds the block.
+            // The size given by the rule, or the next larger one; if all are smaller, the largest that holds
+            // the block.
             Self::SlabBySize(_) => {
                 let or_smaller = || empty.largest().filter(|&size| size >= group);
                 empty.smallest_from(wanted).or_else(or_smaller)

@@ -1,19 +1,20 @@
-//! How large a slab of blocks of one size is: GPGMM's rule.
+//! Sizes of heaps of equal blocks, by GPGMM's rule.
 
 use crate::{Alignment, ByteSize};
 
-/// The size of a new heap for blocks of one size, as GPGMM has it.
+/// The sizes of new heaps for blocks of one size, by GPGMM's rule.
 ///
-/// A request is rounded up to its alignment: that is its *block*. The heap for a block is the least that there may be, or as
-/// large as the last one for blocks of this size, doubled until the block fits and what the block is larger than its request
-/// is no more than a part of the heap; then rounded up to a power of two. When enough heaps of that size are full, the next
-/// one is larger by a factor.
+/// The *block* of a request is its size rounded up to its alignment. The heap for a block starts from the
+/// minimum size, or from the size of the last heap for blocks of this size. It is doubled until the block
+/// fits, and until the difference between block and request is no more than a fraction of the heap; then it
+/// is rounded up to a power of two. When enough heaps of that size are full, the next heap is larger by a
+/// factor.
 ///
-/// What the limit does not count are the bytes of a heap behind its last whole block: a block of 33 MiB has a heap of 64 MiB
-/// to itself.
+/// The fraction does not include the bytes after the last whole block of a heap: a block of 33 MiB has a heap
+/// of 64 MiB to itself.
 ///
-/// Heap bytes over requested bytes for n requests of a size, with a least size of 64 KiB and the other knobs at their
-/// defaults (2026-11-21):
+/// Heap bytes divided by requested bytes for n requests of a size, with a minimum of 64 KiB and the other
+/// parameters at their defaults (2026-11-21):
 ///
 /// | size, at alignment 64 KiB | 1 | 2 | 3 | 10 | 100 |
 /// |---|---|---|---|---|---|
@@ -36,18 +37,21 @@ use crate::{Alignment, ByteSize};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlabSizing {
-    /// No heap is smaller: GPGMM's `PreferredResourceHeapSize`. Rounded up to the granularity, and that if zero. Default zero.
+    /// Minimum size of a heap: GPGMM's `PreferredResourceHeapSize`. Rounded up to the granularity, also if
+    /// zero. Default zero.
     pub minimum: ByteSize,
-    /// No heap is larger, rounded down to a power of two: `MaxResourceHeapSize`. Default 2^63 bytes.
+    /// Maximum size of a heap, rounded down to a power of two: `MaxResourceHeapSize`. Default 2^63 bytes.
     pub maximum: ByteSize,
-    /// What every size is a multiple of. Default 64 KiB, the granularity of D3D12 heaps.
+    /// Unit of heap sizes. Default 64 KiB, the granularity of D3D12 heaps.
     pub granularity: Alignment,
-    /// What a block may be larger than its request, as a part of the heap: `ResourceHeapFragmentationLimit`. Default an eighth,
-    /// which zero, what is below, and what is no number stand for, too.
+    /// Maximum difference between a block and its request, as a fraction of the heap:
+    /// `ResourceHeapFragmentationLimit`. Default an eighth, which is also used for zero, negative values and
+    /// NaN.
     pub fragmentation_limit: f64,
-    /// What the next size of a heap is more than the last: `ResourceHeapGrowthFactor`. At 1 heaps do not grow. Default 1.25,
-    /// which zero, what is below, and what is no number stand for, too; as sizes are powers of two, it doubles them. Between
-    /// zero and one, each request has a heap of exactly its block, rounded up to the granularity, whatever the minimum.
+    /// Factor between the last size of a heap and the next: `ResourceHeapGrowthFactor`. With 1, heaps do not
+    /// grow. Default 1.25, which is also used for zero, negative values and NaN; as sizes are powers of two,
+    /// it doubles them. With a factor between zero and one, each request has a heap of exactly its block,
+    /// rounded up to the granularity, whatever the minimum.
     pub growth_factor: f64,
 }
 
@@ -67,24 +71,24 @@ const DEFAULT_LIMIT: f64 = 0.125;
 const DEFAULT_GROWTH: f64 = 1.25;
 
 impl SlabSizing {
-    /// The size of the first heap for a request; `None` when it is larger than a heap may be. O(log size).
+    /// Returns the size of the first heap for a request, or `None` if it exceeds the maximum. O(log size).
     #[must_use]
     pub fn first_heap_size(&self, size: ByteSize, alignment: Alignment) -> Option<ByteSize> {
         self.next_heap_size(size, alignment, None, |_| 0)
     }
 
-    /// The block of a request. `None` when rounding up overflows.
+    /// Returns the block size of a request, or `None` on overflow.
     pub(super) fn block_size(size: ByteSize, alignment: Alignment) -> Option<ByteSize> {
         size.align_up(alignment)
     }
 
-    /// Whether every request has a heap to itself.
+    /// Returns whether each request has its own heap.
     pub(super) fn is_one_per_heap(&self) -> bool {
         self.growth_factor > 0.0 && self.growth_factor < 1.0
     }
 
-    /// The size of the next heap for a request, after the one of size `last` for such blocks, and given how many heaps of a size are
-    /// full. `None` when it is larger than a heap may be.
+    /// Returns the size of the next heap for a request, given the size `last` of the last heap for such
+    /// blocks, and the number of full heaps of a size. Returns `None` if it exceeds the maximum.
     pub(super) fn next_heap_size(
         &self,
         size: ByteSize,
@@ -102,7 +106,7 @@ impl SlabSizing {
         Some(larger.filter(|larger| full_of(heap) >= larger.get() / heap.get()).unwrap_or(heap))
     }
 
-    /// The size of the largest heap.
+    /// Returns the size of the largest heap.
     pub(super) fn largest(&self) -> ByteSize {
         if self.is_one_per_heap() {
             return self.maximum;
@@ -111,7 +115,7 @@ impl SlabSizing {
         ByteSize::new(log2.map_or(0, |log2| 1 << log2))
     }
 
-    /// The size of a heap that is no smaller than `base`.
+    /// Returns the size of a heap that is not smaller than `base`.
     fn heap_size(&self, size: ByteSize, block: ByteSize, base: ByteSize) -> Option<ByteSize> {
         let unused = as_f64(block.saturating_sub(size));
         let limit = or_default(self.fragmentation_limit, DEFAULT_LIMIT);
@@ -124,7 +128,8 @@ impl SlabSizing {
         (heap <= self.largest()).then_some(heap)
     }
 
-    /// The power of two that is at least the size times the factor; `None` when it has no 64 bits.
+    /// Returns the smallest power-of-two multiple of `heap` that is at least the size times the factor, or
+    /// `None` on overflow.
     fn grown(&self, heap: ByteSize) -> Option<ByteSize> {
         let wanted = (as_f64(heap) * or_default(self.growth_factor, DEFAULT_GROWTH)).floor();
         let mut grown = heap;
@@ -135,7 +140,7 @@ impl SlabSizing {
     }
 }
 
-/// Only compared with what is rounded, too: GPGMM computes in such numbers.
+/// Exact enough for comparisons with rounded values. GPGMM also computes in floating point.
 fn as_f64(size: ByteSize) -> f64 {
     size.get() as f64
 }

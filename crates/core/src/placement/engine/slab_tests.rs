@@ -1,4 +1,4 @@
-//! Slabs by size: the sizes that GPGMM gives its heaps, and each of the knobs.
+//! Slabs by size: GPGMM's heap sizes, and each parameter.
 
 use super::*;
 use crate::placement::{PlacementError, SharedPlaced};
@@ -27,7 +27,7 @@ fn allocate(
     }
 }
 
-/// The heaps that `count` requests of a size get, in KiB, in the order in which they are made.
+/// Returns the sizes of the heaps for `count` requests of a size, in KiB, in order of creation.
 fn heaps_of(sizing: SlabSizing, kib: u64, count: usize) -> Vec<u64> {
     let engine = engine(sizing);
     let mut heaps = Vec::new();
@@ -42,7 +42,7 @@ fn heaps_of(sizing: SlabSizing, kib: u64, count: usize) -> Vec<u64> {
     heaps
 }
 
-/// Heap bytes over requested bytes, in hundredths, rounded.
+/// Returns heap bytes divided by requested bytes, in hundredths, rounded.
 fn overhead(bytes: u64, count: u64) -> u64 {
     let engine = engine(SlabSizing::default());
     for _ in 0..count {
@@ -53,7 +53,7 @@ fn overhead(bytes: u64, count: u64) -> u64 {
     (reserved * 100 + used / 2) / used
 }
 
-/// What GPGMM itself took, measured with its own sources (research/gpgmm.md, F.1).
+/// The heap bytes that GPGMM itself took, measured with its own sources (research/gpgmm.md, F.1).
 #[test]
 fn takes_what_gpgmm_takes() {
     let table = [
@@ -74,7 +74,7 @@ fn takes_what_gpgmm_takes() {
 
 #[test]
 fn sizes_share_no_heap() {
-    // Of 64 KiB to 4 MiB in steps of 64 KiB, each as often as any other.
+    // Sizes from 64 KiB to 4 MiB in steps of 64 KiB, equally frequent.
     let engine = engine(SlabSizing::default());
     for number in 0..1024_u64 {
         allocate(&engine, &request((number % 64 + 1) << 16)).unwrap();
@@ -96,7 +96,7 @@ fn growth_factor() {
     assert_eq!(growing(1.0), [64; 8]);
     assert_eq!(growing(1.25), [64, 64, 128, 128, 256]);
     assert_eq!(growing(2.0), growing(1.25));
-    // Four times, once four are full.
+    // Four times as large, once four heaps are full.
     assert_eq!(growing(2.5), [64, 64, 64, 64, 256]);
     for default in [0.0, -0.0, -3.0, f64::NAN, f64::NEG_INFINITY] {
         assert_eq!(growing(default), growing(1.25), "{default}");
@@ -144,7 +144,7 @@ fn minimum() {
     assert_eq!(first(0, 64), Some(64));
     assert_eq!(first(4096, 64), Some(4096));
     assert_eq!(first(4096, 4097), Some(8192));
-    // Doubled from what was asked for, then rounded up.
+    // Doubled from the requested minimum, then rounded up.
     assert_eq!(first(3000, 64), Some(4096));
     assert_eq!(first(3000, 3100), Some(8192));
     assert_eq!(
@@ -167,14 +167,14 @@ fn maximum() {
     };
     refused(513);
     assert_eq!(engine.totals(), Default::default());
-    // The block fits, and would leave too much of the largest heap unused.
+    // The block fits, but would leave too much of the largest heap unused.
     let quarter = SlabSizing { maximum: ByteSize::from_kib(256), ..Default::default() };
     assert_eq!(quarter.first_heap_size(ByteSize::from_kib(1), KIB_64), None);
     let none = SlabSizing { maximum: ByteSize::ZERO, ..Default::default() };
     assert_eq!(none.first_heap_size(ByteSize::new(1), Alignment::ONE), None);
 }
 
-/// GPGMM creates a tenth heap here: it looks at the slab that became empty last, and at no other (F.1).
+/// GPGMM creates a tenth heap here, because it examines only the slab that became empty last (F.1).
 #[test]
 fn any_slab_with_room_serves_before_a_new_heap() {
     let sizing = SlabSizing { minimum: ByteSize::from_kib(256), growth_factor: 1.0, ..Default::default() };
@@ -213,7 +213,7 @@ fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
     let counts = |hits, misses| SizeCacheCounts { hits, misses };
     let first = allocate(&engine, &request(1 << 16)).unwrap();
     assert_eq!(engine.size_cache(), counts(0, 1));
-    // The same block.
+    // Both requests have the same block.
     let second = allocate(&engine, &request((1 << 16) - 5)).unwrap();
     assert_eq!(engine.size_cache(), counts(1, 1));
     engine.free(first.id).unwrap();
@@ -282,7 +282,7 @@ fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
             assert_eq!(engine.next_heap(&request), None, "there is one already");
         }
     }
-    // The same heaps as without, and only the first was waited for.
+    // The heaps are the same as without prefetching, and only the first is waited for.
     assert_eq!(waited, [256]);
     assert_eq!(fetched, [256, 512, 512, 1024, 1024, 2048, 2048]);
     engine.audit().unwrap();

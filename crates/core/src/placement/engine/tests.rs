@@ -1,4 +1,4 @@
-//! Every engine beside a list of what is live, through the calls that all of them have.
+//! Compares every engine with a list of live allocations, through the calls that all engines have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -54,10 +54,10 @@ fn descs() -> Vec<EngineDesc> {
     ]
 }
 
-/// A heap as its owner sees it: its name and its size.
+/// The owner's view of a heap: its name and its size.
 type Heap = (u32, ByteSize);
 
-/// An engine driven as its owner drives it, with the truth beside it.
+/// An engine with a model of its owner, which knows what is live.
 struct Driven {
     desc: EngineDesc,
     engine: HeapEngine<Heap>,
@@ -89,7 +89,7 @@ impl Driven {
         }
     }
 
-    /// What the engine must not refuse.
+    /// Returns whether the engine may refuse the request with this error.
     fn may_refuse(&self, request: &PlacementRequest, refused: PlacementError) -> bool {
         match refused {
             PlacementError::NoUpperEnd { algorithm } => {
@@ -185,14 +185,15 @@ impl Driven {
         let is_used = |name: &&u32| self.live.iter().any(|(_, heap, _)| heap == *name);
         let empty = (self.heaps.len() - self.heaps.keys().filter(is_used).count()) as u64;
         match self.desc {
-            // What an empty slab is in is not counted as empty.
+            // A heap that contains an empty slab is not counted as empty.
             EngineDesc::Default { .. } => assert!(totals.empty_heap_count <= empty),
             _ => assert_eq!(totals.empty_heap_count, empty),
         }
         self.check_survey();
     }
 
-    /// Each heap once and without a gap, with what is live and nothing else; the empty ones make the bytes that are empty.
+    /// Checks that each heap is surveyed once and without gaps, with exactly the live allocations, and that
+    /// the empty heaps add up to the empty bytes.
     fn check_survey(&self) {
         let survey = self.engine.survey();
         let mut found = Vec::new();
@@ -347,7 +348,7 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
         let mut driven = Driven::new(desc);
         let heap = driven.make(kib(512));
         driven.engine.insert(kib(512), heap).unwrap();
-        // Dedicated heaps are as large as what is in them.
+        // Dedicated heaps are as large as their content.
         let request = PlacementRequest::new(kib(512), Alignment::ONE);
         assert_eq!(driven.allocate(&request).map(|(heap, _)| heap), Some((1, kib(512))), "{desc:?}");
         let released = driven.free(0);
@@ -407,12 +408,12 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
     while !driven.live.is_empty() {
         driven.free(driven.live.len() - 1);
     }
-    // Small enough for a slab, which would be at a multiple of its slot.
+    // Small enough for a slab, which would start at a multiple of its slot size.
     for (size, start) in [(100, 0), (31, 100), (1000, 131)] {
         let (heap, range) = driven.allocate(&low(size)).unwrap();
         assert_eq!((heap.0, range.start()), (1, HeapOffset::new(start)));
     }
-    // Other sizes go by in another heap; and a gap is used before what is behind.
+    // Other sizes are placed in another heap; and a gap is used before the range after it.
     let (heap, range) = driven.allocate(&low(100 << 10)).unwrap();
     assert_eq!((heap.0, range.start()), (2, HeapOffset::ZERO));
     driven.free(0);
@@ -467,7 +468,7 @@ fn linear_heaps_are_used_in_a_row() {
     let request = PlacementRequest::new(kib(200), Alignment::ONE);
     let heaps: Vec<_> = (0..5).map(|_| driven.allocate(&request).unwrap().0.0).collect();
     assert_eq!(heaps, [1, 1, 2, 2, 3]);
-    // What is freed below the end does not come back.
+    // Bytes freed below the end do not become free.
     driven.live.sort_by_key(|&(_, heap, range)| (heap, range.start()));
     driven.free(0);
     assert_eq!(driven.allocate(&request).unwrap().0.0, 3);
@@ -494,7 +495,7 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
     assert_eq!(refused, Err(PlacementError::OneHeapFull { requested: kib(100) }));
     driven.check();
 
-    // With the front freed the stack does not wrap, while the upper end is in use.
+    // With its front freed, the stack does not wrap while the upper end is in use.
     driven.live.sort_by_key(|&(.., range)| range.start());
     driven.free(0);
     assert_eq!(driven.allocate(&lower), None);
@@ -505,7 +506,7 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
     for at in [300, 400, 0] {
         assert_eq!(start(driven.allocate(&lower)), Some(at), "behind the newest, then round");
     }
-    // Wrapped, it has no upper end.
+    // While it is wrapped, it has no upper end.
     let small = PlacementRequest { size: ByteSize::new(1), ..upper };
     assert_eq!(driven.allocate(&small), None);
     driven.check();
@@ -529,11 +530,11 @@ fn of_two_heaps_that_threads_made_for_one_linear_engine_the_second_is_spare() {
     engine.audit().unwrap();
 }
 
-/// What the threads of the test below know of a heap.
+/// The state of a heap that is shared by the threads of the test below.
 #[derive(Debug, Default)]
 struct Shared {
     made: AtomicU32,
-    /// Heaps that exist, with their size.
+    /// The existing heaps, with their sizes.
     heaps: Mutex<BTreeMap<u32, ByteSize>>,
     placed: AtomicU64,
 }
@@ -625,8 +626,8 @@ fn threads_share_an_engine() {
 #[test]
 fn a_heap_that_a_better_one_makes_superfluous_is_put_back() {
     let engine: HeapEngine<Heap> = HeapEngine::new(&EngineDesc::default());
-    // A small heap that nothing is in, and a large one that only a slab without a used slot is in: the surplus of its lane is
-    // kept while something else is live there.
+    // A small empty heap, and a large heap that contains only an empty slab: the lane keeps its surplus slab
+    // while something else is live in that lane.
     let slot = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
     let other = PlacementRequest::new(ByteSize::new(3000), Alignment::ONE);
     let kept = engine.allocate_in_new(kib(64), (1, kib(64)), &other).unwrap();

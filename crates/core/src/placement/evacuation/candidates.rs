@@ -1,18 +1,18 @@
-//! Which heaps are worth emptying.
+//! Candidates: heaps that are worth emptying.
 
 use crate::placement::HeapId;
 use crate::placement::heap_set::{OccupiedHeap, SizeClass};
 use crate::suballoc::slab::table::SlabOccupancy;
 
-/// A heap of which more than 7/8 are live is nearly full.
+/// A heap with more than 7/8 live bytes is nearly full.
 const FULL_EIGHTHS: u128 = 7;
 
-/// A heap, as far as is known from what was last seen of it.
+/// A heap, with its usage when it was last examined.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     heap: OccupiedHeap,
     slabs: SlabOccupancy,
-    /// Bytes that moved into it.
+    /// The number of bytes that moved into it.
     arrived: u64,
     state: State,
 }
@@ -22,14 +22,14 @@ const _: () = assert!(size_of::<Option<Candidate>>() == 64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// It was closed, or left the set.
+    /// The heap was closed, or left the set.
     Taken,
-    /// It could not be emptied. Room in it may be used.
+    /// The heap could not be emptied. Its free ranges may be used.
     GivenUp,
 }
 
 impl Candidate {
-    /// Bytes of its allocations and used slots.
+    /// Returns the bytes of its allocations and used slots.
     fn live(&self) -> u64 {
         let ranges = self.heap.used.get().saturating_sub(self.slabs.bytes);
         ranges.saturating_add(self.slabs.used_slot_bytes).saturating_add(self.arrived)
@@ -39,27 +39,28 @@ impl Candidate {
         self.heap.size.get()
     }
 
-    /// Whether it may be worth emptying.
+    /// Returns whether the heap may be worth emptying.
     fn is_thin(&self) -> bool {
         self.state == State::Open && u128::from(self.live()) * 8 <= u128::from(self.size()) * FULL_EIGHTHS
     }
 
-    /// Whether fewer bytes have to move for each byte of the heap.
+    /// Returns whether fewer bytes have to move per byte of the heap than for `other`.
     fn is_thinner_than(&self, other: &Self) -> bool {
         u128::from(self.live()) * u128::from(other.size())
             < u128::from(other.live()) * u128::from(self.size())
     }
 }
 
-/// The heaps by slot.
+/// The candidates, by heap slot.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     heaps: Vec<Option<Candidate>>,
-    /// What a scan of the slabs has found, by the slot of the heap.
+    /// The slabs found by a scan, by the slot of their heap.
     scanned: Vec<SlabOccupancy>,
-    /// The heap of a slot that was given up last. It is noted apart from the heaps: those are forgotten while they are closed.
+    /// The heap of each slot that was given up last. It is recorded apart from `heaps`, which drops heaps
+    /// while they are closed.
     given_up: Vec<Option<HeapId>>,
-    /// How many moves into a heap are neither completed nor abandoned, by its slot.
+    /// The number of moves into each heap that are neither completed nor abandoned, by slot.
     in_flight: Vec<u32>,
 }
 
@@ -67,7 +68,7 @@ pub(super) struct Candidates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Thinnest {
     Heap(OccupiedHeap),
-    /// There are some, and something is on its way into each of them.
+    /// There are candidates, but moves into each of them are in flight.
     Later,
     None,
 }
@@ -75,12 +76,12 @@ pub(super) enum Thinnest {
 const NO_SLABS: SlabOccupancy = SlabOccupancy { used_slot_bytes: 0, bytes: 0 };
 
 impl Candidates {
-    /// Forgets what a scan found. Heaps that were given up remain so.
+    /// Discards the results of a scan. Heaps that were given up remain so.
     pub(super) fn begin_scan(&mut self) {
         self.scanned.clear();
     }
 
-    /// Counts a slab. O(1), amortised.
+    /// Counts a slab. Amortized O(1).
     pub(super) fn count_slab(&mut self, heap_slot: u32, slab: SlabOccupancy) {
         let at = heap_slot as usize;
         if at >= self.scanned.len() {
@@ -91,7 +92,7 @@ impl Candidates {
         heap.bytes += slab.bytes;
     }
 
-    /// Notes what is in a slot of the table of heaps. O(1), amortised.
+    /// Records the heap in a slot of the table of heaps. Amortized O(1).
     pub(super) fn list(&mut self, slot: u32, heap: Option<OccupiedHeap>) {
         let at = slot as usize;
         if at >= self.heaps.len() {
@@ -106,9 +107,9 @@ impl Candidates {
         });
     }
 
-    /// The heap that frees the most bytes for each byte to move, of a class or of any. O(heaps).
+    /// Returns the heap that frees the most bytes per byte to move, of a class or of any. O(heaps).
     ///
-    /// What is on its way into a heap cannot move on yet. So the heap waits.
+    /// Allocations whose move into a heap is in flight cannot move again yet, so such a heap is not chosen.
     pub(super) fn thinnest(&self, class: Option<SizeClass>) -> Thinnest {
         let mut thinnest: Option<&Candidate> = None;
         let mut any_later = false;
@@ -131,7 +132,8 @@ impl Candidates {
         }
     }
 
-    /// Whether what lives in a heap may find room in the other open heaps of its class, and an eighth more than it has. O(heaps).
+    /// Returns whether the free bytes of the other open heaps of the class are at least 9/8 of the heap's
+    /// live bytes. O(heaps).
     pub(super) fn have_room_for(&self, heap: OccupiedHeap) -> bool {
         let others = self.heaps.iter().flatten().filter(|other| {
             other.state != State::Taken && other.heap.id != heap.id && other.heap.class == heap.class
@@ -140,13 +142,13 @@ impl Candidates {
         self.find(heap.id).is_some_and(|candidate| room * 8 >= u128::from(candidate.live()) * 9)
     }
 
-    /// How many heaps may be worth emptying. O(heaps).
+    /// Returns the number of heaps that may be worth emptying. O(heaps).
     pub(super) fn thin_count(&self) -> u64 {
         let thin = self.heaps.iter().flatten().filter(|candidate| candidate.is_thin());
         u64::try_from(thin.count()).unwrap_or(u64::MAX)
     }
 
-    /// A move into a heap is planned. O(1), amortised.
+    /// Records that a move into a heap is planned. Amortized O(1).
     pub(super) fn expect(&mut self, slot: u32, bytes: u64) {
         let at = slot as usize;
         if at >= self.in_flight.len() {
@@ -158,19 +160,19 @@ impl Candidates {
         }
     }
 
-    /// A move into a heap is completed or abandoned.
+    /// Records that a move into a heap is completed or abandoned.
     pub(super) fn settle(&mut self, slot: u32) {
         if let Some(count) = self.in_flight.get_mut(slot as usize) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// The heap is being emptied, or left the set.
+    /// Records that the heap is being emptied, or left the set.
     pub(super) fn take(&mut self, heap: HeapId) {
         self.set_state(heap, State::Taken);
     }
 
-    /// The heap is not to be chosen again, in no round. O(1), amortised.
+    /// Excludes the heap from being chosen again, in any round. Amortized O(1).
     pub(super) fn give_up(&mut self, heap: HeapId) {
         let at = heap.slot() as usize;
         if at >= self.given_up.len() {

@@ -1,16 +1,16 @@
-//! What a run asks its owner for, and what it may take.
+//! The inputs and results of a run of evacuation.
 
 use crate::placement::{HeapId, SharedPlaced, SharedPlacementId};
 use crate::{ByteSize, HeapRange};
 
-/// What one step may plan.
+/// The limits of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvacuationBudget {
-    /// This many moves at most. Default 64.
+    /// Maximum number of moves. Default 64.
     pub moves: u32,
-    /// Moves of this many bytes together, at most. Default 64 MiB.
+    /// Maximum total size of the moves. Default 64 MiB.
     pub bytes: ByteSize,
-    /// A step's only move may be larger than `bytes`: without that, what is larger never moves. Default `true`.
+    /// Allows a step's only move to exceed `bytes`. Otherwise larger allocations never move. Default `true`.
     pub or_one_larger: bool,
 }
 
@@ -20,47 +20,48 @@ impl Default for EvacuationBudget {
     }
 }
 
-/// An allocation that should be somewhere else. Its new place is allocated already.
+/// A planned move of an allocation, whose target is already allocated.
 ///
-/// Copy the content, then [complete](super::Evacuation::complete) or [abandon](super::Evacuation::abandon) it. Until then
-/// both places are live, and either may be freed.
+/// Copy the content, then [complete](super::Evacuation::complete) or [abandon](super::Evacuation::abandon)
+/// the move. Until then source and target are both live, and either may be freed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "its target is live until the move is completed or abandoned"]
 pub struct PlannedMove<H> {
-    /// What moves.
+    /// The allocation to move.
     pub source: SharedPlacementId,
-    /// Where it is.
+    /// The range of the source.
     pub source_range: HeapRange,
-    /// What the owner holds for the heap that it is in.
+    /// The owner's handle of the source's heap.
     pub source_heap: H,
-    /// Where it goes: as many bytes, at an alignment that suits whatever was aligned at the source.
+    /// The target: a range of the same size, with an alignment that is sufficient for anything that was
+    /// aligned at the source.
     pub target: SharedPlaced<H>,
     pub(super) from: HeapId,
-    /// The slot of the heap that it goes to.
+    /// The slot of the target's heap.
     pub(super) to: u32,
 }
 
-/// What a step wants done, in any order.
+/// The actions that a step requires, in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the moves hold memory, and the heaps to release left the set"]
 pub struct EvacuationStep<H> {
-    /// To be carried out, then completed or abandoned.
+    /// Moves to carry out, then to complete or abandon.
     pub moves: Vec<PlannedMove<H>>,
-    /// These heaps left the set: nothing is in them.
+    /// Empty heaps that left the set, to be released.
     pub release: Vec<H>,
-    /// A heap of this size is wanted: make it and [supply](super::Evacuation::supply) it, or say that it was refused. The run waits
-    /// for the answer; it is asked for once.
+    /// The size of a heap that the run needs. Create it and [supply](super::Evacuation::supply) it, or report
+    /// that it was refused. The run waits for the heap, and asks for it once.
     pub create: Option<ByteSize>,
-    /// What there is to do next.
+    /// The state of the run.
     pub state: EvacuationState,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvacuationState {
     /// There is more to plan.
     Planning,
-    /// A heap was asked for, and neither supplied nor refused yet.
+    /// A heap is needed, and was neither supplied nor refused yet.
     AwaitingHeap,
     /// Nothing can be planned before moves are completed or abandoned.
     AwaitingMoves,
@@ -68,35 +69,36 @@ pub enum EvacuationState {
     Finished,
 }
 
-/// What became of a move that was to be completed.
+/// The result of completing a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the heaps to release left the set"]
 pub struct CompletedMove<H> {
-    /// The source was live, and its place is free now. If not, it was freed meanwhile: the target is free again, too.
+    /// Whether the source was live; its range is now free. If it is false, the source was freed before, and
+    /// the target was freed, too.
     pub is_moved: bool,
-    /// These heaps left the set: nothing is in them.
+    /// Empty heaps that left the set, to be released.
     pub release: Vec<H>,
 }
 
-/// What a run did so far.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EvacuationProgress {
-    /// Moves that were planned.
+    /// The number of planned moves.
     pub planned_moves: u64,
-    /// Their bytes.
+    /// The total size of the planned moves.
     pub planned_bytes: ByteSize,
-    /// Moves that were completed while the source was live.
+    /// The number of moves that were completed while the source was live.
     pub completed_moves: u64,
-    /// Their bytes.
+    /// The total size of those moves.
     pub completed_bytes: ByteSize,
-    /// Heaps that left the set, and were empty from the begin or were emptied.
+    /// The number of heaps that left the set, whether they were emptied or were empty before.
     pub freed_heaps: u64,
-    /// Their bytes.
+    /// The total size of those heaps.
     pub freed_bytes: ByteSize,
-    /// Bytes of heaps that were asked for and supplied.
+    /// The total size of the heaps that were supplied on request.
     pub supplied_bytes: ByteSize,
-    /// Heaps that are closed now.
+    /// The number of heaps that are closed now.
     pub closed_heaps: u64,
-    /// Heaps that may be worth emptying yet, by what was last seen of them.
+    /// The number of heaps that may still be worth emptying, when last examined.
     pub candidate_heaps: u64,
 }

@@ -1,4 +1,5 @@
-//! All orders in which a run and a thread that allocates or frees can come to the locks, in models small enough for loom.
+//! Tests a run against a thread that allocates or frees, over all orders of locking, in models small enough
+//! for loom.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p heapwright-core --release loom`
 
@@ -18,7 +19,7 @@ fn set() -> Arc<SharedHeapSet<u32>> {
     Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, 1))
 }
 
-/// As the resource allocator does: in what there is, else in a heap that is made outside of all locks.
+/// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
 fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced<u32> {
     match set.allocate_on(0, size, Alignment::ONE).unwrap() {
         Some(placed) => placed,
@@ -29,7 +30,7 @@ fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> SharedPlaced
     }
 }
 
-/// Runs to the end, and answers where `first` went.
+/// Runs to the end, and returns the new place of `first`.
 fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: SharedPlaced<u32>) -> SharedPlaced<u32> {
     let mut run = Evacuation::new(Arc::clone(set));
     let mut place = first;
@@ -47,13 +48,15 @@ fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: SharedPlaced<u32>) -> SharedPl
         if step.state == EvacuationState::Finished {
             return place;
         }
-        // The other thread may have taken the last slab out of its lane, and not given it to its heap yet.
+        // The other thread may have taken the last slab out of its lane without having returned it to its
+        // heap yet.
         thread::yield_now();
     }
     panic!("it does not end");
 }
 
-/// A thread frees what moves: before, between or after, one of both places is freed by it, and none is left.
+/// A thread frees the moving allocation before, between or after: it frees one of the two places, and none is
+/// left.
 fn freed_while_it_moves(size: ByteSize) {
     loom::model(move || {
         let set = set();
@@ -66,7 +69,7 @@ fn freed_while_it_moves(size: ByteSize) {
         let place = evacuate(&set, first);
         let is_freed = other.join().unwrap();
         set.audit().unwrap();
-        // Who moved it takes it with its new name, who freed it is done.
+        // If the move succeeded, free the new place; otherwise the other thread freed it.
         assert_eq!(set.free(place.id).is_ok(), !is_freed);
         assert_eq!(set.totals().allocation_count, 0);
         set.take_empty();

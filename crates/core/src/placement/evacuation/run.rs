@@ -15,42 +15,45 @@ use crate::suballoc::SuballocationId;
 use crate::suballoc::slab::class::SizeClass;
 use crate::{Alignment, ByteSize};
 
-/// How many notes of a lane or the heaps are read under one lock, and between two looks at the time.
+/// The number of entries of a lane or of the heaps that are read under one lock, and between two checks of
+/// the time.
 const CHUNK: u32 = 64;
 
-/// After this many looks over all heaps a run ends, although others may thin the heaps out as fast as it fills them.
+/// The maximum number of scans of all heaps in a run. It bounds the run while other threads keep freeing.
 const ROUNDS: u32 = 8;
 
-/// Empties heaps of a set that hold little, step by step.
+/// Empties heaps of a set that have few live bytes, in steps.
 ///
-/// The unit is a heap, since a heap is what goes back: the one that frees the most bytes for each byte moved comes first. What
-/// lives in it goes to free slots and free ranges of the other heaps that something is in. When these have no room for the
-/// rest, thin heaps of the same class are joined to it, and one new heap is asked for, exactly as large as the rest of all of
-/// them, if that frees an eighth of what moves. Heaps of which more than 7/8 live are left alone. Empty heaps are given back.
+/// The unit is a heap, because only whole heaps can be released: the heap that frees the most bytes per byte
+/// moved is first. Its live allocations move to free slots and free ranges of the other heaps in use. If
+/// these have no room for the rest, other thin heaps of the same class join it, and the run asks for one new
+/// heap of exactly the size of the rest of all of them, if that frees at least an eighth of the bytes to
+/// move. Heaps with more than 7/8 live bytes are left alone. Empty heaps are released.
 ///
-/// `S` leads to the set: a reference, or an `Arc`. The set stays in use by any thread meanwhile. Heaps that are being emptied
-/// are *closed*: nothing is placed in them any more. Dropping the run, or [`cancel`](Self::cancel), opens them again; moves
-/// that are planned stay valid, and are completed or abandoned by freeing the source or the target. There should be one run at
-/// a time, and no move of an earlier one open when it begins: it would take the targets of such moves for allocations like any
-/// other, and plan moves of them.
+/// `S` dereferences to the set: a reference, or an `Arc`. Any thread may use the set meanwhile. Heaps that
+/// are being emptied are *closed*: nothing is placed in them. Dropping the run, or [`cancel`](Self::cancel),
+/// reopens them; planned moves stay valid, and are completed or abandoned by freeing the source or the
+/// target. There should be one run at a time, and no open moves of an earlier run when it begins: the run
+/// would treat the targets of such moves like any allocation, and plan moves of them.
 ///
-/// # The life of a run
+/// # Use
 ///
-/// 1. [`step`](Self::step) as often as there is time to. Carry out what it answers: moves, heaps to release, a heap to
-///    [`supply`](Self::supply).
+/// 1. Call [`step`](Self::step) as often as time permits. Carry out the actions that it returns: moves, heaps
+///    to release, a heap to [`supply`](Self::supply).
 /// 2. [`complete`](Self::complete) a move once the content is copied and nothing uses the source, or
 ///    [`abandon`](Self::abandon) it.
-/// 3. Until the state is [`Finished`](EvacuationState::Finished).
+/// 3. Stop when the state is [`Finished`](EvacuationState::Finished).
 ///
 /// # Cost
 ///
-/// A step is bounded by its budget and by `time_left`, which is asked after every move and every 64 notes read. In between it
-/// does O(heaps) at most, once for each heap that it begins to empty. Each allocation moves at most once for each heap it was
-/// in.
+/// A step is bounded by its budget and by `time_left`, which is called after every move and after every 64
+/// entries read. In between it does at most O(heaps), once for each heap that it begins to empty. Each
+/// allocation moves at most once for each heap that it was in.
 ///
 /// # Locking
 ///
-/// As in [`SharedHeapSet`]: a lane, then the heaps; for one move or 64 notes at a time, and none between calls.
+/// As in [`SharedHeapSet`]: a lane, then the heaps; for one move or 64 entries at a time. No lock is held
+/// between calls.
 ///
 /// ```
 /// use heapwright_core::placement::{Evacuation, EvacuationBudget, EvacuationState, SharedHeapSet};
@@ -89,38 +92,38 @@ where
 {
     set: S,
     phase: Phase,
-    /// No heap is emptied or released while there are no more than so many.
+    /// The number of heaps at or below which no heap is emptied or released.
     least_heaps: u64,
     round: u32,
-    /// A heap was closed in this round.
+    /// Whether a heap was closed in this round.
     has_closed: bool,
     candidates: Candidates,
     unit: Unit,
-    /// Heaps that nothing is left in to plan a move for, and that are not empty yet.
+    /// Heaps whose moves are all planned, but which are not empty yet.
     draining: Vec<ClosedHeap>,
     progress: EvacuationProgress,
 }
 
-/// What to do next, and how far it is done.
+/// The current phase, with its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Slabs without a used slot go back to their heaps, and empty heaps to the owner.
+    /// Returns slabs without used slots to their heaps, and empty heaps to the owner.
     Sweep {
         lane: u32,
     },
-    /// How much is used of each slab.
+    /// Reads the usage of each slab.
     Scan {
         lane: u32,
         slab: u32,
     },
-    /// Which heaps there are.
+    /// Lists the heaps.
     List {
         slot: u32,
     },
     Choose,
-    /// Heaps to choose from have something on its way into them.
+    /// Waits: moves into all candidate heaps are in flight.
     Settle,
-    /// What is in the heap of the unit that was closed last.
+    /// Reads the content of the heap that was closed last.
     Gather {
         number: usize,
         then: Then,
@@ -128,7 +131,7 @@ enum Phase {
     Place,
     /// There is no room for the rest.
     Replace,
-    /// A heap for the rest was asked for.
+    /// A heap for the rest was requested.
     Await,
     Done,
 }
@@ -139,10 +142,10 @@ enum Then {
     Replace,
 }
 
-/// What came of the next item.
+/// The result of placing the next item.
 enum Placing<H> {
     Planned(PlannedMove<H>),
-    /// It was freed meanwhile, or its heap was given up.
+    /// The item was freed meanwhile, or its heap was given up.
     Skipped,
     NoRoom,
     NothingLeft,
@@ -153,7 +156,7 @@ where
     S: Deref<Target = SharedHeapSet<H>>,
     H: Clone,
 {
-    /// A run over the heaps of a set. Nothing happens before the first [`step`](Self::step). O(1).
+    /// Creates a run over the heaps of a set. Does nothing before the first [`step`](Self::step). O(1).
     pub fn new(set: S) -> Self {
         Self {
             set,
@@ -168,19 +171,20 @@ where
         }
     }
 
-    /// Leaves so many heaps in the set, if there are as many, empty or not. Heaps that the owner makes or takes meanwhile count.
+    /// Keeps at least `least` heaps in the set, if there are as many, empty or not. Heaps that the owner
+    /// creates or takes meanwhile count.
     #[must_use]
     pub const fn keep_heaps(mut self, least: u64) -> Self {
         self.least_heaps = least;
         self
     }
 
-    /// The set whose heaps are emptied.
+    /// Returns the set whose heaps are emptied.
     pub fn set(&self) -> &SharedHeapSet<H> {
         &self.set
     }
 
-    /// What was done so far. O(heaps).
+    /// Returns the progress of the run. O(heaps).
     pub fn progress(&self) -> EvacuationProgress {
         let closed = self.unit.heaps.iter().filter(|heap| !heap.is_given_up).count() + self.draining.len();
         EvacuationProgress {
@@ -190,9 +194,10 @@ where
         }
     }
 
-    /// Plans what the budget allows, while `time_left` answers `true`.
+    /// Plans moves up to the budget, while `time_left` returns `true`.
     ///
-    /// Bounded as the [type](Self) says. When there is no time from the begin, nothing is done but to collect what is empty.
+    /// The [type](Self) documents the bounds. If there is no time from the start, the step only collects what
+    /// is empty.
     pub fn step(
         &mut self,
         budget: EvacuationBudget,
@@ -251,12 +256,14 @@ where
         step
     }
 
-    /// Hands over the heap that a step asked for, of `size` bytes; or `None` when it could not be made, and what was to go
-    /// there stays where it is. A heap that nobody asked for joins the set. O(1); without a heap, O(slabs of the unit).
+    /// Supplies the heap of `size` bytes that a step requested, or `None` if it could not be created; the
+    /// allocations that need it then stay where they are. A heap that was not requested joins the set. O(1);
+    /// without a heap, O(slabs of the unit).
     ///
     /// # Errors
     ///
-    /// A size that a suballocator cannot manage, or more heaps than can be numbered; it counts as refused.
+    /// Returns an error if the size cannot be managed, or there are too many heaps; the heap counts as
+    /// refused.
     pub fn supply(&mut self, size: ByteSize, heap: Option<H>) -> Result<(), PlacementError> {
         let inserted = match heap {
             None => Ok(None),
@@ -276,9 +283,9 @@ where
         inserted.map(|_| ())
     }
 
-    /// Frees the place that something moved away from. O(1).
+    /// Completes a move by freeing its source. O(1).
     ///
-    /// If it was freed meanwhile, the place that it was to move to is freed, too. Neither is an error.
+    /// If the source was freed meanwhile, the target is freed as well. Neither is an error.
     pub fn complete(&mut self, planned: &PlannedMove<H>) -> CompletedMove<H> {
         self.candidates.settle(planned.to);
         match self.set.free(planned.source) {
@@ -295,15 +302,16 @@ where
         }
     }
 
-    /// Frees the place that something was to move to, and gives its heap up: it is open again, and not chosen by this run
-    /// any more. Other moves out of it may still be completed. O(slabs of the heap); answers heaps to release.
+    /// Abandons a move: frees its target and gives up its source's heap, which is reopened and not chosen by
+    /// this run again. Other moves out of that heap may still be completed. O(slabs of the heap). Returns
+    /// heaps to release.
     #[must_use = "the heaps left the set"]
     pub fn abandon(&mut self, planned: &PlannedMove<H>) -> Vec<H> {
         self.candidates.settle(planned.to);
         let mut release = self.set.free(planned.target.id).unwrap_or_default();
         release.extend(self.take_drained());
         if !self.set.lock_heaps().contains(planned.from) {
-            // It became empty: there is nothing to open or to spare any more.
+            // The heap became empty and left: there is nothing to reopen or to exclude.
             return release;
         }
         if let Some(at) = self.draining.iter().position(|heap| heap.id == planned.from) {
@@ -319,14 +327,14 @@ where
         release
     }
 
-    /// Whether the slabs of a closed heap are not all closed yet.
+    /// Returns whether some slabs of a closed heap are not closed yet.
     #[cfg(all(test, not(loom)))]
     pub(super) fn is_gathering(&self) -> bool {
         matches!(self.phase, Phase::Gather { .. })
     }
 
-    /// Ends the run: all heaps that are closed are open again, and no step plans anything any more. Moves that are planned can
-    /// still be completed and abandoned. O(slabs in these heaps). Dropping it does the same.
+    /// Ends the run: reopens all closed heaps, and plans nothing any more. Planned moves can still be
+    /// completed and abandoned. O(slabs in these heaps). Dropping the run has the same effect.
     pub fn cancel(&mut self) {
         if let Some(replacement) = self.unit.replacement.take() {
             self.set.lock_heaps().reopen(replacement);
@@ -340,7 +348,7 @@ where
         self.phase = Phase::Done;
     }
 
-    /// Takes closed slabs and heaps that became empty out of the set.
+    /// Removes closed slabs and closed heaps that became empty from the set.
     fn collect(&mut self, release: &mut Vec<H>, time_left: &mut dyn FnMut() -> bool) {
         if self.draining.is_empty() && self.unit.heaps.is_empty() {
             return;
@@ -362,13 +370,13 @@ where
         release.extend(self.take_drained());
     }
 
-    /// Closed heaps that nothing is in, out of the set.
+    /// Removes closed empty heaps from the set.
     fn take_drained(&self) -> Vec<H> {
         let mut heaps = self.set.lock_heaps();
         std::iter::from_fn(|| heaps.take_drained()).collect()
     }
 
-    /// Forgets the heaps that left the set.
+    /// Counts the heaps that left the set, and drops their records.
     fn count_freed(&mut self) {
         if self.draining.is_empty() {
             return;
@@ -448,7 +456,7 @@ where
         self.phase = if end < heaps.slot_limit() { Phase::List { slot: end } } else { Phase::Choose };
     }
 
-    /// Closes the heap that frees the most for what has to move, or ends the round.
+    /// Closes the heap that frees the most for the bytes to move, or ends the round.
     fn choose(&mut self) {
         let heap = match self.candidates.thinnest(None) {
             Thinnest::Heap(_) if self.has_least_heaps() => None,
@@ -473,7 +481,7 @@ where
         self.close(heap, then);
     }
 
-    /// Whether no heap may go beside those that are going already.
+    /// Returns whether no heap may be released in addition to those already being emptied.
     fn has_least_heaps(&self) -> bool {
         if self.least_heaps == 0 {
             return false;
@@ -483,7 +491,7 @@ where
         there_are <= self.least_heaps.saturating_add(going)
     }
 
-    /// Closes a heap, and sees to what is in it next.
+    /// Closes a heap, and reads its content next.
     fn close(&mut self, heap: OccupiedHeap, then: Then) {
         self.candidates.take(heap.id);
         if self.set.lock_heaps().close(heap.id) {
@@ -493,7 +501,7 @@ where
         }
     }
 
-    /// Closes the slabs of the heap that was closed last, and notes what is in it.
+    /// Closes the slabs of the heap that was closed last, and records its content.
     fn gather(&mut self, number: usize, then: Then) {
         let Some(at) = self.unit.heaps.len().checked_sub(1) else {
             self.phase = Phase::Choose;
@@ -623,7 +631,7 @@ where
         })
     }
 
-    /// Joins another thin heap to the unit, or asks for a heap for the rest, or gives it up.
+    /// Adds another thin heap to the unit, requests a heap for the rest, or gives the unit up.
     fn replace(&mut self) -> Option<ByteSize> {
         let (granularity, growth_limit) = self.set.lock_heaps().granularity();
         let rest = self.unit.bytes();
@@ -647,7 +655,7 @@ where
         size
     }
 
-    /// Gives the heaps up for which moves are still to be planned.
+    /// Gives up the heaps for which moves are still to be planned.
     fn give_up_waiting(&mut self) {
         for at in 0..self.unit.heaps.len() {
             if self.unit.heaps[at].waiting > 0 && !self.unit.heaps[at].is_given_up {
@@ -659,7 +667,7 @@ where
         self.finish_unit();
     }
 
-    /// Nothing is left to plan for the unit: its heaps become empty by themselves.
+    /// Ends planning for the unit, whose heaps become empty as their moves complete.
     fn finish_unit(&mut self) {
         if let Some(replacement) = self.unit.replacement.take() {
             self.set.lock_heaps().reopen(replacement);

@@ -1,4 +1,4 @@
-//! Evacuation beside a model of what is live, and how far it gets.
+//! Compares evacuation with a model of live allocations, and measures its results.
 
 mod convergence;
 mod model;

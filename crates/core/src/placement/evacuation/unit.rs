@@ -1,39 +1,40 @@
-//! The heaps that are being emptied together, and what is left in them to move.
+//! The unit: the heaps that are being emptied together, and their remaining allocations.
 
 use crate::placement::heap_set::{SizeClass as HeapClass, SlabPlace};
 use crate::placement::{HeapId, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// What is known of an alignment: the place and the size are multiples of it, and nothing needs more than 4 MiB.
+/// The maximum alignment that is preserved, as a base-2 logarithm. The alignment is inferred from offset and
+/// size, and no resource needs more than 4 MiB.
 const MAX_ALIGNMENT_LOG2: u32 = 22;
 
-/// A heap that is closed.
+/// A closed heap.
 #[derive(Debug)]
 pub(super) struct ClosedHeap {
     pub(super) id: HeapId,
     pub(super) size: u64,
-    /// Its slabs, which are closed, too, and their memory.
+    /// Its slabs, which are closed as well, and their memory.
     pub(super) slabs: Vec<(SlabPlace, PlacementId)>,
-    /// Allocations in it that no move is planned for yet.
+    /// The number of its allocations for which no move is planned yet.
     pub(super) waiting: u64,
-    /// It is open again.
+    /// Whether the heap was given up, and is open again.
     pub(super) is_given_up: bool,
 }
 
 /// An allocation that is to move.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Item {
-    /// The number of its heap in the unit.
+    /// The index of its heap in the unit.
     pub(super) heap: usize,
     pub(super) id: PlacementId,
-    /// Its own bytes, or those of its slot.
+    /// The size of the allocation or of its slot, in bytes.
     pub(super) bytes: u64,
 }
 
 const _: () = assert!(size_of::<Item>() == 32);
 
-/// What items have in common.
+/// The common property of the items of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Slots(SizeClass),
@@ -42,7 +43,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Of a range that is directly in a heap.
+    /// Returns the kind of a range that is directly in a heap.
     pub(super) fn of_range(range: HeapRange) -> Self {
         let log2 = (range.start().get() | range.size().get()).trailing_zeros().min(MAX_ALIGNMENT_LOG2);
         Self::Ranges(Alignment::from_log2(log2).unwrap_or(Alignment::ONE))
@@ -56,24 +57,24 @@ impl Kind {
     }
 }
 
-/// Heaps of one class that are being emptied, and what no move is planned for yet.
+/// Heaps of one class that are being emptied, and the items for which no move is planned yet.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub(super) class: HeapClass,
     pub(super) heaps: Vec<ClosedHeap>,
-    /// By kind, the largest alignments first: whatever is placed in this order in a new heap leaves no gap, as sizes are multiples
-    /// of their alignment.
+    /// The items by kind, in descending order of alignment. Placed in this order in a new heap they leave no
+    /// gaps, because sizes are multiples of their alignment.
     queues: Vec<(Kind, Vec<Item>)>,
-    /// Queues before this one are empty.
+    /// The index before which all queues are empty.
     first: usize,
-    /// Where the slots of each class, and ranges by the logarithm of their alignment, are among the queues.
+    /// The indices of the queues of each class, and of ranges by the logarithm of their alignment.
     of_class: [usize; SizeClass::COUNT],
     of_alignment: [usize; MAX_ALIGNMENT_LOG2 as usize + 1],
-    /// The bytes of everything in the queues.
+    /// The total size of the items in the queues.
     bytes: u64,
-    /// A heap that was made for what is in the queues.
+    /// The heap that was supplied for the items in the queues.
     pub(super) replacement: Option<HeapId>,
-    /// The lane whose slabs had room for what moved last.
+    /// The lane whose slabs had room for the last item.
     pub(super) lane: Option<u32>,
 }
 
@@ -112,7 +113,7 @@ impl Unit {
         });
     }
 
-    /// Adds what is to move. O(1), amortised.
+    /// Adds an item. Amortized O(1).
     pub(super) fn push(&mut self, kind: Kind, item: Item) {
         let at = match kind {
             Kind::Slots(class) => self.of_class[class.index()],
@@ -124,7 +125,7 @@ impl Unit {
         self.heaps[item.heap].waiting += 1;
     }
 
-    /// What is to move next, its kind, and how many of the kind there are. O(1), amortised.
+    /// Returns the next item, its kind, and the number of items of that kind. Amortized O(1).
     pub(super) fn next(&mut self) -> Option<(Kind, Item, u32)> {
         loop {
             let (kind, items) = self.queues.get(self.first)?;
@@ -136,7 +137,7 @@ impl Unit {
         }
     }
 
-    /// Takes away what [`next`](Self::next) answers. O(1).
+    /// Removes the item that [`next`](Self::next) returns. O(1).
     pub(super) fn pop(&mut self) {
         if let Some(item) = self.queues.get_mut(self.first).and_then(|(_, items)| items.pop()) {
             self.bytes = self.bytes.saturating_sub(item.bytes);
@@ -144,18 +145,18 @@ impl Unit {
         }
     }
 
-    /// The bytes of what is left to move.
+    /// Returns the total size of the remaining items.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The bytes of the heaps that something is left in to move.
+    /// Returns the total size of the heaps with remaining items.
     pub(super) fn size_of_waiting(&self) -> u64 {
         let waiting = self.heaps.iter().filter(|heap| heap.waiting > 0 && !heap.is_given_up);
         waiting.fold(0, |sum, heap| sum.saturating_add(heap.size))
     }
 
-    /// Forgets what is left to move, and answers the heaps.
+    /// Discards the remaining items, and returns the heaps.
     pub(super) fn finish(&mut self) -> Vec<ClosedHeap> {
         self.queues.iter_mut().for_each(|(_, items)| items.clear());
         self.first = self.queues.len();

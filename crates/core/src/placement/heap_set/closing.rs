@@ -1,19 +1,19 @@
-//! Closed heaps: nothing is placed in them, while what is in them may be freed.
+//! Closed heaps, in which nothing is placed, while their allocations may be freed.
 //!
-//! They are in no index, so that allocating does not look whether a heap is closed; and freeing looks only when the heap is empty,
-//! or would come into another bin of its index.
+//! They are in no index, so allocating does not check whether a heap is closed. Freeing checks it only if the
+//! heap becomes empty, or would move to another bin of its index.
 
 use super::super::heap_index::IndexedHeaps as _;
 use super::{HeapId, HeapSet, Placed, PlacementError, SizeClass, Slot};
 use crate::suballoc::AuditError;
 use crate::{Alignment, ByteSize};
 
-/// What is noted of a heap while it is closed.
+/// The state of a heap while it is closed.
 #[derive(Debug)]
 pub(super) struct Closing {
-    /// The class that it has when it is open.
+    /// The class of the heap when it is open.
     open_class: SizeClass,
-    /// It was closed from the begin, and nothing was in it yet.
+    /// Whether the heap was added closed, and nothing was placed in it yet.
     is_fresh: bool,
 }
 
@@ -23,18 +23,18 @@ impl Default for Closing {
     }
 }
 
-/// An open heap that something is in.
+/// An open heap in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::placement) struct OccupiedHeap {
     pub(in crate::placement) id: HeapId,
     pub(in crate::placement) class: SizeClass,
     pub(in crate::placement) size: ByteSize,
-    /// Bytes of its allocations and slabs.
+    /// The total size of its allocations and slabs.
     pub(in crate::placement) used: ByteSize,
 }
 
 impl<H> HeapSet<H> {
-    /// The heap in a slot, if it is open, something is in it, and its class shares heaps. O(1).
+    /// Returns the heap in a slot, if it is open, in use, and of a class that shares heaps. O(1).
     pub(in crate::placement) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
         let is_shared = matches!(heap.class, SizeClass::Small | SizeClass::Large);
@@ -46,7 +46,7 @@ impl<H> HeapSet<H> {
         })
     }
 
-    /// Closes a heap that is open and that something is in; whether it is one. O(1).
+    /// Closes a heap if it is open and in use. Returns whether it did. O(1).
     pub(in crate::placement) fn close(&mut self, id: HeapId) -> bool {
         let Some(heap) = self.table.find(id) else { return false };
         if heap.suballocator.is_empty() || heap.class == SizeClass::Closed {
@@ -58,7 +58,7 @@ impl<H> HeapSet<H> {
         true
     }
 
-    /// Opens a heap again, if it is closed and did not become empty. O(1).
+    /// Reopens a heap if it is closed and did not become empty. O(1).
     pub(in crate::placement) fn reopen(&mut self, id: HeapId) {
         let Some(heap) = self.table.find(id).filter(|heap| heap.class == SizeClass::Closed) else { return };
         let (class, is_fresh) = (heap.closing.open_class, heap.closing.is_fresh);
@@ -77,8 +77,8 @@ impl<H> HeapSet<H> {
         }
     }
 
-    /// Adds an empty heap that is closed: only [`allocate_in_closed`](Self::allocate_in_closed) places anything in it. Opened, it
-    /// is of `class`. O(1).
+    /// Adds an empty closed heap, in which only [`allocate_in_closed`](Self::allocate_in_closed) places
+    /// requests. When it is opened, its class is `class`. O(1).
     pub(in crate::placement) fn insert_closed(
         &mut self,
         size: ByteSize,
@@ -94,7 +94,8 @@ impl<H> HeapSet<H> {
         Ok(id)
     }
 
-    /// Places a request in a closed heap, or answers `None` when it has no room, is open or left the set. O(1).
+    /// Places a request in a closed heap. Returns `None` if the heap has no room, is open, or left the set.
+    /// O(1).
     pub(in crate::placement) fn allocate_in_closed(
         &mut self,
         id: HeapId,
@@ -116,8 +117,8 @@ impl<H> HeapSet<H> {
         Some(self.placed(id.slot, suballocation))
     }
 
-    /// As [`allocate`](Self::allocate) for a request, or a slab of requests, of `request_size`, in heaps alone that something
-    /// is in. O(1).
+    /// Places a request, or a slab of requests of `request_size`, like [`allocate`](Self::allocate), but only
+    /// in heaps in use. O(1).
     pub(in crate::placement) fn allocate_in_occupied(
         &mut self,
         request_size: ByteSize,
@@ -130,7 +131,7 @@ impl<H> HeapSet<H> {
         self.place(found)
     }
 
-    /// Takes a closed heap whose last allocation went out of the set. O(1).
+    /// Removes a closed heap whose last allocation was freed from the set. O(1).
     #[inline]
     pub(in crate::placement) fn take_drained(&mut self) -> Option<H> {
         let slot = self.drained.pop()?;
@@ -140,12 +141,12 @@ impl<H> HeapSet<H> {
     #[cold]
     fn take_out_drained(&mut self, slot: Slot) -> H {
         let size = self.table.heap(slot).suballocator.capacity();
-        // What is emptied on purpose is not kept in another form.
+        // Memory that is released on purpose should not be retained in another form.
         self.mark = self.mark.saturating_sub(size);
         self.take_out(slot)
     }
 
-    /// Takes an empty heap out of the set, of the largest. O(1).
+    /// Removes one of the largest empty heaps from the set. O(1).
     pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
         let slot = self.empty.largest()?;
         let size = ByteSize::new(self.table.key(slot));
@@ -153,24 +154,24 @@ impl<H> HeapSet<H> {
         Some((size, self.remove(slot)))
     }
 
-    /// Whether a heap is in the set. O(1).
+    /// Returns whether a heap is in the set. O(1).
     pub(in crate::placement) fn contains(&self, id: HeapId) -> bool {
         self.table.find(id).is_some()
     }
 
-    /// What every heap's size is a multiple of, and about how large the largest are that hold much that is small.
+    /// Returns the unit of heap sizes, and the approximate size of the largest heaps for many small requests.
     pub(in crate::placement) fn granularity(&self) -> (Alignment, ByteSize) {
         (self.sizing.granularity, self.sizing.growth_limit)
     }
 
-    /// The slots of closed heaps, for audits. O(heaps).
+    /// Returns the slots of closed heaps, for audits. O(heaps).
     pub(super) fn closed_slots(&self) -> Vec<Slot> {
         let is_closed =
             |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == SizeClass::Closed);
         (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
     }
 
-    /// Checks that a heap is in the index of its class, and that closed ones which are empty are noted.
+    /// Checks that each open heap is in the index of its class, and that empty closed heaps are recorded.
     pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));
         for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own] {
@@ -209,7 +210,7 @@ mod tests {
     const MIB: ByteSize = ByteSize::from_mib(1);
     const KIB_100: ByteSize = ByteSize::from_kib(100);
 
-    /// A set with a heap of one mebibyte, and an allocation in it.
+    /// Returns a set with a heap of one mebibyte, and an allocation in it.
     fn set() -> (HeapSet<u32>, HeapId, PlacementId) {
         let mut set = HeapSet::default();
         let heap = set.insert(MIB, 1).unwrap();

@@ -1,17 +1,19 @@
-//! What is done before a request is refused: every heap is tried.
+//! Exhaustive search, which tries every heap before a request is refused.
 
 use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
 use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
-    /// Places a request in any heap that has a free range for it, or returns `None` if none has: for when there can be no new heap.
+    /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
+    /// no heap can be created.
     ///
-    /// Sizes that are kept apart share heaps here, and no empty heap is too large. Only heaps that are being emptied, and those of
-    /// requests that asked for a heap of their own, are left out. O(n) for n free ranges of at least the request's size.
+    /// Requests of different size classes share heaps here, and no empty heap is too large. Only heaps that
+    /// are being emptied, and those of requests that asked for a heap of their own, are excluded. O(n) for n
+    /// free ranges of at least the request's size.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub fn allocate_anywhere(
         &mut self,
         size: ByteSize,
@@ -21,12 +23,12 @@ impl<H> HeapSet<H> {
         Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// Where [`allocate_anywhere`](Self::allocate_anywhere) would place the request: in a heap of its class if possible, and in an
-    /// empty one last. At the same cost.
+    /// Returns where [`allocate_anywhere`](Self::allocate_anywhere) would place the request: preferably in a
+    /// heap of its class, and in an empty heap last. The cost is the same.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub(in crate::placement) fn find_anywhere(
         &self,
         size: ByteSize,

@@ -1,24 +1,26 @@
-//! Requests that want to lie low: at the lowest offset of the first heap.
+//! Placement at the lowest offset of the first heap.
 
 use super::{FoundRange, HeapSet, SizeClass, Slot, check_size};
 use crate::placement::PlacementError;
 use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
-/// How many heaps are looked at, from the lowest number on, before the request is placed as others are. What bounds the cost.
+/// The number of heaps, from the lowest number on, that are examined before the request is placed normally.
+/// It bounds the cost.
 const CANDIDATES: usize = 256;
 
 impl<H> HeapSet<H> {
-    /// Where a request goes that wants the lowest offset of the heap with the lowest number that has room.
+    /// Finds the lowest offset for a request in the heap with the lowest number that has room.
     ///
-    /// Heaps of other classes are left out. If none of the 256 heaps with the lowest numbers has room, or the request is so
-    /// large that it wants a heap to itself, it goes where [`find`](Self::find) says.
+    /// Heaps of other classes are excluded. If none of the 256 heaps with the lowest numbers has room, or the
+    /// request is so large that it needs a heap of its own, the result is that of [`find`](Self::find).
     ///
-    /// Bounded: a comparison for each of those heaps, and O(log n) for n free ranges in those that may have room.
+    /// The cost is bounded: a comparison for each of those heaps, and O(log n) for n free ranges in those
+    /// that may have room.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub(in super::super) fn find_lowest(
         &mut self,
         size: ByteSize,

@@ -1,7 +1,7 @@
-//! Requests that asked for a heap of their own, whatever their size.
+//! Requests that ask for a heap of their own, whatever their size.
 //!
-//! Their heaps come from the same set as all others and go back to it, so that what they leave serves others, and the other way
-//! round, and all of them together stay below one high-water mark.
+//! Their heaps come from the same set as all others and return to it, so that heaps are reused in both
+//! directions, and all of them count towards one high-water mark.
 
 use super::super::heap_index::IndexedHeaps as _;
 use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
@@ -9,12 +9,11 @@ use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
-    /// Where a request goes that shares its heap with nothing until it is freed: in an empty heap that is not too large for it.
-    /// O(1).
+    /// Finds a place in an empty heap that is not too large for a request with a heap of its own. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub(in crate::placement) fn find_alone(
         &self,
         size: ByteSize,
@@ -25,11 +24,12 @@ impl<H> HeapSet<H> {
         Ok(slot.and_then(|slot| self.find_in_slot(slot, SizeClass::Alone, size, alignment)))
     }
 
-    /// Where a request may go in any empty heap that holds it: for when there can be no new heap. O(heaps of about that size).
+    /// Finds a place in any empty heap that holds the request. Use it when no heap can be created. O(heaps of
+    /// about that size).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub(in crate::placement) fn find_alone_anywhere(
         &self,
         size: ByteSize,
@@ -45,8 +45,9 @@ impl<H> HeapSet<H> {
     ///
     /// # Errors
     ///
-    /// The same as those of [`insert`](Self::insert); or [`PlacementError::TooLarge`] if the request does not fit into the heap,
-    /// which is in the set nevertheless.
+    /// Returns the errors of [`insert`](Self::insert). Returns an error if the size is zero, or
+    /// [`PlacementError::TooLarge`] if the request does not fit into the heap; the heap is in the set
+    /// nevertheless.
     pub(in crate::placement) fn allocate_alone_in_new(
         &mut self,
         heap_size: ByteSize,
@@ -60,11 +61,12 @@ impl<H> HeapSet<H> {
         found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
-    /// The size of the heap that a request with a heap of its own needs: exactly as large as it is.
+    /// Returns the size of the heap for a request with a heap of its own: that of the request, rounded up to
+    /// the granularity.
     ///
     /// # Errors
     ///
-    /// A request so large that the heap's size overflows.
+    /// Returns an error if the size of the heap overflows.
     pub(in crate::placement) fn new_heap_size_alone(
         &self,
         size: ByteSize,

@@ -1,22 +1,22 @@
-//! What the ranges of a heap are: allocations, or slabs of a lane.
+//! Used ranges of heaps: allocations, or slabs of a lane.
 
 use super::{HeapId, HeapSet, PlacementId, Slot};
 use crate::suballoc::{RangeUse, Stamp};
 use crate::{ByteSize, HeapRange};
 
-/// Where a slab is noted: its lane, and its number there.
+/// The location of a slab's record: its lane, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::placement) struct SlabPlace {
     pub(in crate::placement) lane: u32,
     pub(in crate::placement) number: u32,
 }
 
-/// Which ranges of a heap are slabs.
+/// The slabs among the ranges of a heap.
 ///
-/// A note is not taken back with its range; it has the stamp, which no other range of the heap ever gets.
+/// An entry stays when its range is freed; it contains the stamp, which no other range of the heap ever gets.
 #[derive(Debug, Default)]
 pub(super) struct SlabNotes {
-    /// By the number of the range.
+    /// The entries, by the number of the range.
     notes: Vec<Option<(Stamp, SlabPlace)>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct SlabNotes {
 pub(in crate::placement) struct UsedRange {
     pub(in crate::placement) id: PlacementId,
     pub(in crate::placement) range: HeapRange,
-    /// If it is one: the lane may have given it up already.
+    /// The slab in this range, if it is one. The lane may have released it already.
     pub(in crate::placement) slab: Option<SlabPlace>,
 }
 
@@ -35,19 +35,19 @@ pub(in crate::placement) struct HeapRanges<H> {
     pub(in crate::placement) payload: H,
     pub(in crate::placement) size: ByteSize,
     pub(in crate::placement) is_closed: bool,
-    /// From the lowest offset up.
+    /// The used ranges in address order.
     pub(in crate::placement) used: Vec<UsedRange>,
 }
 
 impl HeapId {
-    /// The place of the heap in tables beside the set's own.
+    /// Returns the index of the heap in tables next to the set's own.
     pub(in crate::placement) const fn slot(self) -> Slot {
         self.slot
     }
 }
 
 impl<H> HeapSet<H> {
-    /// Notes that a live range is a slab. O(1), amortised.
+    /// Records that a live range is a slab. Amortized O(1).
     pub(in crate::placement) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
         let entry = self.table.entries.get_mut(id.heap as usize);
         let Some(heap) = entry.and_then(|entry| entry.heap.as_mut()) else { return };
@@ -59,7 +59,8 @@ impl<H> HeapSet<H> {
         notes[number] = Some((id.stamp, place));
     }
 
-    /// Whether a live range may be [divided](Self::divide) into so many: its heap is open, and has numbers for them. O(1).
+    /// Returns whether a live range may be [divided](Self::divide) into so many: its heap must be open, and
+    /// have room for the ranges. O(1).
     pub(in crate::placement) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
         let heap = self.table.entries.get(id.heap as usize).and_then(|entry| entry.heap.as_ref());
         heap.is_some_and(|heap| {
@@ -67,7 +68,8 @@ impl<H> HeapSet<H> {
         })
     }
 
-    /// Divides a live range: it keeps its first `size` bytes, and the rest is a range of its own. O(1).
+    /// Divides a live range: it keeps its first `size` bytes, and the rest becomes a new range, which is
+    /// returned. O(1).
     pub(in crate::placement) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
         let heap = self.table.entries.get_mut(id.heap as usize)?.heap.as_mut()?;
         let rest = heap.suballocator.divide(id.suballocation(), size).ok()?;
@@ -75,25 +77,27 @@ impl<H> HeapSet<H> {
         Some(PlacementId::new(id.heap, rest.id))
     }
 
-    /// How many allocations and slabs are in the heap of a range; `None` if there is no such heap. O(1).
+    /// Returns the number of allocations and slabs in the heap of a range, or `None` if there is no such
+    /// heap. O(1).
     pub(in crate::placement) fn count_in_heap_of(&self, id: PlacementId) -> Option<u64> {
         let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
         Some(heap.suballocator.allocation_count())
     }
 
-    /// What the owner holds for each heap that nothing is in. O(n) for n of them.
+    /// Iterates over the owner's handles of the empty heaps. O(n) for n empty heaps.
     pub(in crate::placement) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
         self.empty.slots(&self.table).into_iter().map(|slot| &self.table.heap(slot).payload)
     }
 
-    /// Slots of heaps are below this one. O(1).
+    /// Returns a number greater than all heap slots. O(1).
     pub(in crate::placement) fn slot_limit(&self) -> Slot {
         Slot::try_from(self.table.entries.len()).unwrap_or(Slot::MAX)
     }
 
-    /// The used range of this number in a heap, if there is one. O(1).
+    /// Returns the used range with this number in a heap, if there is one. O(1).
     ///
-    /// Ranges that are live during a whole walk over the numbers are found, whatever is freed meanwhile.
+    /// A walk over the numbers finds every range that is live during the whole walk, whatever is freed
+    /// meanwhile.
     pub(in crate::placement) fn used_range(&self, heap: HeapId, number: usize) -> Option<UsedRange> {
         let suballocator = &self.table.find(heap)?.suballocator;
         let used = suballocator.at_number(number)?;
@@ -101,12 +105,13 @@ impl<H> HeapSet<H> {
         Some(UsedRange { id, range: used.range, slab: self.slab_place(id) })
     }
 
-    /// The numbers of the ranges in a heap are below this one; `None` if it left the set. O(1).
+    /// Returns a number greater than the numbers of all ranges in a heap, or `None` if the heap left the set.
+    /// O(1).
     pub(in crate::placement) fn range_number_limit(&self, heap: HeapId) -> Option<usize> {
         Some(self.table.find(heap)?.suballocator.number_limit())
     }
 
-    /// The heap in a slot with its ranges. O(ranges).
+    /// Returns the heap in a slot with its ranges. O(ranges).
     pub(in crate::placement) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
         let used = heap.suballocator.ranges().filter_map(|range_use| {
@@ -122,7 +127,7 @@ impl<H> HeapSet<H> {
         })
     }
 
-    /// The range of a live id that is directly in a heap, and what the owner holds for that. O(1).
+    /// Returns the range of a live id that is directly in a heap, and the owner's handle of the heap. O(1).
     pub(in crate::placement) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
         let heap = self.table.entries.get(id.heap as usize)?.heap.as_ref()?;
         Some((heap.suballocator.range_of(id.suballocation()).ok()?, &heap.payload))

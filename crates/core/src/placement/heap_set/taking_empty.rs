@@ -1,13 +1,13 @@
-//! Taking some of the empty heaps out.
+//! Removal of some of the empty heaps.
 
 use super::{HeapSet, Slot};
 use crate::ByteSize;
 
 impl<H> HeapSet<H> {
-    /// Takes empty heaps out of the set until they are `up_to` bytes together, or there are no more.
+    /// Removes empty heaps from the set until their total size is `up_to`, or none are left.
     ///
-    /// The largest first, and the smallest that will do last; of heaps that differ by less than an eighth, any. None is taken
-    /// without which the others would be enough. O(1) for each.
+    /// It removes the largest first, and last the smallest that suffices; heaps that differ by less than an
+    /// eighth count as equal. It removes no heap that is not needed to reach the total. O(1) each.
     pub(in super::super) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
@@ -24,9 +24,9 @@ impl<H> HeapSet<H> {
         taken
     }
 
-    /// Takes an empty heap of `at_least` to `at_most` bytes out of the set, one of the smallest there are. O(1).
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     ///
-    /// Of many heaps that differ by less than an eighth eight are looked at, so that one may be missed.
+    /// Of heaps that differ by less than an eighth, at most eight are examined, so a heap may be missed.
     pub(in super::super) fn take_empty_fitting(
         &mut self,
         at_least: ByteSize,
@@ -37,7 +37,7 @@ impl<H> HeapSet<H> {
         Some((size, self.remove(slot)))
     }
 
-    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
     pub(in super::super) fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         self.find_empty_fitting(at_least, at_most).is_some()
     }

@@ -8,38 +8,39 @@ use crate::suballoc::slab::table::SlabOccupancy;
 use crate::suballoc::{Suballocation, SuballocationId};
 use crate::{ByteSize, HeapRange};
 
-/// A slot handed out for something that moves.
+/// The slot allocated as the target of a move.
 #[derive(Debug)]
 pub(in crate::placement) struct MovedSlot<H> {
     pub(in crate::placement) id: SuballocationId,
     pub(in crate::placement) range: HeapRange,
-    /// The slab that it is in.
+    /// The memory of its slab.
     pub(in crate::placement) memory: PlacementId,
     pub(in crate::placement) heap: H,
 }
 
-/// Where a new slab for what moves may lie.
+/// Where a new slab for moves may be placed.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::placement) enum NewSlabIn {
-    /// In any open heap that something is in.
+    /// In any open heap in use.
     Occupied,
-    /// In a heap that is closed.
+    /// In this closed heap.
     Closed(HeapId),
 }
 
 impl<H: Clone> Lane<H> {
-    /// All slabs have numbers below this one. O(1).
+    /// Returns a number greater than the numbers of all slabs. O(1).
     pub(in crate::placement) fn slab_limit(&self) -> u32 {
         self.slabs.as_ref().map_or(0, |slabs| slabs.place_count())
     }
 
-    /// How much of a slab is used, and its memory; `None` if there is no slab of this number. O(1).
+    /// Returns how much of a slab is used, and its memory, or `None` if no slab has this number. O(1).
     pub(in crate::placement) fn occupancy(&self, number: u32) -> Option<(PlacementId, SlabOccupancy)> {
         let (memory, occupancy) = self.slabs.as_ref()?.occupancy(number)?;
         Some((memory.first_id(), occupancy))
     }
 
-    /// What is live in the range of a slab that this is, and the class of the slab; `None` if the lane gave it up. O(slots).
+    /// Returns the class of a slab and its live suballocations in the range `memory`, or `None` if the lane
+    /// released the slab. O(slots).
     pub(in crate::placement) fn live_in(
         &self,
         number: u32,
@@ -53,7 +54,7 @@ impl<H: Clone> Lane<H> {
         Some((class, live.filter(is_in_range)))
     }
 
-    /// Closes the slab whose memory this is, unless the lane gave it up. O(1).
+    /// Closes the slab with this memory, unless the lane released it. O(1).
     pub(in crate::placement) fn close_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut() {
             if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
@@ -62,7 +63,7 @@ impl<H: Clone> Lane<H> {
         }
     }
 
-    /// Opens the slab whose memory this is again, unless the lane gave it up. O(1).
+    /// Reopens the slab with this memory, unless the lane released it. O(1).
     pub(in crate::placement) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
         if let Some(slabs) = self.slabs.as_mut() {
             if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
@@ -71,19 +72,19 @@ impl<H: Clone> Lane<H> {
         }
     }
 
-    /// The memory of a closed slab without a used slot. O(1).
+    /// Removes a closed slab without used slots, and returns its ranges. O(1).
     pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
         let memory = self.slabs.as_mut()?.take_closed_empty()?;
         Some(self.ranges_of_removed(memory))
     }
 
-    /// The range of a live slot, and what the owner holds for its heap. O(1).
+    /// Returns the range of a live slot, and the owner's handle of its heap. O(1).
     pub(in crate::placement) fn get(&self, id: SuballocationId) -> Option<(HeapRange, &H)> {
         let (range, memory) = self.slabs.as_ref()?.get(id).ok()?;
         Some((range, &memory.heap))
     }
 
-    /// As [`allocate`](Self::allocate), for what moves. O(1).
+    /// Allocates a slot for a move, like [`allocate`](Self::allocate). O(1).
     pub(in crate::placement) fn allocate_moved(
         &mut self,
         class: SizeClass,
@@ -93,8 +94,8 @@ impl<H: Clone> Lane<H> {
         Some(moved(suballocation, memory))
     }
 
-    /// Adds a slab of `slots` slots, or as many as a slab may have or there is room for, and hands out one of them; `None` when
-    /// there is no room. With `halve` a smaller slab is tried when there is none for a large one. O(1).
+    /// Adds a slab of `slots` slots, up to the maximum of a slab, and allocates one of them. Returns `None`
+    /// if there is no room. With `halve`, smaller slabs are tried if a large one does not fit. O(1).
     pub(in crate::placement) fn allocate_moved_in_new_slab(
         &mut self,
         heaps: &mut HeapSet<H>,
@@ -124,7 +125,7 @@ impl<H: Clone> Lane<H> {
                 Some(moved(suballocation, memory))
             }
             Err(memory) => {
-                // There are as many slabs as can be numbered.
+                // The limit on the number of slabs is reached.
                 let freed = heaps.free_and_keep(memory.first_id());
                 debug_assert!(freed.is_ok());
                 None

@@ -1,4 +1,4 @@
-//! The ranges of heaps that slabs lie in, and how free slots go back to the heaps.
+//! The heap ranges of slabs, and the release of free slots to the heaps.
 
 use super::super::PlacementId;
 use super::super::heap_set::{HeapSet, SlabPlace};
@@ -6,24 +6,24 @@ use super::Lane;
 use crate::ByteSize;
 use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
 
-/// Where in the set the memory of a slab is, and what the owner holds for that heap.
+/// The location of a slab's memory in the set, and the owner's handle of that heap.
 #[derive(Debug, Clone)]
 pub(super) struct SlabMemory<H> {
     ranges: SlabRanges,
     pub(super) heap: H,
 }
 
-/// The ranges of one heap that a slab lies in.
+/// The ranges of one heap in which a slab lies.
 #[derive(Debug, Clone)]
 pub(in crate::placement) enum SlabRanges {
-    /// All slots.
+    /// One range for all slots.
     Whole(PlacementId),
-    /// The slots that were left when free ones were cut off, each with a range of its own. At least one.
+    /// The slots that remained when free slots were cut off, at least one, each with its own range.
     Slots(Vec<(u32, PlacementId)>),
 }
 
 impl SlabRanges {
-    /// The ids of the ranges.
+    /// Iterates over the ids of the ranges.
     pub(in crate::placement) fn ids(&self) -> impl Iterator<Item = PlacementId> {
         let (whole, slots) = match self {
             Self::Whole(id) => (Some(*id), [].as_slice()),
@@ -32,7 +32,7 @@ impl SlabRanges {
         whole.into_iter().chain(slots.iter().map(|&(_, id)| id))
     }
 
-    /// The number of ranges beyond the first.
+    /// Returns the number of ranges beyond the first.
     pub(super) fn further(&self) -> u64 {
         match self {
             Self::Whole(_) => 0,
@@ -40,7 +40,8 @@ impl SlabRanges {
         }
     }
 
-    /// The slot whose range this is, `Some(None)` for the range of all slots, and `None` for a range of something else.
+    /// Returns the slot with this range, `Some(None)` for the range of all slots, or `None` if the range is
+    /// not of this slab.
     pub(super) fn slot_of(&self, range: PlacementId) -> Option<Option<u32>> {
         match self {
             Self::Whole(id) => (*id == range).then_some(None),
@@ -62,7 +63,7 @@ impl<H> SlabMemory<H> {
         self.ranges
     }
 
-    /// The id of the first range.
+    /// Returns the id of the first range.
     pub(super) fn first_id(&self) -> PlacementId {
         match &self.ranges {
             SlabRanges::Whole(id) => *id,
@@ -103,10 +104,10 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
 }
 
 impl<H: Clone> Lane<H> {
-    /// Gives the free slots of slabs back to the heaps, those of slabs that something is in among them; returns whether there were
-    /// any. O(slots).
+    /// Releases the free slots of slabs to the heaps, including those of slabs in use. Returns whether there
+    /// were any. O(slots).
     ///
-    /// What was allocated stays where it is. Slabs in closed heaps are left alone.
+    /// Allocations stay in place. Slabs in closed heaps are left alone.
     #[cold]
     pub(in crate::placement) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
         let mut any = self.give_up_empty(heaps);

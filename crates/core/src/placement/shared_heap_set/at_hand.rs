@@ -1,4 +1,4 @@
-//! Allocating without a clone of the heap.
+//! Allocation without cloning the handle of the heap.
 
 use super::{SharedHeapSet, SharedPlaced, SharedPlacementId, lane_of_thread};
 use crate::placement::PlacementId;
@@ -6,11 +6,12 @@ use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Places a request where the usual way finds room at once: in a free slot of the thread's lane, or, for what gets no slot, in a
-    /// free range of the heaps. Returns `None` for everything else, which [`allocate`](Self::allocate) is for. O(1).
+    /// Places a request if the normal path finds room at once: in a free slot of the thread's lane, or for
+    /// requests that get no slot, in a free range of the heaps. Returns `None` otherwise; then call
+    /// [`allocate`](Self::allocate). O(1).
     ///
-    /// It takes no clone of what the owner holds for the heap: `heap` is shown it, and returns what is wanted of it. The set holds
-    /// it until the request is freed.
+    /// It does not clone the owner's handle of the heap: `heap` is called with a reference to it, and its
+    /// result is returned. The set keeps the heap until the allocation is freed.
     ///
     /// ```
     /// use heapwright_core::placement::SharedHeapSet;

@@ -1,4 +1,4 @@
-//! What is done before a request is refused: every free byte that it may have is tried.
+//! Exhaustive search, which tries every free byte that a request may use before it is refused.
 
 use super::{SharedHeapSet, SharedPlaced, directly};
 use crate::placement::{HeapSet, PlacementError};
@@ -6,14 +6,15 @@ use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Places a request in any heap that has a free range for it, or returns `None` if none has: for when there can be no new heap.
+    /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
+    /// no heap can be created.
     ///
-    /// It does what [`allocate`](Self::allocate) does, and then what that leaves out: sizes that are kept apart share heaps, no empty
-    /// heap is too large, and the free slots of slabs count as free. O(n) for n free ranges and slots.
+    /// It first does what [`allocate`](Self::allocate) does. Then size classes share heaps, no empty heap is
+    /// too large, and free slots of slabs count as free. O(n) for n free ranges and slots.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub fn allocate_anywhere(
         &self,
         size: ByteSize,
@@ -25,13 +26,14 @@ impl<H: Clone> SharedHeapSet<H> {
         self.in_all_memory(|heaps| Ok(heaps.allocate_anywhere(size, alignment)?.map(directly)))
     }
 
-    /// Whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread. Nothing is placed.
+    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread.
+    /// Places nothing.
     ///
-    /// Slabs may give the memory of free slots back to the heaps, as `allocate_anywhere` has them do.
+    /// Slabs may return the memory of free slots to the heaps, as with `allocate_anywhere`.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
         if self.room_for(size, alignment)? == crate::placement::Room::Held {
             return Ok(true);
@@ -40,7 +42,7 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(found.is_some())
     }
 
-    /// Looks for something in the heaps, and again each time that a lane has given the free slots of its slabs back to them.
+    /// Searches the heaps, and again each time that a lane has returned the free slots of its slabs to them.
     fn in_all_memory<T>(
         &self,
         mut find: impl FnMut(&mut HeapSet<H>) -> Result<Option<T>, PlacementError>,

@@ -1,4 +1,4 @@
-//! Requests that want to lie low, which no slab serves.
+//! Placement at the lowest offset, which uses no slabs.
 
 use super::{SharedHeapSet, SharedPlaced, directly};
 use crate::placement::{NewHeap, PlacementError};
@@ -6,12 +6,12 @@ use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// As [`allocate`](Self::allocate), never in a slab, and at the lowest offset of the heap with the lowest number that has
-    /// room. Bounded: see `HeapSet::find_lowest`.
+    /// Places a request like [`allocate`](Self::allocate), but never in a slab, and at the lowest offset of
+    /// the heap with the lowest number that has room. The cost is bounded: see `HeapSet::find_lowest`.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub(in super::super) fn allocate_lowest(
         &self,
         size: ByteSize,
@@ -22,12 +22,13 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
-    /// As [`plan`](Self::plan), for a request that no slab serves.
+    /// Returns the new heap for a request that gets no slot, like [`plan`](Self::plan).
     pub(in super::super) fn plan_range(&self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
         lock(&self.heaps.0).plan(size)
     }
 
-    /// As [`allocate_in_new`](Self::allocate_in_new), for a request that no slab serves. A fresh heap has one place.
+    /// Adds a heap like [`allocate_in_new`](Self::allocate_in_new), for a request that gets no slot. A new
+    /// heap has only one place for it.
     pub(in super::super) fn allocate_range_in_new(
         &self,
         heap_size: ByteSize,

@@ -1,4 +1,4 @@
-//! Requests that asked for a heap of their own.
+//! Requests that ask for a heap of their own.
 
 use super::{SharedHeapSet, SharedPlaced, directly};
 use crate::placement::{NewHeap, PlacementError, Room};
@@ -6,12 +6,12 @@ use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Places a request in an empty heap that is not too large for it, or returns `None` if there is none. Nothing else is placed
-    /// in that heap until the request is freed. O(1).
+    /// Places a request in an empty heap that is not too large for it, or returns `None` if there is none.
+    /// Nothing else is placed in that heap until the request is freed. O(1).
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub fn allocate_alone(
         &self,
         size: ByteSize,
@@ -22,11 +22,12 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(found.and_then(|found| heaps.place(found)).map(directly))
     }
 
-    /// Places a request in any empty heap that holds it, or in one that only unused slabs lie in: for when there can be no new heap.
+    /// Places a request in any empty heap that holds it, or in one that contains only unused slabs. Use it
+    /// when no heap can be created.
     ///
     /// # Errors
     ///
-    /// A size of zero.
+    /// Returns an error if the size is zero.
     pub fn allocate_alone_anywhere(
         &self,
         size: ByteSize,
@@ -42,8 +43,9 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// The same as those of [`insert`](Self::insert); or [`PlacementError::TooLarge`] if the request does not fit into the heap,
-    /// which is in the set nevertheless.
+    /// Returns the errors of [`insert`](Self::insert). Returns an error if the size is zero, or
+    /// [`PlacementError::TooLarge`] if the request does not fit into the heap; the heap is in the set
+    /// nevertheless.
     pub fn allocate_alone_in_new(
         &self,
         heap_size: ByteSize,
@@ -55,22 +57,24 @@ impl<H: Clone> SharedHeapSet<H> {
         heaps.allocate_alone_in_new(heap_size, payload, size, alignment).map(directly)
     }
 
-    /// The heap that a request with a heap of its own needs: exactly as large as it is. See [`plan`](Self::plan).
+    /// Returns the new heap for a request with a heap of its own: the size of the request, rounded up to the
+    /// granularity. See [`plan`](Self::plan).
     ///
     /// # Errors
     ///
-    /// A request so large that the heap's size overflows.
+    /// Returns an error if the size of the heap overflows.
     pub fn plan_alone(&self, size: ByteSize) -> Result<NewHeap<H>, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
         let heap_size = heaps.new_heap_size_alone(size)?;
         Ok(NewHeap { size: heap_size, release: heaps.make_way(heap_size) })
     }
 
-    /// Returns what [`allocate_alone`](Self::allocate_alone) and then [`plan_alone`](Self::plan_alone) would do. Nothing is placed.
+    /// Returns what [`allocate_alone`](Self::allocate_alone) and then [`plan_alone`](Self::plan_alone) would
+    /// do. Places nothing.
     ///
     /// # Errors
     ///
-    /// The same as theirs.
+    /// Returns the errors of these two.
     pub fn room_alone(&self, size: ByteSize) -> Result<Room, PlacementError> {
         let heaps = lock(&self.heaps.0);
         if heaps.find_alone(size, Alignment::ONE)?.is_some() {
@@ -79,23 +83,24 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(Room::NewHeap { size: heaps.new_heap_size_alone(size)? })
     }
 
-    /// The size of the heap that [`plan_alone`](Self::plan_alone) would return.
+    /// Returns the size of the heap that [`plan_alone`](Self::plan_alone) would return.
     ///
     /// # Errors
     ///
-    /// The same as there.
+    /// Returns the errors of [`plan_alone`](Self::plan_alone).
     pub fn new_heap_size_alone(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
         lock(&self.heaps.0).new_heap_size_alone(size)
     }
 
-    /// Whether [`allocate_alone_anywhere`](Self::allocate_alone_anywhere) would place the request. Nothing is placed.
+    /// Returns whether [`allocate_alone_anywhere`](Self::allocate_alone_anywhere) would place the request.
+    /// Places nothing.
     #[must_use]
     pub fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
         self.give_up_unused_slabs();
         matches!(lock(&self.heaps.0).find_alone_anywhere(size, Alignment::ONE), Ok(Some(_)))
     }
 
-    /// Has slabs that nothing is in return their memory to the heaps. O(lanes), and O(1) for each slab.
+    /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
     pub fn give_up_unused_slabs(&self) {
         for lane in self.used_lanes() {
             let mut lane = lock(&lane.0);

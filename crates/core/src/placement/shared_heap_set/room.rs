@@ -1,4 +1,4 @@
-//! Whether a request would find room, told without using it.
+//! Placement queries.
 
 use super::super::lane::Lane;
 use super::{SharedHeapSet, lane_of_thread};
@@ -8,18 +8,20 @@ use crate::sync::{MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do on this thread. Nothing is placed.
+    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do on this thread.
+    /// Places nothing.
     ///
-    /// Exact while no other thread calls. O(1); before it returns that a heap is needed, O(lanes), and slabs of the thread's lane
-    /// that nothing is in give their memory back to the heaps, O(1) for each.
+    /// The result is exact while no other thread calls. O(1). Before it returns that a heap is needed, it is
+    /// O(lanes), and slabs of the thread's lane without used slots return their memory to the heaps, O(1)
+    /// each.
     ///
     /// # Errors
     ///
-    /// As these two.
+    /// Returns the errors of these two.
     ///
     /// # Locking
     ///
-    /// A lane, within it the heaps; then the other lanes one by one, if they are not locked.
+    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked.
     ///
     /// ```
     /// use heapwright_core::placement::{Room, SharedHeapSet};
@@ -37,17 +39,18 @@ impl<H: Clone> SharedHeapSet<H> {
         self.room_on(lane_of_thread(), size, alignment)
     }
 
-    /// The size of the heap that [`plan`](Self::plan) would want on this thread, with no empty heap given up. O(1).
+    /// Returns the size of the heap that [`plan`](Self::plan) would return on this thread if it released no
+    /// empty heap. O(1).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`plan`](Self::plan).
     pub fn new_heap_size(&self, size: ByteSize, alignment: Alignment) -> Result<ByteSize, PlacementError> {
         let wanted = self.bytes_wanted(size, alignment);
         lock(&self.heaps.0).new_heap_size(wanted)
     }
 
-    /// As [`room_for`](Self::room_for), on a lane.
+    /// Returns the result of [`room_for`](Self::room_for) for a lane.
     pub(in super::super) fn room_on(
         &self,
         lane: u32,
@@ -63,7 +66,7 @@ impl<H: Clone> SharedHeapSet<H> {
                 None => None,
             };
             let mut heaps = lock(&self.heaps.0);
-            // What `allocate` would do next: the memory of unused slabs comes before a new heap.
+            // Like `allocate`, use the memory of unused slabs before a new heap.
             if fits(&heaps, shape, size, alignment)?
                 || lane.give_up_empty(&mut heaps) && fits(&heaps, shape, size, alignment)?
             {
@@ -81,7 +84,8 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(Room::NewHeap { size: new_heap_size? })
     }
 
-    /// As [`room_for`](Self::room_for), for a request that no slab serves and that wants to lie low.
+    /// Returns the result of [`room_for`](Self::room_for) for a request that gets no slot and is placed at
+    /// the lowest offset.
     pub(in super::super) fn room_for_lowest(
         &self,
         size: ByteSize,
@@ -95,7 +99,8 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 }
 
-/// Whether there is room for the slab, or one with half its slots, and so on; or for the request when it gets no slot.
+/// Returns whether there is room for the slab, or for one with half its slots, and so on; or for the request
+/// itself if it gets no slot.
 fn fits<H>(
     heaps: &HeapSet<H>,
     slab: Option<SlabShape>,

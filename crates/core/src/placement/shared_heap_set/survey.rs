@@ -1,4 +1,4 @@
-//! Everything that lives in a set, heap by heap.
+//! Surveys of all ranges of a set, heap by heap.
 
 use super::{SharedHeapSet, SharedPlacementId};
 use crate::placement::PlacementId;
@@ -6,40 +6,41 @@ use crate::placement::heap_set::UsedRange;
 use crate::sync::lock;
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// A heap of a set and what is in it, as [`SharedHeapSet::survey`] found it.
+/// A heap of a set and its ranges, returned by [`SharedHeapSet::survey`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapSurvey<H> {
-    /// What the owner holds for the heap.
+    /// The owner's handle of the heap.
     pub heap: H,
-    /// All its bytes.
+    /// The size of the heap.
     pub size: ByteSize,
-    /// It is being emptied: nothing is placed in it.
+    /// Whether the heap is being emptied, so that nothing is placed in it.
     pub is_closed: bool,
-    /// From the lowest offset up, without a gap.
+    /// All ranges in address order, without gaps.
     pub ranges: Vec<SurveyedRange>,
 }
 
-/// What a range of a heap is: each byte lies in exactly one of these.
+/// The use of a range of a heap. Each byte lies in exactly one such range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurveyedRange {
     /// A live allocation.
     Used {
-        /// To free it by.
+        /// The id that frees it.
         id: SharedPlacementId,
-        /// The bytes that were asked for.
+        /// The requested bytes.
         range: HeapRange,
     },
     /// Free for a request of any size.
     Free(HeapRange),
-    /// In a slab: free slots, for requests of the slab's class alone, and what a used slot has more than was asked for.
+    /// Unused bytes of a slab: free slots, available only to requests of the slab's class, and the padding of
+    /// used slots.
     InSlab(HeapRange),
-    /// Neither used nor free: what a block has more than was asked for, and what cannot be used until something beside it is
-    /// freed. The default algorithm has none.
+    /// Padding: the unused rest of a block, and bytes that cannot be used until a neighbour is freed. The
+    /// default algorithm has none.
     Padding(HeapRange),
 }
 
 impl SurveyedRange {
-    /// The bytes in question.
+    /// Returns the range.
     #[must_use]
     pub const fn range(&self) -> HeapRange {
         match self {
@@ -51,14 +52,16 @@ impl SurveyedRange {
 }
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Every heap with everything that is in it, in the order of the set's table. O(heaps · lanes + allocations).
+    /// Returns every heap with all of its ranges, in the order of the set's table. O(heaps · lanes +
+    /// allocations).
     ///
-    /// Each heap is shown as it was at one moment, for which the calls of other threads wait; two heaps may be shown as they
-    /// were at two moments. So what is allocated, freed or moved meanwhile may be missing, or be shown in both its places.
+    /// Each heap is read at one moment, for which the calls of other threads wait; two heaps may be read at
+    /// two moments. Allocations that are created, freed or moved meanwhile may be missing, or appear in both
+    /// places.
     ///
     /// # Locking
     ///
-    /// For one heap at a time, the locks of all lanes in the order of their numbers, then that of the heaps.
+    /// For one heap at a time, locks all lanes in the order of their numbers, then the heaps.
     ///
     /// ```
     /// use heapwright_core::placement::{SharedHeapSet, SurveyedRange};
@@ -87,7 +90,7 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 
     fn survey_heap(&self, slot: u32) -> Option<HeapSurvey<H>> {
-        // All of them: one that has no slab now may have one before the lock of the heaps is taken.
+        // All lanes: one without slabs may get one before the heaps are locked.
         let lanes: Vec<_> = self.lanes.iter().map(|lane| lock(&lane.0)).collect();
         let heaps = self.lock_heaps();
         let heap = heaps.ranges_of(slot)?;
@@ -110,7 +113,7 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 }
 
-/// Ranges up to an offset.
+/// The ranges up to an offset.
 pub(in crate::placement) struct SurveyedRanges {
     ranges: Vec<SurveyedRange>,
     end: HeapOffset,
@@ -121,7 +124,7 @@ impl SurveyedRanges {
         Self { ranges: Vec::with_capacity(count), end: HeapOffset::ZERO }
     }
 
-    /// Adds what lies between the last range and this offset.
+    /// Adds the gap from the last range to this offset.
     pub(in crate::placement) fn fill_to(
         &mut self,
         end: HeapOffset,
@@ -136,7 +139,7 @@ impl SurveyedRanges {
         self.end = end;
     }
 
-    /// Adds an allocation, and what lies between the last range and it.
+    /// Adds an allocation, and the gap from the last range to it.
     pub(in crate::placement) fn push_used(
         &mut self,
         id: SharedPlacementId,
@@ -148,7 +151,7 @@ impl SurveyedRanges {
         self.end = range.end();
     }
 
-    /// The heap whose ranges these are, and what lies behind them.
+    /// Adds the gap after the last range, and returns the heap with its ranges.
     pub(in crate::placement) fn into_heap<H>(
         mut self,
         heap: H,

@@ -1,4 +1,4 @@
-//! Heaps that come and go as a whole.
+//! Insertion and removal of whole heaps.
 
 use super::{SharedHeapSet, SharedPlacementId};
 use crate::ByteSize;
@@ -10,15 +10,15 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Errors
     ///
-    /// A size that a suballocator cannot manage, or more heaps than can be numbered.
+    /// Returns an error if the size cannot be managed, or there are too many heaps.
     pub fn insert(&self, size: ByteSize, payload: H) -> Result<(), PlacementError> {
         lock(&self.heaps.0).insert(size, payload).map(drop)
     }
 
-    /// Takes empty heaps out of the set, whole, until they are `up_to` bytes together or there are no more.
+    /// Removes empty heaps from the set until their total size is `up_to`, or none are left.
     ///
-    /// The largest first, and the smallest that will do last. When those that nothing is in are not enough, slabs without a
-    /// used slot give up their memory, lane by lane. O(1) for each heap and slab, and O(lanes).
+    /// It removes the largest first, and last the smallest that suffices. If the empty heaps are not enough,
+    /// slabs without used slots return their memory, lane by lane. O(1) per heap and slab, and O(lanes).
     pub fn take_empty_up_to(&self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
         let mut taken = lock(&self.heaps.0).take_empty_up_to(up_to);
         let mut bytes = sum(&taken);
@@ -38,7 +38,8 @@ impl<H: Clone> SharedHeapSet<H> {
         taken
     }
 
-    /// Puts heaps back without which there are `up_to` bytes still, as one may be that was found last.
+    /// Puts back heaps that are not needed to reach `up_to` bytes; the heap found last may make an earlier
+    /// one unnecessary.
     fn put_back_superfluous(&self, taken: &mut Vec<(ByteSize, H)>, mut bytes: ByteSize, up_to: ByteSize) {
         let superfluous = taken.extract_if(.., |&mut (size, _)| {
             let is_superfluous = bytes.saturating_sub(size) >= up_to;
@@ -53,24 +54,25 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
-    /// Takes an empty heap of `at_least` to `at_most` bytes out of the set, one of the smallest there are. O(1).
+    /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.heaps.0).take_empty_fitting(at_least, at_most)
     }
 
-    /// Shows what the owner holds for each heap that nothing is in, and collects what is made of it. O(n) for n of them, under
-    /// the lock of the heaps.
+    /// Calls a function with the owner's handle of each empty heap, and collects the results. O(n) for n
+    /// empty heaps, under the lock of the heaps.
     pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
         lock(&self.heaps.0).empty_heaps().map(of).collect()
     }
 
-    /// How many allocations are in the heap of a live allocation, which is not one in a slab; a slab counts as one. O(1).
+    /// Returns the number of allocations in the heap of a live allocation, where a slab counts as one.
+    /// Returns `None` for an allocation in a slab. O(1).
     #[must_use]
     pub fn count_in_heap_of(&self, id: SharedPlacementId) -> Option<u64> {
         lock(&self.heaps.0).count_in_heap_of(id.0).filter(|_| id.0.slot().is_none())
     }
 
-    /// Whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
+    /// Returns whether [`take_empty_fitting`](Self::take_empty_fitting) would find a heap. O(1).
     #[must_use]
     pub fn has_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> bool {
         lock(&self.heaps.0).has_empty_fitting(at_least, at_most)

@@ -29,7 +29,7 @@ fn a_created_heap_is_paged_in_when_it_was_given_up() {
     for heap in [first, second, first] {
         sequence.submission(bytes(6), [heap]).unwrap();
     }
-    // Two bytes of the first stay.
+    // Two bytes of the first heap are kept.
     assert_eq!(sequence.lower_bound(), LowerBound { bytes_in: bytes(2), cold_bytes_in: ByteSize::ZERO });
     assert_eq!(sequence.belady().bytes_in, bytes(4));
 }
@@ -42,7 +42,7 @@ fn a_submission_larger_than_its_budget_pushes_all_else_out() {
     for heap in [small, large, small] {
         sequence.submission(bytes(8), [heap]).unwrap();
     }
-    // Of the large one, 7 bytes could stay at the end, but are not used again.
+    // Of the large heap, 7 bytes could be kept at the end, but are not used again.
     assert_eq!(sequence.lower_bound().bytes_in, bytes(10));
     assert_eq!(
         sequence.belady(),
@@ -89,7 +89,7 @@ fn the_largest_sizes_do_not_overflow() {
     assert_eq!(sequence.belady().over_budget, 2);
 }
 
-/// N equal heaps in turn, room for C: the optimum misses (N - C) / (N - 1) of the uses once it is warm.
+/// N equal heaps in turn, with room for C: once it is warm, the optimum misses (N - C) / (N - 1) of the uses.
 #[test]
 fn cyclic_use_costs_what_the_closed_form_says() {
     for (heaps, room) in [(10_u64, 4_u64), (7, 6), (20, 10), (5, 2)] {
@@ -104,14 +104,14 @@ fn cyclic_use_costs_what_the_closed_form_says() {
             (sequence.lower_bound().bytes_in.get(), sequence.belady().bytes_in.get())
         };
         let ((bound_warm, belady_warm), (bound, belady)) = (after(warm), after(warm + measured));
-        // The last uses before an end keep nothing: within one round.
+        // The last uses before the end keep nothing: within one round.
         let expected = measured * (heaps - room) / (heaps - 1);
         assert!((bound - bound_warm).abs_diff(expected) <= heaps, "{heaps} heaps, room for {room}");
         assert_eq!((bound, bound_warm), (belady, belady_warm), "of unit size they are the same");
     }
 }
 
-/// Small enough for every choice to be tried.
+/// A sequence small enough to try every choice.
 #[derive(Debug, Clone)]
 struct Tiny {
     heaps: Vec<(u64, Beginning)>,
@@ -129,7 +129,7 @@ impl Tiny {
         sequence
     }
 
-    /// The same with every heap cut into heaps of one byte, which are used together.
+    /// Returns the sequence with every heap cut into heaps of one byte, which are used together.
     fn paged(&self) -> Self {
         let mut heaps = Vec::new();
         let mut pages = Vec::new();
@@ -145,7 +145,7 @@ impl Tiny {
         Self { heaps, submissions }
     }
 
-    /// The fewest bytes that can be paged in when heaps are resident or not as a whole: tries every set of
+    /// Returns the fewest bytes that can be paged in if only whole heaps are evicted: tries every set of
     /// resident heaps after every submission.
     fn optimum(&self) -> u64 {
         let sets = 1_usize << self.heaps.len();
@@ -174,7 +174,7 @@ impl Tiny {
             for before in 0..sets {
                 let Some(paid) = cost[before] else { continue };
                 let paid = paid + sizes[used & !before & !free];
-                // Whatever of the others is kept, if it fits.
+                // Any subset of the other heaps may be kept, if it fits.
                 let others = before & !used;
                 let mut kept = others;
                 loop {

@@ -1,4 +1,4 @@
-//! What is evicted although nobody asks for its memory.
+//! Evictions ahead of need.
 
 use super::ResidencyPlanner;
 use crate::ByteSize;
@@ -7,10 +7,11 @@ use crate::residency::plan::Plan;
 use crate::residency::policy::Moment;
 
 impl ResidencyPlanner {
-    /// Plans to evict what is not worth keeping although nobody asks for its memory, at most about `limit` bytes in each segment
-    /// group: the policy decides, by how full the group is. O(victims + heaps that may not go).
+    /// Plans to evict heaps that are not worth keeping, without a need for their memory, up to about `limit`
+    /// bytes in each segment group. The policy decides, by how full the group is. O(victims + heaps that
+    /// cannot be evicted).
     ///
-    /// The plan is to be carried out; it makes nothing resident.
+    /// The plan must be carried out. It makes nothing resident.
     pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
         plan.clear();
         self.stamp += 1;
@@ -29,13 +30,14 @@ impl ResidencyPlanner {
         self.evict_victims(now, plan);
     }
 
-    /// Plans to evict what was resident and not used for the whole of a period, however much room there is, and begins the next period.
-    /// O(heaps).
+    /// Plans to evict the heaps that were resident and unused for a whole period, however much room there is,
+    /// and begins the next period. O(heaps).
     ///
-    /// Used is what a submission uses, and what becomes resident or loses its last lock. The first period began with the planner. What
-    /// the GPU may still use, what is locked and what is on its way stays.
+    /// A heap counts as used if a submission uses it, if it becomes resident, or if its last lock is removed.
+    /// The first period began with the planner's creation. Heaps that the GPU may still use, that are locked,
+    /// or that are in transit are kept.
     ///
-    /// The plan is to be carried out; it makes nothing resident.
+    /// The plan must be carried out. It makes nothing resident.
     pub fn plan_unused(&mut self, now: Moment, plan: &mut Plan) {
         plan.clear();
         let (period, last_before) = self.period;
@@ -54,13 +56,13 @@ impl ResidencyPlanner {
         self.begin_period();
     }
 
-    /// Begins a period anew, and evicts nothing. O(1).
+    /// Begins a new period without evicting anything. O(1).
     pub fn begin_period(&mut self) {
         self.period = (self.period.0 + 1, self.in_flight.last_number());
     }
 }
 
-/// Usage over budget.
+/// Returns usage divided by budget.
 #[expect(clippy::cast_precision_loss, reason = "a ratio")]
 fn ratio(usage: ByteSize, budget: ByteSize) -> f64 {
     usage.get() as f64 / budget.get() as f64

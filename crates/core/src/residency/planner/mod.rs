@@ -1,8 +1,8 @@
-//! The books of residency, and plans made of them.
+//! The residency planner.
 //!
-//! * `uses`: which submission uses what, and whether all of it is resident.
-//! * `planning`: what is to be evicted and made resident, and what came of it.
-//! * `ahead`: what is evicted although nobody asks for its memory.
+//! * `uses`: the uses of heaps by submissions, and whether all of them are resident.
+//! * `planning`: plans for submissions, and their completion.
+//! * `ahead`: evictions ahead of need.
 
 mod ahead;
 mod planning;
@@ -17,18 +17,21 @@ use super::{
 };
 use crate::{ByteSize, FenceValue};
 
-/// Keeps the books of residency, and plans.
+/// Tracks the residency of heaps, and plans evictions and paging.
 ///
-/// It knows heaps (size, status, locks), which submissions use them and which of those the GPU has finished, and what memory there is. Before
-/// a submission, it notes the use when everything is resident ([`are_resident`](Self::are_resident), [`touch`](Self::touch)), or plans what to
-/// evict and what to make resident ([`plan`](Self::plan)). It never plans to evict what the GPU may still use, what is locked, or what is still on its way.
+/// It tracks heaps (size, status, locks), the submissions that use them, which of these the GPU has finished,
+/// and the memory budgets. Before a submission, it records the use if everything is resident
+/// ([`are_resident`](Self::are_resident), [`touch`](Self::touch)), or plans what to evict and what to make
+/// resident ([`plan`](Self::plan)). It never plans to evict heaps that the GPU may still use, that are
+/// locked, or that are still in transit.
 ///
-/// Somebody else carries plans out, one at a time: [`paged_in`](Self::paged_in) or [`page_in_failed`](Self::page_in_failed) follows each
-/// plan before the next.
+/// The caller carries plans out, one at a time: it must call [`paged_in`](Self::paged_in) or
+/// [`page_in_failed`](Self::page_in_failed) for each plan before the next.
 ///
 /// # Cost
 ///
-/// O(heaps of the submission) plus O(victims), whatever the number of heaps it knows; no memory is taken in the long run.
+/// O(heaps of the submission) plus O(victims), however many heaps are tracked; no host memory is allocated in
+/// the long run.
 ///
 /// ```
 /// use heapwright_core::residency::policy::{Moment, PolicyKind};
@@ -64,24 +67,25 @@ pub struct ResidencyPlanner {
     policies: [[Box<dyn EvictionPolicy>; 5]; 2],
     memory: [GroupMemory; 2],
     totals: [GroupTotals; 2],
-    /// Both segment groups are one.
+    /// Whether both segment groups are one.
     is_unified: bool,
-    /// Submissions as policies count them.
+    /// The number of submissions on the policies' clock.
     clock: u64,
-    /// The last value of the paging fence that was planned with, and how far it has come.
+    /// The last planned value of the paging fence, and the value that it has reached.
     paging: (FenceValue, FenceValue),
-    /// Number of the plan.
+    /// The number of the plan.
     stamp: u64,
-    /// The period that began last, and the last submission before it.
+    /// The current period, and the last submission before it.
     period: (u64, u64),
-    /// Of all heaps.
+    /// The total size of all heaps.
     bytes: ByteSize,
 }
 
 impl ResidencyPlanner {
-    /// With no heaps and no queues, and no bounds on memory.
+    /// Creates a planner without heaps and queues, and with unlimited budgets.
     ///
-    /// `is_unified` makes one segment group of both: the local one. Each group has a policy of its own for each priority.
+    /// With `is_unified`, both segment groups are one, the local group. Each group has a separate policy for
+    /// each priority.
     #[must_use]
     pub fn new(is_unified: bool, mut create_policy: impl FnMut() -> Box<dyn EvictionPolicy>) -> Self {
         Self {
@@ -99,11 +103,11 @@ impl ResidencyPlanner {
         }
     }
 
-    /// Adds a heap. O(1), amortized.
+    /// Adds a heap. Amortized O(1).
     ///
     /// # Errors
     ///
-    /// [`PlanError::TooMuch`].
+    /// Returns [`PlanError::TooMuch`] if the sizes or the number of heaps exceed the limits.
     pub fn add(&mut self, heap: NewManagedHeap, now: Moment) -> Result<ManagedHeapId, PlanError> {
         let NewManagedHeap { group, size, level, status } = heap;
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
@@ -118,11 +122,11 @@ impl ResidencyPlanner {
         Ok(id)
     }
 
-    /// Removes a heap, wherever it is, locked or not. O(1).
+    /// Removes a heap, whatever its status, locked or not. O(1).
     ///
     /// # Errors
     ///
-    /// [`PlanError::Unknown`].
+    /// Returns [`PlanError::Unknown`] if the heap was removed before.
     pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
@@ -134,7 +138,7 @@ impl ResidencyPlanner {
         Ok(())
     }
 
-    /// What is known of a heap. O(1).
+    /// Returns the state of a heap, or `None` if it was removed. O(1).
     #[must_use]
     pub fn heap(&self, id: ManagedHeapId) -> Option<HeapState> {
         let record = self.heaps.get(id)?;
@@ -148,29 +152,29 @@ impl ResidencyPlanner {
         })
     }
 
-    /// All heaps, for reports and tests. O(heaps).
+    /// Iterates over all heaps, for reports and tests. O(heaps).
     pub fn heaps(&self) -> impl Iterator<Item = (ManagedHeapId, HeapState)> {
         self.heaps.iter().filter_map(|(id, _)| self.heap(id).map(|state| (id, state)))
     }
 
-    /// Sums over the heaps of a segment group. O(1).
+    /// Returns the totals of a segment group. O(1).
     #[must_use]
     pub fn totals(&self, group: SegmentGroup) -> GroupTotals {
         self.totals[self.effective_group(group).index()]
     }
 
-    /// What memory there is.
+    /// Returns the memory of a segment group.
     #[must_use]
     pub fn memory(&self, group: SegmentGroup) -> GroupMemory {
         self.memory[self.effective_group(group).index()]
     }
 
-    /// Says what memory there is from now on.
+    /// Sets the memory of a segment group.
     pub fn set_memory(&mut self, group: SegmentGroup, memory: GroupMemory) {
         self.memory[self.effective_group(group).index()] = memory;
     }
 
-    /// Bytes in use: what is resident and what others use.
+    /// Returns the usage of a segment group: the resident heaps, and the usage outside of the planner.
     #[must_use]
     pub fn usage(&self, group: SegmentGroup) -> ByteSize {
         self.usage_at(self.effective_group(group).index())
@@ -180,66 +184,68 @@ impl ResidencyPlanner {
         self.totals[group].resident.saturating_add(self.memory[group].external)
     }
 
-    /// The segment group that stands for `group`.
+    /// Returns the segment group that is used for `group`: the local one if the planner is unified.
     #[must_use]
     pub const fn effective_group(&self, group: SegmentGroup) -> SegmentGroup {
         if self.is_unified { SegmentGroup::Local } else { group }
     }
 
-    /// Whether any policy goes by time; see [`EvictionPolicy::counts_time`].
+    /// Returns whether any policy depends on time; see [`EvictionPolicy::counts_time`].
     #[must_use]
     pub fn counts_time(&self) -> bool {
         self.policies.iter().flatten().any(|policy| policy.counts_time())
     }
 
-    /// Adds a queue, with a fence of its own.
+    /// Adds a queue, with its own fence.
     pub fn add_queue(&mut self) -> QueueSlot {
         self.in_flight.add_queue()
     }
 
-    /// Removes a queue that has finished everything, or never will.
+    /// Removes a queue that has finished all its work, or never will.
     pub fn remove_queue(&mut self, queue: QueueSlot) {
         self.in_flight.remove_queue(queue);
     }
 
-    /// Notes how far the fence of a queue has come. O(submissions finished + queues).
+    /// Records the value that the fence of a queue has reached. O(submissions finished + queues).
     #[inline]
     pub fn complete(&mut self, queue: QueueSlot, completed: FenceValue) {
         self.in_flight.complete(queue, completed);
     }
 
-    /// Notes how far the paging fence has come. O(1).
+    /// Records the value that the paging fence has reached. O(1).
     #[inline]
     pub fn complete_paging(&mut self, completed: FenceValue) {
         self.paging.1 = self.paging.1.max(completed);
     }
 
-    /// Whether something is on its way, as far as is known.
+    /// Returns whether paging is in progress, as far as is known.
     #[must_use]
     #[inline]
     pub fn awaits_paging(&self) -> bool {
         self.paging.0 > self.paging.1
     }
 
-    /// How many submissions the GPU has not finished.
+    /// Returns the number of submissions that the GPU has not finished.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// When it is, as policies count: `time` since a beginning of the caller's choice.
+    /// Returns the current moment on the policies' clocks, where `time` counts from a start of the caller's
+    /// choice.
     #[must_use]
     pub const fn moment(&self, time: std::time::Duration) -> Moment {
         Moment { submission: self.clock, time }
     }
 
-    /// Counts a lock, which keeps a heap resident once it is. O(1).
+    /// Adds a lock, which keeps a heap resident once it is. O(1).
     ///
-    /// When the outcome is that it is missing, a plan for it alone has to follow, or an [`unlock`](Self::unlock).
+    /// If the result says that the heap is missing, a plan for this heap alone must follow, or an
+    /// [`unlock`](Self::unlock).
     ///
     /// # Errors
     ///
-    /// [`PlanError::Unknown`], [`PlanError::TooManyLocks`].
+    /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::TooManyLocks`].
     pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         if record.locks == u32::MAX {
@@ -258,11 +264,11 @@ impl ResidencyPlanner {
         Ok(LockOutcome { is_missing: !is_resident, arrives: FenceValue::new(arrives) })
     }
 
-    /// Takes a lock away, and answers how many are left. O(1).
+    /// Removes a lock, and returns the number of remaining locks. O(1).
     ///
     /// # Errors
     ///
-    /// [`PlanError::Unknown`], [`PlanError::NotLocked`].
+    /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::NotLocked`].
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
         let locks = self.heaps.get(id).ok_or(PlanError::Unknown)?.locks;
         let left = locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
@@ -278,7 +284,7 @@ impl ResidencyPlanner {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Unknown`].
+    /// Returns [`PlanError::Unknown`] if the heap was removed.
     pub fn set_level(
         &mut self,
         id: ManagedHeapId,
@@ -300,11 +306,12 @@ impl ResidencyPlanner {
         Ok(())
     }
 
-    /// Somebody else has made a heap resident (`true`) or evicted it. O(1).
+    /// Records that a heap was made resident (`true`) or evicted by other means than a plan. O(1).
     ///
     /// # Errors
     ///
-    /// [`PlanError::Unknown`]; for an eviction also [`PlanError::Locked`] and [`PlanError::InUse`].
+    /// Returns [`PlanError::Unknown`] if the heap was removed; for an eviction also [`PlanError::Locked`] and
+    /// [`PlanError::InUse`].
     pub fn set_resident(
         &mut self,
         id: ManagedHeapId,
@@ -332,8 +339,8 @@ impl ResidencyPlanner {
         }
     }
 
-    /// Changes the record of a heap, and the totals with it. Returns the indices of its segment group and level, and its size; `None` if the
-    /// heap is gone.
+    /// Changes the record of a heap, and updates the totals. Returns the indices of its segment group and
+    /// level, and its size, or `None` if the heap was removed.
     fn change(
         &mut self,
         id: ManagedHeapId,
@@ -348,11 +355,11 @@ impl ResidencyPlanner {
         Some((group, level, size))
     }
 
-    /// Checks that the books agree with each other. O(heaps); for tests.
+    /// Checks that the planner's data are consistent. O(heaps); for tests.
     ///
     /// # Errors
     ///
-    /// What disagrees, as text for people.
+    /// Returns the first disagreement, as text for people.
     pub fn audit(&self) -> Result<(), String> {
         let mut totals = [GroupTotals::default(); 2];
         let mut bytes = ByteSize::ZERO;

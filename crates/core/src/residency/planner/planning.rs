@@ -1,4 +1,4 @@
-//! What is to be evicted and made resident for a submission, and what came of it.
+//! Plans for submissions, and their completion.
 
 use super::ResidencyPlanner;
 use crate::residency::heap_table::Record;
@@ -8,14 +8,17 @@ use crate::residency::{ManagedHeapId, SegmentGroup, Status, UnknownHeap};
 use crate::{ByteSize, FenceValue};
 
 impl ResidencyPlanner {
-    /// Plans what is to be evicted and made resident. O(heaps asked for + victims + heaps that may not go).
+    /// Plans what to evict and what to make resident. O(heaps requested + victims + heaps that cannot be
+    /// evicted).
     ///
-    /// [`PlanOutcome::Ready`]: `plan` is to be carried out, what it evicts counts as evicted from now on, and what it makes resident counts as
-    /// usage. Otherwise nothing has changed, but that heaps whose status was not known are resident: D3D12 creates them so.
+    /// If the result is [`PlanOutcome::Ready`], `plan` must be carried out: the heaps that it evicts count as
+    /// evicted from now on, and the heaps that it makes resident count as usage. Otherwise nothing is
+    /// changed, except that requested heaps of unknown status are now resident, because D3D12 creates them
+    /// resident.
     ///
     /// # Errors
     ///
-    /// A heap that is gone; nothing has changed.
+    /// Returns an error if a heap was removed; nothing is changed.
     pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
         plan.clear();
         if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
@@ -68,12 +71,12 @@ impl ResidencyPlanner {
         needs
     }
 
-    /// Whether so much can be resident at the same time, when everything goes that may go in the end.
+    /// Returns whether the heaps fit in the budgets once everything that can be evicted is evicted.
     fn fits(&self, request: &PlanRequest<'_>, needs: &[Needs; 2]) -> bool {
         (0..2).all(|group| self.least_usage(group, request, &needs[group]) <= self.memory[group].budget)
     }
 
-    /// Usage of a segment group when only what must stay is left.
+    /// Returns the usage of a segment group when only what must stay is left.
     fn least_usage(&self, group: usize, request: &PlanRequest<'_>, needs: &Needs) -> ByteSize {
         let locked_elsewhere = self.totals[group].locked.saturating_sub(needs.locked);
         self.memory[group]
@@ -83,7 +86,7 @@ impl ResidencyPlanner {
             .saturating_add(request.incoming[group])
     }
 
-    /// Chooses the victims in a segment group; a refusal if that is not enough.
+    /// Chooses the victims in a segment group. Returns an outcome other than `Ready` if that is not enough.
     fn choose(
         &mut self,
         request: &PlanRequest<'_>,
@@ -95,7 +98,7 @@ impl ResidencyPlanner {
         let budget = self.memory[index].budget;
         let incoming = needs.missing.saturating_add(request.incoming[index]);
         let over = self.usage_at(index).saturating_add(incoming).saturating_sub(budget);
-        // What nobody brings in does not have to go: trimming has a plan of its own.
+        // A submission that adds nothing evicts nothing; trimming has a plan of its own.
         let over = if incoming.is_zero() && request.submission.is_some() { ByteSize::ZERO } else { over };
         let need = over.max(request.at_least[index]);
         if need.is_zero() {
@@ -139,10 +142,11 @@ impl ResidencyPlanner {
         None
     }
 
-    /// Asks the policies of a segment group, from the lowest priority up, until `need` bytes are chosen. Returns how many are.
+    /// Asks the policies of a segment group, from the lowest priority up, until `need` bytes are chosen.
+    /// Returns the number of bytes chosen.
     ///
-    /// Nothing is taken on trust: of what they name, those heaps are chosen that live, are held by the policy that names them, are
-    /// idle, and are not a part of the plan yet.
+    /// Policies are not trusted: a heap that they name is chosen only if it is live, held by the policy that
+    /// names it, idle, and not in the plan yet.
     pub(super) fn ask_policies(
         &mut self,
         group: SegmentGroup,
@@ -178,8 +182,8 @@ impl ResidencyPlanner {
         found
     }
 
-    /// Whether one of the victims is expected to be used before the GPU has finished what it was given: then it is better to wait, as
-    /// something that is not needed so soon can be evicted in its place.
+    /// Returns whether a victim is expected to be used before the GPU has finished the submitted work. It is
+    /// then better to wait, because a heap that is needed later can be evicted instead.
     fn are_needed_soon(&self, request: &PlanRequest<'_>, group: usize, victims: &[HeapSlot]) -> bool {
         let in_flight = u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX);
         victims.iter().any(|&slot| {
@@ -188,7 +192,7 @@ impl ResidencyPlanner {
         })
     }
 
-    /// What ends next of what keeps heaps from being evicted.
+    /// Returns the next event after which more heaps may be evicted.
     fn wait_for(&self, request: &PlanRequest<'_>) -> Option<WaitFor> {
         let own = request.submission.map_or(0, |submission| submission.number);
         if let Some((queue, value)) = self.in_flight.oldest_but(own) {
@@ -198,7 +202,7 @@ impl ResidencyPlanner {
         (planned > completed).then_some(WaitFor::Paging(planned))
     }
 
-    /// Enters a plan into the books.
+    /// Records the effects of a plan.
     fn apply(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) {
         self.evict_victims(request.now, plan);
         let mut arrives = 0;
@@ -247,7 +251,8 @@ impl ResidencyPlanner {
         }
     }
 
-    /// Notes that a heap is resident once the paging fence has reached `value`: it may be evicted from now on, if it is not locked.
+    /// Records that a heap is resident once the paging fence has reached `value`. It may be evicted from then
+    /// on unless it is locked.
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
         let changed = self.change(id, |record| {
             record.status = Some(Status::Resident);
@@ -260,9 +265,10 @@ impl ResidencyPlanner {
         self.heaps.set_period(id.slot(), self.period.0);
     }
 
-    /// A plan was carried out: what it makes resident is so when the paging fence comes to `value`. O(heaps of the plan).
+    /// Completes a plan that was carried out: its heaps are resident when the paging fence reaches `value`.
+    /// O(heaps of the plan).
     ///
-    /// Heaps that were removed meanwhile are left out.
+    /// Heaps that were removed meanwhile are skipped.
     pub fn paged_in(&mut self, plan: &Plan, value: FenceValue, now: Moment) {
         self.paging.0 = self.paging.0.max(value);
         for &id in &plan.make_resident {
@@ -272,7 +278,8 @@ impl ResidencyPlanner {
         }
     }
 
-    /// The device did not make resident what a plan asked for; what the plan evicted is evicted. O(heaps of the plan).
+    /// Completes a plan whose MakeResident failed. Heaps that the plan evicted stay evicted. O(heaps of the
+    /// plan).
     pub fn page_in_failed(&mut self, plan: &Plan, now: Moment) {
         for &id in &plan.make_resident {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Arriving)) {
@@ -281,7 +288,7 @@ impl ResidencyPlanner {
         }
     }
 
-    /// The device did not evict what a plan asked for: all of it is resident still. O(heaps of the plan).
+    /// Completes a plan whose Evict failed: all of its victims are still resident. O(heaps of the plan).
     pub fn evict_failed(&mut self, plan: &Plan, now: Moment) {
         for &id in &plan.evict {
             if self.heaps.get(id).is_some_and(|record| record.status == Some(Status::Evicted)) {
@@ -291,13 +298,13 @@ impl ResidencyPlanner {
     }
 }
 
-/// Of the heaps that a plan is for, in one segment group.
+/// Sums over the heaps of a plan in one segment group.
 #[derive(Debug, Clone, Copy, Default)]
 struct Needs {
     total: ByteSize,
     missing: ByteSize,
     locked: ByteSize,
-    /// Resident and not locked.
+    /// The bytes resident and not locked.
     held: ByteSize,
 }
 

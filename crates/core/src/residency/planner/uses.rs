@@ -6,11 +6,11 @@ use crate::residency::in_flight::{QueueSlot, Submission};
 use crate::residency::policy::{Admission, Moment};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 
-/// How many heaps are looked at before they are changed.
+/// The number of heaps that are examined before they are changed.
 const TOUCHED_TOGETHER: usize = 64;
 
 impl ResidencyPlanner {
-    /// Begins a submission, at whose end the queue's fence comes to `value`. O(1).
+    /// Begins a submission, at whose end the queue's fence reaches `value`. O(1).
     #[inline]
     pub fn begin(&mut self, queue: QueueSlot, value: FenceValue, time: std::time::Duration) -> Submission {
         self.clock += 1;
@@ -18,31 +18,32 @@ impl ResidencyPlanner {
         Submission { queue, number: self.in_flight.begin(queue, value), value, now }
     }
 
-    /// Takes back a submission that was not made: the last one of its queue.
+    /// Cancels a submission that was not made; it must be the last one of its queue.
     pub fn cancel(&mut self, submission: &Submission) {
         self.in_flight.cancel(submission);
-        // Tried again, it is the same submission to policies.
+        // If it is repeated, it is the same submission to policies.
         if submission.now.submission == self.clock {
             self.clock -= 1;
         }
     }
 
-    /// Whether there is any heap that is not resident. O(1).
+    /// Returns whether any heap is not resident. O(1).
     #[must_use]
     #[inline]
     pub fn has_missing(&self) -> bool {
         self.totals.iter().any(|totals| totals.evicted_count > 0 || totals.arriving_count > 0)
     }
 
-    /// Whether all heaps are resident, or on their way; changes nothing. O(heaps), and O(1) when no heap is evicted at all.
+    /// Returns whether all heaps are resident, or will be when the paging fence reaches a value. Changes
+    /// nothing. O(heaps), and O(1) if no heap is evicted.
     ///
     /// # Errors
     ///
-    /// A heap that is gone, if it was looked at: [`touch`](Self::touch) looks at all.
+    /// Returns an error if a heap was removed and was examined. [`touch`](Self::touch) examines all heaps.
     #[inline]
     pub fn are_resident(&self, heaps: &[ManagedHeapId]) -> Result<bool, UnknownHeap> {
         if !self.has_missing() {
-            // Ids are checked by whoever uses the heaps.
+            // The caller's next step, `touch` or `plan`, checks the ids.
             return Ok(true);
         }
         let mut are_resident = true;
@@ -53,13 +54,16 @@ impl ResidencyPlanner {
         Ok(are_resident)
     }
 
-    /// Notes that a submission uses heaps, of which [`are_resident`](Self::are_resident) has said that all are resident. O(heaps).
+    /// Records that a submission uses heaps, after [`are_resident`](Self::are_resident) returned true for
+    /// them. O(heaps).
     ///
-    /// Returns the value that the paging fence must have reached before the GPU begins; zero if there is nothing to wait for.
+    /// Returns the value that the paging fence must reach before the GPU begins; zero if there is nothing to
+    /// wait for.
     ///
     /// # Errors
     ///
-    /// A heap that is gone; nothing may be executed then, and the submission is to be [cancelled](Self::cancel).
+    /// Returns an error if a heap was removed. Nothing may be executed then, and the submission must be
+    /// [cancelled](Self::cancel).
     #[inline]
     pub fn touch(
         &mut self,
@@ -68,7 +72,8 @@ impl ResidencyPlanner {
     ) -> Result<FenceValue, UnknownHeap> {
         let mut arrives = 0;
         for (number, part) in heaps.chunks(TOUCHED_TOGETHER).enumerate() {
-            // All are looked at before the first is changed: the processor fetches several notes at a time then.
+            // All are examined before the first is changed, so that the processor fetches several records at
+            // a time.
             let position = |at: usize| UnknownHeap { position: number * TOUCHED_TOGETHER + at };
             let all_live = part.iter().fold(true, |all, &id| all & self.heaps.get(id).is_some());
             if !all_live {
@@ -78,7 +83,7 @@ impl ResidencyPlanner {
             for &id in part {
                 let Some(record) = self.heaps.get_mut(id) else { continue };
                 if record.status != Some(Status::Resident) {
-                    // What is missing would be a mistake of the caller, and stays as it is.
+                    // Missing heaps would be a mistake of the caller, and are left unchanged.
                     if record.status == Some(Status::Unknown) {
                         self.adopt(id, submission.now);
                         self.use_resident(id, submission);
@@ -99,7 +104,7 @@ impl ResidencyPlanner {
         Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
-    /// As [`touch`](Self::touch), of one heap that is resident.
+    /// Records the use of one resident heap, like [`touch`](Self::touch).
     pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
         let Some(record) = self.heaps.get_mut(id) else { return };
         if record.last_use == submission.number {
@@ -111,10 +116,11 @@ impl ResidencyPlanner {
         }
     }
 
-    /// Notes that a heap of unknown status is used: D3D12 creates everything resident that cannot be told not to be.
+    /// Records the use of a heap of unknown status: D3D12 creates heaps resident unless they are created
+    /// otherwise on request.
     pub(super) fn adopt(&mut self, id: ManagedHeapId, now: Moment) {
         let Some(record) = self.heaps.get(id) else { return };
-        // It was counted among what others use.
+        // It was counted as external usage.
         let external = &mut self.memory[record.group.index()].external;
         *external = external.saturating_sub(self.heaps.size(id.slot()));
         self.arrive(id, FenceValue::ZERO, Admission::Created, now);

@@ -1,17 +1,17 @@
-//! A table with a row per heap, and chains through its rows: what every policy is made of.
+//! A table with a row per heap, and chains through its rows, for use by policies.
 
 use std::fmt;
 
 use super::HeapSlot;
 use crate::ByteSize;
 
-/// Stands for no heap where a link is.
+/// The link value for no heap.
 const NONE: HeapSlot = HeapSlot::new(u32::MAX);
 
-/// A row per [`HeapSlot`]: what a policy knows of the heap, and its links in the one chain that it is in, if any.
+/// A row per [`HeapSlot`]: a policy's data of the heap, and the links of the one chain that may contain it.
 ///
-/// The table grows by doubling and never shrinks, so nothing is allocated once every slot was seen. A row costs eight bytes more than
-/// its `T`.
+/// The table grows by doubling and never shrinks, so nothing is allocated once every slot has a row. A row
+/// takes eight bytes more than its `T`.
 #[derive(Default)]
 pub struct Rows<T> {
     rows: Vec<Row<T>>,
@@ -23,7 +23,7 @@ struct Row<T> {
     data: T,
 }
 
-/// Heaps in an order: each is pushed at the newest end. Its links are in [`Rows`].
+/// An ordered chain of heaps: each heap is added at the newest end. Its links are in [`Rows`].
 #[derive(Debug, Clone, Copy)]
 pub struct Chain {
     oldest: HeapSlot,
@@ -31,17 +31,17 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain of no heaps.
+    /// An empty chain.
     pub const EMPTY: Self = Self { oldest: NONE, newest: NONE };
 
-    /// The heap at the oldest end.
+    /// Returns the heap at the oldest end.
     #[must_use]
     #[inline]
     pub fn oldest(&self) -> Option<HeapSlot> {
         linked(self.oldest)
     }
 
-    /// The heap at the newest end.
+    /// Returns the heap at the newest end.
     #[must_use]
     #[inline]
     pub fn newest(&self) -> Option<HeapSlot> {
@@ -61,20 +61,20 @@ impl<T: Default> Rows<T> {
         Self { rows: Vec::new() }
     }
 
-    /// What is known of a heap; nothing where it was never [`made`](Self::make).
+    /// Returns the data of a heap, or `None` if its row was never [made](Self::make).
     #[must_use]
     #[inline]
     pub fn get(&self, heap: HeapSlot) -> Option<&T> {
         self.rows.get(heap.index()).map(|row| &row.data)
     }
 
-    /// As [`get`](Self::get), to change it.
+    /// Returns the data of a heap mutably, like [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, heap: HeapSlot) -> Option<&mut T> {
         self.rows.get_mut(heap.index()).map(|row| &mut row.data)
     }
 
-    /// The heap's row, made now if there was none.
+    /// Returns the data of a heap, and adds a row if there is none.
     pub fn make(&mut self, heap: HeapSlot) -> &mut T {
         let index = heap.index();
         if index >= self.rows.len() {
@@ -83,7 +83,7 @@ impl<T: Default> Rows<T> {
         &mut self.rows[index].data
     }
 
-    /// Puts a heap, which is in no chain, at the newest end of one.
+    /// Adds a heap that is in no chain at the newest end of a chain.
     #[inline]
     pub fn push(&mut self, chain: &mut Chain, heap: HeapSlot) {
         let before = chain.newest;
@@ -99,7 +99,7 @@ impl<T: Default> Rows<T> {
         }
     }
 
-    /// Takes a heap out of the chain that it is in.
+    /// Removes a heap from the chain that contains it.
     #[inline]
     pub fn unlink(&mut self, chain: &mut Chain, heap: HeapSlot) {
         let Some(row) = self.rows.get_mut(heap.index()) else {
@@ -126,14 +126,14 @@ impl<T: Default> Rows<T> {
         }
     }
 
-    /// The next heap towards the newest end of its chain.
+    /// Returns the next heap towards the newest end of the chain.
     #[must_use]
     #[inline]
     pub fn newer(&self, heap: HeapSlot) -> Option<HeapSlot> {
         self.rows.get(heap.index()).and_then(|row| linked(row.newer))
     }
 
-    /// The next heap towards the oldest end of its chain.
+    /// Returns the next heap towards the oldest end of the chain.
     #[must_use]
     #[inline]
     pub fn older(&self, heap: HeapSlot) -> Option<HeapSlot> {
@@ -142,8 +142,8 @@ impl<T: Default> Rows<T> {
 }
 
 impl<T: Default> Rows<T> {
-    /// Chooses from the oldest heap of a chain on, until `need` is reached or a heap is not `wanted` any more. Answers how much was
-    /// chosen.
+    /// Chooses heaps from the oldest of a chain on, until `need` is reached or a heap is not `wanted`.
+    /// Returns the number of bytes chosen.
     pub fn choose_oldest(
         &self,
         chain: &Chain,

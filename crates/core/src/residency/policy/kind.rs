@@ -1,4 +1,4 @@
-//! The policies by name.
+//! Eviction policies by name.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{EvictionPolicy, Lru, NextUse};
 
-/// A policy, by name.
+/// An eviction policy, by name.
 ///
 /// ```
 /// use heapwright_core::residency::policy::PolicyKind;
@@ -17,7 +17,7 @@ use super::{EvictionPolicy, Lru, NextUse};
 /// assert!("newest".parse::<PolicyKind>().is_err());
 /// ```
 ///
-/// A policy of the user's own goes by the name that it is given, which cannot be parsed:
+/// A custom policy has the name that it was given, which cannot be parsed:
 ///
 /// ```
 /// use heapwright_core::residency::policy::{Lru, PolicyKind};
@@ -28,12 +28,12 @@ use super::{EvictionPolicy, Lru, NextUse};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// [`NextUse`].
+    /// The policy [`NextUse`].
     #[default]
     NextUse,
-    /// [`Lru`].
+    /// The policy [`Lru`].
     Lru,
-    /// The user's own; see [`custom`](Self::custom).
+    /// A custom policy; see [`custom`](Self::custom).
     Custom(CustomPolicy),
 }
 
@@ -59,7 +59,8 @@ impl PartialEq for CustomPolicy {
 impl Eq for CustomPolicy {}
 
 impl PolicyKind {
-    /// Creates the kind of a policy of the user's own. `create` is called once for each segment group and priority, and returns a policy that holds no heap.
+    /// Creates the kind of a custom policy. `create` is called once for each segment group and priority, and
+    /// must return a policy that holds no heap.
     #[must_use]
     pub fn custom(
         name: &'static str,
@@ -68,13 +69,13 @@ impl PolicyKind {
         Self::Custom(CustomPolicy { name, create: Arc::new(create) })
     }
 
-    /// Every policy that comes with this crate, the default first.
+    /// Returns every policy of this crate, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         &[Self::NextUse, Self::Lru]
     }
 
-    /// Its name, as [`parse`](str::parse) takes it.
+    /// Returns the name, which [`parse`](str::parse) accepts unless the policy is custom.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -84,7 +85,7 @@ impl PolicyKind {
         }
     }
 
-    /// A policy of this kind, with its defaults, that holds no heap.
+    /// Creates a policy of this kind, with default parameters, that holds no heap.
     #[must_use]
     pub fn create(&self) -> Box<dyn EvictionPolicy> {
         match self {
@@ -113,7 +114,7 @@ impl FromStr for PolicyKind {
     }
 }
 
-/// No policy has this name.
+/// The error of parsing an unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPolicy {
     name: Box<str>,

@@ -1,13 +1,14 @@
-//! The least recently used heap goes first.
+//! The least recently used policy.
 
 use super::chains::{Chain, Rows};
 use super::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
 use crate::ByteSize;
 
-/// The least recently used heap goes first.
+/// Evicts the least recently used heap first.
 ///
-/// Of heaps that are used by the same submission the one that was named first goes first. It takes 12 bytes a heap. Its weakness is
-/// what frames do: of heaps that are used in turn, and do not fit together, it always lets go the one that is next.
+/// Of heaps that are used by the same submission, the one that was named first is evicted first. It takes 12
+/// bytes per heap. Its weakness is cyclic use, which is typical of frames: of heaps that are used in turn and
+/// do not fit together, it always evicts the one that is needed next.
 #[derive(Debug)]
 pub struct Lru {
     rows: Rows<Held>,
@@ -25,7 +26,7 @@ impl Default for Lru {
 }
 
 impl Lru {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub const fn new() -> Self {
         Self { rows: Rows::new(), by_use: Chain::EMPTY }

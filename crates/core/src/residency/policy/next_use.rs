@@ -1,4 +1,4 @@
-//! The heap whose next use is predicted to be farthest away goes first.
+//! The next-use policy.
 
 mod absences;
 mod habit;
@@ -11,41 +11,45 @@ use absences::Absences;
 use habit::{Habit, Learned, SUBMISSION};
 use returns::Returns;
 
-/// The heap whose next use is predicted to be farthest away goes first: Belady's rule, with a guess in place of the future.
+/// Evicts the heap whose next use is predicted to be farthest away first: Belady's rule with a prediction.
 ///
-/// Programs use GPU memory in turns: every frame, every layer of a network, every few seconds a level. So for each heap two lengths are
-/// kept, counted in submissions: the interval between its uses within a run of regular use (smoothed, and how far off it is), and the
-/// gaps between such runs. From them comes a guess:
+/// Programs use GPU memory periodically: every frame, every layer of a network, a level every few seconds.
+/// For each heap the policy keeps two lengths, in submissions: the interval between its uses within a run of
+/// regular use (smoothed, with its deviation), and the gaps between such runs. It predicts from them:
 ///
-/// - In a run, the next use is an interval after the last one. Where all is used in turn, and does not fit, the heap that was
-///   just used is the one that is needed last, and goes.
-/// - A heap that is late is in a gap. If its gaps were regular the next use is a gap after the last one: so a model that is served again
-///   in a minute goes before one that is next. When the heaps of one interval are late together, all of them are taken to be in a gap.
-/// - Where its gaps are not regular, or it stays away for longer, it is expected to come when, in the mean, other heaps of about its interval came
-///   that were away for as long, as long as all of those did come; and when its own gaps say.
-/// - A heap of which that says nothing, or that was used once only, goes the sooner the longer it was not
-///   used, as with LRU, and the sooner the fewer such heaps come back at all. Data that passes through once thus leaves early.
-///   But where heaps that were used once do come back, and all after the same time, they are taken to be in a run.
+/// - In a run, the next use is one interval after the last use. If heaps are used in turn and do not fit, the
+///   heap that was just used is needed last, and is evicted.
+/// - A heap that is late is in a gap. If its gaps were regular, the next use is one gap after the last use: a
+///   model that is served again in a minute is evicted before one that is needed next. If the heaps of one
+///   interval are late together, all of them are taken to be in a gap.
+/// - If its gaps are not regular, or the heap stays away for longer, its own longer gaps and the mean of
+///   other heaps of about its interval that were away for as long predict its return, the latter only while
+///   nearly all of those heaps returned.
+/// - A heap for which that gives no prediction, or that was used only once, is evicted the sooner the longer
+///   it was not used, as with LRU, and the sooner the fewer such heaps return at all. Data that is used once
+///   is thus evicted early. But if heaps that were used once do return, all after the same time, they are
+///   taken to be in a run.
 ///
-/// What is learned of a heap outlives its eviction, until it is [forgotten](EvictionPolicy::forget). It takes 48 bytes a heap.
+/// The data of a heap outlive its eviction, until it is [forgotten](EvictionPolicy::forget). They take 48
+/// bytes per heap.
 ///
-/// [`touch`](EvictionPolicy::touch) costs O(1). [`choose`](EvictionPolicy::choose) costs O((victims + heaps that may not go) × classes),
-/// where classes are those of intervals and gaps in use, four an octave, at most 195; and O(heaps that are late since the last time),
-/// once for each time a heap is late.
+/// [`touch`](EvictionPolicy::touch) costs O(1). [`choose`](EvictionPolicy::choose) costs O((victims + heaps
+/// that cannot be evicted) × classes), where classes are those of intervals and gaps in use, four per octave,
+/// at most 195; plus O(heaps that became late since the last call), once for each time a heap is late.
 ///
-/// [`choose_ahead`](EvictionPolicy::choose_ahead) gives up nothing below a fullness of 0.95, and then what stays away for 16 times as long
-/// as ever before and for 600 submissions at least.
+/// [`choose_ahead`](EvictionPolicy::choose_ahead) evicts nothing below a fullness of 0.95, and above it only
+/// heaps that are away for 16 times as long as ever before and for at least 600 submissions.
 #[derive(Debug)]
 pub struct NextUse {
     rows: Rows<Habit>,
     chains: Box<[Class; CHAINS]>,
-    /// Heaps that were used once.
+    /// The heaps that were used once.
     once: Returns,
-    /// Heaps whose run is over.
+    /// The heaps whose run is over.
     lost: Returns,
-    /// Heaps that are in a gap.
+    /// The heaps that are in a gap.
     absences: Absences,
-    /// What `choose` works with, here so that it allocates nothing.
+    /// Scratch memory of `choose`, kept so that it allocates nothing.
     candidates: Vec<Candidate>,
 }
 
@@ -56,19 +60,19 @@ struct Class {
     heaps: u32,
 }
 
-/// The chains of heaps in a run, by interval, in which the oldest is the first to be late, ...
+/// The first chain of heaps in a run, by interval; in each, the oldest heap is late first.
 const IN_RUN: usize = 0;
-/// ... those of heaps in a gap, by gap, ...
+/// The first chain of heaps in a gap, by gap.
 const IN_GAP: usize = 96;
-/// ... that of heaps that were used for the first time just now, ...
+/// The chain of heaps that were just used for the first time.
 const NEW: usize = 192;
-/// ... that of those that were not used again, ...
+/// The chain of heaps that were not used again.
 const ONCE: usize = 193;
-/// ... and that of heaps that stay away.
+/// The chain of heaps that stay away.
 const LOST: usize = 194;
 const CHAINS: usize = 195;
 
-/// The class of an interval: four an octave, the longest of 2^24 submissions and above.
+/// Returns the class of an interval: four per octave, the last for 2^24 submissions and above.
 fn class(interval: u32) -> usize {
     let interval = interval.max(SUBMISSION);
     let octave = interval.ilog2();
@@ -77,23 +81,24 @@ fn class(interval: u32) -> usize {
     usize::try_from(class).map_or(IN_GAP - 1, |class| class.min(IN_GAP - 1))
 }
 
-/// What of a chain was not chosen, or asked about, yet. While heaps are not late the one whose next use is farthest away was used last, and
-/// when they are it was used first: so it is at one of the two ends.
+/// The heaps of a chain that were not chosen or examined yet. While heaps are not late, the one used last has
+/// the farthest next use; when they are late, it is the one used first. The farthest is thus at one of the
+/// two ends.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     chain: usize,
     oldest: HeapSlot,
     newest: HeapSlot,
-    /// How far away the next use of the farther one is.
+    /// The distance of the farther next use.
     left: u64,
     is_oldest: bool,
 }
 
-/// Ahead of need nothing goes below that fullness, ...
+/// The fullness below which nothing is evicted ahead of need.
 const AHEAD_FROM_FULLNESS: f64 = 0.95;
-/// ... what was used so many submissions ago or later, ...
+/// The number of submissions for which a heap must be unused to be evicted ahead of need.
 const AHEAD_SUBMISSIONS: u32 = 600;
-/// ... or what was not used for less than that many of its longest intervals.
+/// The number of its longest intervals for which a heap must be unused to be evicted ahead of need.
 const AHEAD_INTERVALS: u32 = 16;
 
 impl Default for NextUse {
@@ -103,7 +108,7 @@ impl Default for NextUse {
 }
 
 impl NextUse {
-    /// One that holds no heap.
+    /// Creates a policy that holds no heap.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -116,7 +121,7 @@ impl NextUse {
         }
     }
 
-    /// Takes a use of a heap in, and answers the chain that it belongs in.
+    /// Learns from a use of a heap, and returns the chain to which the heap belongs.
     #[inline]
     fn learn(
         habit: &mut Habit,
@@ -174,7 +179,7 @@ impl NextUse {
         self.put(heap, chain);
     }
 
-    /// Moves heaps that did not come when they were expected to the chains where they belong now.
+    /// Moves heaps that were not used when expected to the chains to which they now belong.
     fn sort_out_late(&mut self, now: u32) {
         while let Some(heap) = self.chains[NEW].chain.oldest() {
             let Some(habit) = self.rows.get_mut(heap) else { break };
@@ -194,7 +199,8 @@ impl NextUse {
                 if !all_late && habit.age(now) <= habit.interval.latest() {
                     break;
                 }
-                // One is late, and of the others, too, none came in a time in which four should have.
+                // One heap is late, and none of the others was used in a time in which four uses were
+                // expected.
                 all_late |= silence > 4 * u64::from(habit.interval.mean);
                 if !std::mem::replace(&mut habit.missed, true) {
                     self.lost.wait();
@@ -215,7 +221,7 @@ impl NextUse {
         }
     }
 
-    /// The chain of a heap that is away for longer than was expected.
+    /// Returns the chain of a heap that is away for longer than expected.
     fn absent(habit: &mut Habit, absences: &mut Absences, now: u32, again: bool) -> usize {
         let age = habit.age(now);
         if !again && habit.gap_is_regular() {
@@ -225,14 +231,15 @@ impl NextUse {
         let (count, sum) = habit.longer_gaps(age);
         let (column, others) = absences.wait(habit.interval.mean, age);
         habit.column = column + 1;
-        // All others count as much as one gap of its own.
+        // All other heaps count as much as one gap of its own.
         let count = count + u64::from(others.is_some());
         let Some(longer) = (sum + others.unwrap_or(0)).checked_div(count) else { return LOST };
         habit.expect_gap(age.saturating_add(u32::try_from(longer).unwrap_or(u32::MAX)), 0);
         IN_GAP + class(habit.expected)
     }
 
-    /// For how long none of a chain was used, summed over its heaps; 0 where it is a submission or less.
+    /// Returns the time since a heap of a chain was last used, multiplied by the number of its heaps; 0 if it
+    /// is at most one submission.
     fn silence(&self, chain: usize, now: u32) -> u64 {
         let class = &self.chains[chain];
         let newest = class.chain.newest().and_then(|heap| self.rows.get(heap));
@@ -240,7 +247,7 @@ impl NextUse {
         if age > SUBMISSION { u64::from(age) * u64::from(class.heaps) } else { 0 }
     }
 
-    /// How far away the next use of a heap is.
+    /// Returns the distance of the next use of a heap.
     fn left(&self, chain: usize, heap: HeapSlot, now: u32) -> u64 {
         let Some(habit) = self.rows.get(heap) else { return 0 };
         let age = habit.age(now);
@@ -355,7 +362,7 @@ impl EvictionPolicy for NextUse {
         let stays_away = |habit: &Habit| {
             let longest =
                 habit.interval.mean.max(habit.gap()).max(habit.expected).saturating_mul(AHEAD_INTERVALS);
-            // An age is capped, and so is a time to stay away.
+            // Ages are capped, so the time to stay away is capped, too.
             habit.age(now) >= longest.clamp(AHEAD_SUBMISSIONS * SUBMISSION, 1 << 29)
         };
         let mut limit = limit;

@@ -1,12 +1,13 @@
-//! What choosing victims has in common.
+//! Functions shared by policies and the planner for choosing victims.
 
 use super::HeapSlot;
 use crate::ByteSize;
 
-/// Takes back victims that are not needed to reach `need`, the last first, and keeps the order of the others.
+/// Removes victims that are not needed to reach `need`, the last first, and keeps the order of the others.
 ///
-/// Heaps are large and of different sizes: a small victim chosen first is not needed any more when a large one follows. As policies name
-/// first what is worth least, what is taken back is what is worth most. `size_of` is called at most twice for each victim.
+/// Heaps are large and of different sizes: a small victim chosen first is not needed any more if a large one
+/// follows. Because policies name the least valuable heaps first, the most valuable are kept resident.
+/// `size_of` is called at most twice for each victim.
 ///
 /// Cost: O(victims). Nothing is allocated.
 ///

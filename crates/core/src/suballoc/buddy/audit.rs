@@ -1,11 +1,11 @@
-//! The full check of the invariants that the module page lists.
+//! Full check of the invariants that the module page lists.
 
 use super::super::slots::SlotIndex;
 use super::Buddy;
 use super::blocks::{Block, EDGE, head};
 use super::order::Order;
 
-/// Answers the first rule found broken. O(n log n) for n blocks.
+/// Returns the first violated invariant. O(n log n) for n blocks.
 pub(super) fn audit(buddy: &Buddy) -> Result<(), String> {
     audit_blocks(buddy)?;
     audit_lists(buddy)?;
@@ -20,12 +20,13 @@ fn block(buddy: &Buddy, index: SlotIndex) -> Result<&Block, String> {
     buddy.blocks.slots.get(index).ok_or_else(|| format!("{index:?} is not in the table"))
 }
 
-/// The size of the block, which a used one does not say itself.
+/// Returns the size of the block. A used block stores only the requested size.
 fn block_size(buddy: &Buddy, block: &Block) -> u64 {
     if block.is_used() { buddy.order_for(block.size()).bytes() } else { block.size() }
 }
 
-/// The blocks in address order cover the range, no two free buddies are left, and the counters are right.
+/// Checks that the blocks in address order cover the range, that no two free blocks are buddies, and that the
+/// counters are right.
 fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
     let edge = block(buddy, EDGE)?;
     check(edge.is_used(), || "the edge of the range counts as free".to_owned())?;
@@ -79,7 +80,8 @@ fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
     check(stamps.is_sorted_by(|a, b| a < b), || "two used blocks have the same stamp".to_owned())
 }
 
-/// Each free block is in the list of its order, and the bitmap says which lists have something in them.
+/// Checks that each free block is in the list of its order, and that the bitmap marks exactly the lists that
+/// are not empty.
 fn audit_lists(buddy: &Buddy) -> Result<(), String> {
     let mut found = 0_u64;
     for order in (0..Order::COUNT).map(Order::new) {

@@ -1,4 +1,4 @@
-//! The table of blocks, and the lists of those that are free.
+//! The table of blocks and the lists of free blocks.
 //!
 //! ```text
 //!   slot    0       1 ..= 64           after that
@@ -7,11 +7,12 @@
 //!
 //! # Invariants
 //!
-//! - Every list is a ring through a note that is no block, so that linking and unlinking need no branch for the ends: the
-//!   blocks in address order through the *edge*, the free blocks of an order through that order's *head*.
-//! - The edge counts as used, so that nothing is joined with it.
-//! - Blocks start below 2^63, which leaves the top bit to say "used".
-//! - A used block keeps its stamp where a free one keeps its links within its list.
+//! - Every list is a ring through a note that is not a block, so linking and unlinking need no branch for the
+//!   ends: the blocks in address order through the *edge*, the free blocks of an order through that order's
+//!   *head*.
+//! - The edge counts as used, so nothing is joined with it.
+//! - Blocks start below 2^63, so the top bit of the offset can mark a used block.
+//! - A used block stores its stamp where a free block stores its list links.
 
 use std::iter::successors;
 
@@ -19,22 +20,23 @@ use super::super::slots::{Note, SlotIndex, Slots};
 use super::super::suballocation::Stamp;
 use super::order::Order;
 
-/// The note that lies below the lowest block and above the highest.
+/// The slot of the edge, which is below the lowest block and above the highest.
 pub(super) const EDGE: SlotIndex = SlotIndex::ZERO;
 
-/// A block and its links. Two of them fill a cache line of 64 bytes.
+/// A block and its links. Two blocks fill a cache line of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(32))]
 pub(super) struct Block {
-    /// The offset of the first byte; the top bit says that the block is used.
+    /// The offset of the first byte. The top bit is set if the block is used.
     start_and_use: u64,
-    /// Free: the size of the block. Used: the size asked for, which says what the block's is.
+    /// Free: the size of the block. Used: the requested size, from which the block's size follows.
     size: u64,
     /// The neighbour at lower offsets.
     pub(super) below: SlotIndex,
-    /// The neighbour at higher offsets; in a vacant slot, the next vacant one.
+    /// The neighbour at higher offsets; in a vacant slot, the next vacant slot.
     pub(super) above: SlotIndex,
-    /// Free: the slots of the previous and the next block in the list. Used: the lower and upper half of the stamp.
+    /// Free: the slots of the previous and the next block in the list. Used: the lower and upper half of the
+    /// stamp.
     tail: [u32; 2],
 }
 
@@ -46,24 +48,24 @@ impl Block {
     pub(super) const EDGE: Self =
         Self { start_and_use: Self::USED, size: 0, below: EDGE, above: EDGE, tail: [0; 2] };
 
-    /// The head of an empty list. An id that names it by mistake is stale, as it does not count as used.
+    /// Creates the head of an empty list. It does not count as used, so an id that names it is stale.
     const fn empty_head(index: SlotIndex) -> Self {
         Self { start_and_use: 0, tail: [index.get(); 2], ..Self::EDGE }
     }
 
-    /// A free block in no list.
+    /// Creates a free block that is in no list.
     #[inline]
     const fn free(start: u64, size: u64, below: SlotIndex, above: SlotIndex) -> Self {
         Self { start_and_use: start, size, below, above, tail: [0; 2] }
     }
 
-    /// The offset of the first byte, below 2^63.
+    /// Returns the offset of the first byte, below 2^63.
     #[inline]
     pub(super) const fn start(&self) -> u64 {
         self.start_and_use & !Self::USED
     }
 
-    /// The size of a free block, and the size asked for of a used one; at most 2^63.
+    /// Returns the size of a free block, or the requested size of a used block; at most 2^63.
     #[inline]
     pub(super) const fn size(&self) -> u64 {
         self.size
@@ -74,14 +76,14 @@ impl Block {
         self.start_and_use & Self::USED != 0
     }
 
-    /// Makes it a free block in no list. Its links in address order stay as they are.
+    /// Makes it a free block that is in no list. The links in address order are unchanged.
     #[inline]
     pub(super) const fn set_free(&mut self, start: u64, size: u64) {
         self.start_and_use = start;
         self.size = size;
     }
 
-    /// Makes it a used block. Its links in address order stay as they are; it must not be in a list.
+    /// Makes it a used block. The links in address order are unchanged; the block must not be in a list.
     #[inline]
     pub(super) const fn set_used(&mut self, size: u64, stamp: Stamp) {
         self.start_and_use |= Self::USED;
@@ -90,20 +92,20 @@ impl Block {
         self.tail = [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])];
     }
 
-    /// The stamp of a used block; `None` for anything else.
+    /// Returns the stamp of a used block, `None` otherwise.
     #[inline]
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let [lower, upper] = self.tail;
         if self.is_used() { Stamp::new(u64::from(upper) << 32 | u64::from(lower)) } else { None }
     }
 
-    /// The one before in the ring of its order. Only for free blocks and heads.
+    /// Returns the previous note in the ring of its order. Valid for free blocks and heads only.
     #[inline]
     pub(super) const fn previous_free(&self) -> SlotIndex {
         SlotIndex::new(self.tail[0])
     }
 
-    /// The one after in the ring of its order. Only for free blocks and heads.
+    /// Returns the next note in the ring of its order. Valid for free blocks and heads only.
     #[inline]
     pub(super) const fn next_free(&self) -> SlotIndex {
         SlotIndex::new(self.tail[1])
@@ -111,7 +113,8 @@ impl Block {
 }
 
 impl Note for Block {
-    /// A block of no bytes, which neither the edge nor a block is.
+    /// Creates a block of zero bytes at offset zero, which distinguishes a vacant slot from the edge and from
+    /// every block.
     #[inline]
     fn vacant(next: SlotIndex) -> Self {
         Self { start_and_use: 0, size: 0, below: EDGE, above: next, tail: [0; 2] }
@@ -123,7 +126,7 @@ impl Note for Block {
     }
 }
 
-/// The head of the list of the free blocks of an order.
+/// Returns the slot of the head of an order's free list.
 #[inline]
 pub(super) const fn head(order: Order) -> SlotIndex {
     SlotIndex::new(1 + order.number())
@@ -134,12 +137,12 @@ pub(super) const fn head(order: Order) -> SlotIndex {
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct Blocks {
     pub(super) slots: Slots<Block>,
-    /// Bit k: some block of order k is free.
+    /// A bitmap of free orders: bit k is set if some block of order k is free.
     pub(super) free_orders: u64,
 }
 
 impl Blocks {
-    /// The roots for `size` bytes, all free, and room for `block_limit` blocks.
+    /// Creates the roots for `size` bytes, all free, with a limit of `block_limit` blocks.
     pub(super) fn new(size: u64, block_limit: u32) -> Self {
         let mut fixed = [Block::EDGE; 1 + u64::BITS as usize];
         for (number, fixed_head) in (0..Order::COUNT).zip(&mut fixed[1..]) {
@@ -150,7 +153,8 @@ impl Blocks {
         blocks
     }
 
-    /// Forgets all blocks but the roots for `size` bytes, which are free. O(log size), whatever there is.
+    /// Replaces all blocks by the roots for `size` bytes, which are free. O(log size), however many blocks
+    /// there were.
     pub(super) fn reset(&mut self, size: u64) {
         while let Some(order) = self.largest_free() {
             self.slots[head(order)] = Block::empty_head(head(order));
@@ -169,9 +173,10 @@ impl Blocks {
         }
     }
 
-    /// Halves a free block down to an order, keeping the first half each time, and uses what is left of it for a request.
+    /// Halves a free block from one order down to another, keeping the first half each time, and uses what
+    /// remains for a request of `size` bytes. Returns the offset.
     ///
-    /// There has to be room for a block for each time that it is halved. O(log size).
+    /// The table must have room for one more block per halving. O(log size).
     #[inline]
     pub(super) fn split(&mut self, block: SlotIndex, from: Order, to: Order, size: u64, stamp: Stamp) -> u64 {
         self.unlink_free(block, from);
@@ -180,7 +185,7 @@ impl Blocks {
         let (mut order, mut above) = (from, above);
         while order > to {
             order = order.half();
-            // What is below it is known after the next round.
+            // The next iteration sets the link to the block below.
             let half = Block::free(start + order.bytes(), order.bytes(), block, above);
             let half = self.slots.insert(half);
             self.slots[above].below = half;
@@ -194,7 +199,8 @@ impl Blocks {
         start
     }
 
-    /// Makes a used block of this order free, and joins it with its buddy as long as that is free. O(log size).
+    /// Frees a used block of this order, and joins it with its buddy for as long as the buddy is free. O(log
+    /// size).
     #[inline]
     pub(super) fn join(&mut self, block: SlotIndex, order: Order) {
         let Block { mut below, mut above, .. } = self.slots[block];
@@ -202,7 +208,7 @@ impl Blocks {
         loop {
             let bytes = order.bytes();
             let is_first_half = start & bytes == 0;
-            // A whole buddy is the neighbour on its side. What is there instead is smaller, or the edge.
+            // An undivided buddy is the neighbour on its side. Any other neighbour is smaller, or the edge.
             let buddy = if is_first_half { above } else { below };
             let note = self.slots[buddy];
             if note.is_used() || note.size() != bytes {
@@ -226,7 +232,7 @@ impl Blocks {
         self.link_free(block, order);
     }
 
-    /// Puts a block in front of the list of its order. O(1).
+    /// Inserts a block at the front of the list of its order. O(1).
     #[inline]
     pub(super) fn link_free(&mut self, block: SlotIndex, order: Order) {
         let head = head(order);
@@ -237,36 +243,36 @@ impl Blocks {
         self.free_orders |= order.bytes();
     }
 
-    /// Takes a block out of the list of its order. O(1).
+    /// Removes a block from the list of its order. O(1).
     #[inline]
     pub(super) fn unlink_free(&mut self, block: SlotIndex, order: Order) {
         let [previous, next] = self.slots[block].tail;
         self.slots[SlotIndex::new(previous)].tail[1] = next;
         self.slots[SlotIndex::new(next)].tail[0] = previous;
-        // Both are the head when nothing else is left.
+        // Both are the head if the list is now empty.
         self.free_orders &= !(u64::from(previous == next) << order.number());
     }
 
-    /// The smallest order, `from` or above, of which a block is free. O(1).
+    /// Returns the smallest order not below `from` that has a free block. O(1).
     #[inline]
     pub(super) fn smallest_free_from(&self, from: Order) -> Option<Order> {
         let orders = self.free_orders & (u64::MAX << from.number());
         (orders != 0).then(|| Order::new(orders.trailing_zeros()))
     }
 
-    /// The largest order of which a block is free. O(1).
+    /// Returns the largest order that has a free block. O(1).
     #[inline]
     pub(super) fn largest_free(&self) -> Option<Order> {
         Order::within(self.free_orders)
     }
 
-    /// The free block that is taken first from an order that has one. O(1).
+    /// Returns the first block in the free list of an order that has one. O(1).
     #[inline]
     pub(super) fn first_free(&self, order: Order) -> SlotIndex {
         self.slots[head(order)].next_free()
     }
 
-    /// The free blocks of an order.
+    /// Iterates over the free blocks of an order.
     pub(super) fn free_of(&self, order: Order) -> impl Iterator<Item = (SlotIndex, &Block)> {
         let or_end = move |index| (index != head(order)).then(|| (index, &self.slots[index]));
         successors(or_end(self.first_free(order)), move |(_, block)| or_end(block.next_free()))

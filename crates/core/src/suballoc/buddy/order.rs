@@ -1,34 +1,34 @@
-//! The sizes of blocks.
+//! Block orders.
 
 use crate::Alignment;
 
-/// The size of a block, as an exponent: the block has 2 to this power bytes. 0 to 63.
+/// The order of a block: the block has 2 to this power bytes. 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Order(u32);
 
 impl Order {
-    /// How many orders there are.
+    /// The number of orders.
     pub(super) const COUNT: u32 = u64::BITS;
 
-    /// The order of this number, 0 to 63.
+    /// Creates the order with this number, 0 to 63.
     #[inline]
     pub(super) const fn new(number: u32) -> Self {
         assert!(number < Self::COUNT, "2^63 is the largest block");
         Self(number)
     }
 
-    /// That of the smallest block that holds `size` bytes, 1 to 2^63.
+    /// Returns the order of the smallest block that holds `size` bytes, 1 to 2^63.
     #[inline]
     pub(super) const fn holding(size: u64) -> Self {
         Self::new(u64::BITS - (size - 1).leading_zeros())
     }
 
-    /// That of the largest block that `size` bytes hold; `None` when there are none.
+    /// Returns the order of the largest block that fits in `size` bytes, or `None` for zero bytes.
     pub(super) fn within(size: u64) -> Option<Self> {
         size.checked_ilog2().map(Self)
     }
 
-    /// That of the blocks which all start at a multiple of the alignment.
+    /// Returns the smallest order whose blocks all start at a multiple of the alignment.
     #[inline]
     pub(super) const fn of_alignment(alignment: Alignment) -> Self {
         Self::new(alignment.log2())
@@ -39,20 +39,20 @@ impl Order {
         self.0
     }
 
-    /// How many bytes such a block has.
+    /// Returns the size of a block of this order, in bytes.
     #[inline]
     pub(super) const fn bytes(self) -> u64 {
-        // The mask tells the compiler what is known anyway.
+        // The mask only tells the compiler that the shift is in range.
         1 << (self.0 & (Self::COUNT - 1))
     }
 
-    /// That of half a block; the half of the smallest is never asked for.
+    /// Returns the order of half a block. Must not be called on order 0.
     #[inline]
     pub(super) const fn half(self) -> Self {
         Self(self.0 - 1)
     }
 
-    /// That of two buddies together; the largest has no buddy.
+    /// Returns the order of two joined buddies. The largest order has no buddies.
     #[inline]
     pub(super) const fn double(self) -> Self {
         Self(self.0 + 1)

@@ -1,4 +1,4 @@
-//! All ranges in address order.
+//! Iterator over all ranges of a buddy suballocator.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -8,17 +8,17 @@ use super::super::suballocation::{RangeUse, Suballocation, heap_range};
 use super::Buddy;
 use super::blocks::EDGE;
 
-/// Walks the ranges of a [`Buddy`] from the lowest offset to the highest, O(1) a step.
+/// An iterator over the ranges of a [`Buddy`] in address order, O(1) per step.
 ///
-/// A free range is one free block: two of them may be neighbours. What a used block was rounded up by is a range of
-/// padding behind it. Made by [`Buddy::ranges`].
+/// A free range is one free block, so two free ranges may be neighbours. The bytes by which a request was
+/// rounded up are a padding range after the suballocation. Created by [`Buddy::ranges`].
 #[derive(Clone)]
 pub struct Ranges<'a> {
     buddy: &'a Buddy,
     next: SlotIndex,
-    /// Where the range before ended.
+    /// The end of the previous range.
     end: u64,
-    /// Where the block that the range before is in ended.
+    /// The end of the block that contains the previous range.
     block_end: u64,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Ranges<'a> {
         Self { buddy, next: buddy.blocks.slots[EDGE].above, end: 0, block_end: 0 }
     }
 
-    /// The bytes from the end of the last range on.
+    /// Returns the padding from the end of the previous range to `end`, if any.
     fn padding_up_to(&mut self, end: u64) -> Option<RangeUse> {
         let start = std::mem::replace(&mut self.end, end);
         (start < end).then(|| RangeUse::Padding(heap_range(start, end - start)))

@@ -1,4 +1,4 @@
-//! The suballocator: which order a request has, and the counters.
+//! The buddy suballocator: rounding of requests, and counters.
 
 use std::fmt;
 
@@ -12,21 +12,21 @@ use super::order::Order;
 use super::ranges::Ranges;
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// Hands out blocks of powers of two, halved from larger ones and joined again.
+/// A suballocator that hands out blocks of powers of two by halving larger blocks and joining them again.
 ///
-/// It manages the offsets from zero to its capacity and knows nothing of the memory behind them. The
-/// [module page](super) tells how it works.
+/// It manages the offsets from zero to its capacity, not the memory itself. The [module page](super)
+/// describes the algorithm.
 ///
 /// | call | cost |
 /// |---|---|
-/// | [`allocate`](Self::allocate), [`free`](Self::free) | O(log capacity), 63 times a few instructions at most; the table of blocks grows by doubling, see [`reserve`](Self::reserve) |
+/// | [`allocate`](Self::allocate), [`free`](Self::free) | O(log capacity), at most 63 steps of a few instructions; the table of blocks grows by doubling, see [`reserve`](Self::reserve) |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
-/// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`ranges`](Self::ranges) | O(1) per step |
 /// | [`clear`](Self::clear) | O(log capacity) |
-/// | [`audit`](Self::audit) | O(n log n) for n blocks: for tests |
+/// | [`audit`](Self::audit) | O(n log n) for n blocks; for tests |
 ///
-/// It is deterministic: the same calls get the same offsets, on every machine. Dropping it frees nothing, as nothing
-/// was its own.
+/// It is deterministic: the same calls return the same offsets on every machine. Dropping it does not free
+/// the memory, which it does not own.
 ///
 /// # Examples
 ///
@@ -46,7 +46,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
 /// ```
 ///
-/// A capacity that is no power of two loses nothing, but a block never reaches over the end of a root:
+/// A capacity that is not a power of two loses nothing, but no block extends beyond the end of a root:
 ///
 /// ```
 /// use heapwright_core::suballoc::Buddy;
@@ -61,17 +61,17 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// ```
 pub struct Buddy {
     pub(super) blocks: Blocks,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
-    /// No block is smaller.
+    /// The order of the smallest blocks.
     pub(super) minimum: Order,
-    /// The sum of the sizes asked for.
+    /// The sum of the requested sizes, in bytes.
     pub(super) used: u64,
-    /// The sum of the sizes of the free blocks.
+    /// The sum of the sizes of the free blocks, in bytes.
     pub(super) free: u64,
-    /// How many blocks are used.
+    /// The number of used blocks.
     pub(super) allocation_count: u64,
-    /// What the next suballocation gets.
+    /// The stamp of the next suballocation.
     pub(super) next_stamp: Stamp,
 }
 
@@ -79,25 +79,30 @@ impl Buddy {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free, with blocks down to one byte.
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free, with blocks down to one
+    /// byte.
     ///
-    /// It takes O(log capacity) time, and 3 KiB of memory for its lists and its first blocks.
+    /// Takes O(log capacity) time, and 3 KiB of host memory for the lists and the first blocks.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_minimum(capacity, Alignment::ONE)
     }
 
-    /// As [`new`](Self::new), with no blocks smaller than `minimum`: smaller requests get a block of that size.
+    /// Creates a suballocator like [`new`](Self::new), with no blocks smaller than `minimum`. Smaller
+    /// requests get a block of that size.
     ///
-    /// Every suballocation then starts at a multiple of the minimum, and there are fewer steps from the largest block to
-    /// the smallest. What the capacity has beyond a multiple of the minimum is padding at its end, always.
+    /// Every suballocation then starts at a multiple of the minimum, and there are fewer orders between the
+    /// largest block and the smallest. The remainder of the capacity modulo the minimum is padding at the end
+    /// of the range.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and [`SuballocError::CapacityBelowMinimum`] when the minimum is larger than the capacity.
+    /// Returns the errors of [`new`](Self::new), and [`SuballocError::CapacityBelowMinimum`] if the minimum
+    /// is larger than the capacity.
     ///
     /// ```
     /// use heapwright_core::suballoc::Buddy;
@@ -114,8 +119,8 @@ impl Buddy {
         Self::with_block_limit(capacity, minimum, u32::MAX)
     }
 
-    /// As [`with_minimum`](Self::with_minimum), with no more than `block_limit` blocks, used and free; it has to be enough
-    /// for the roots.
+    /// Creates a suballocator like [`with_minimum`](Self::with_minimum), with at most `block_limit` blocks,
+    /// used and free. The limit must be enough for the roots.
     pub(super) fn with_block_limit(
         capacity: ByteSize,
         minimum: Alignment,
@@ -139,51 +144,51 @@ impl Buddy {
         })
     }
 
-    /// The bytes that are in blocks: all but the padding at the end.
+    /// Returns the number of bytes that blocks cover: all but the padding at the end.
     pub(super) const fn in_blocks(&self) -> u64 {
         self.capacity & !(self.minimum.bytes() - 1)
     }
 
-    /// The order of the block that a request of this size gets.
+    /// Returns the order of the block for a request of this size.
     #[inline]
     pub(super) fn order_for(&self, size: u64) -> Order {
         Order::holding(size).max(self.minimum)
     }
 
-    /// Hands out `size` bytes that start at a multiple of `alignment`. O(log capacity).
+    /// Allocates `size` bytes at a multiple of `alignment`. O(log capacity).
     ///
-    /// The size is rounded up to a power of two, and to the minimum: that is the block it gets, and what it does not use of
-    /// it is padding until it is freed.
+    /// The request gets a block of its size rounded up to a power of two, or of the minimum if that is
+    /// larger. The rest of the block is padding until it is freed.
     ///
     /// # The rule
     ///
-    /// Let B be the size of that block. Where the alignment is no larger than B, as every block starts at a multiple of
-    /// its size:
+    /// Let B be the size of that block. If the alignment is not larger than B, every block of B bytes or more
+    /// satisfies it, because every block starts at a multiple of its size:
     ///
-    /// - The smallest free block of B bytes or more is taken, and halved down to B, of which the first half is kept each
-    ///   time. Among equal ones, it is the one that became free last.
+    /// - The smallest free block of B bytes or more is taken, and halved down to B, keeping the first half
+    ///   each time. Among equal blocks, the one that was freed last is taken.
     ///
     /// A larger alignment does not make the block larger:
     ///
-    /// 1. The smallest free block that is as large as the alignment is taken, and halved down to B.
-    /// 2. When there is none, up to 64 free blocks of B bytes or more are looked at, from the smallest up: the first that
-    ///    happens to start at a multiple of the alignment is taken.
+    /// 1. The smallest free block that is at least as large as the alignment is taken, and halved down to B.
+    /// 2. If there is none, up to 64 free blocks of B bytes or more are examined in order of size, and the
+    ///    first that starts at a multiple of the alignment is taken.
     ///
-    /// A request is certain to be served
+    /// A request is certain to succeed if any of these holds:
     ///
-    /// - when some free block is as large as the size and the alignment,
-    /// - when some free block is as large as the size and starts at a multiple of the alignment, and there are no more than
-    ///   64 free blocks of B bytes or more that are smaller than the alignment,
-    /// - when it asks for [`largest_free_range`](Self::largest_free_range) bytes at alignment 1; and then no more than that
-    ///   would be.
+    /// - Some free block is at least as large as both the size and the alignment.
+    /// - Some free block is at least as large as the size and starts at a multiple of the alignment, and at
+    ///   most 64 free blocks of B bytes or more are smaller than the alignment.
+    /// - It asks for at most [`largest_free_range`](Self::largest_free_range) bytes at alignment 1. A request
+    ///   for more bytes than that is certain to fail.
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
     /// - [`SuballocError::OutOfSpace`]: no free block was found.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: there are some two thousand million blocks.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million blocks is reached.
     ///
     /// # Examples
     ///
@@ -216,7 +221,8 @@ impl Buddy {
         Ok(Suballocation::new(block.slot(), stamp, start, size.get()))
     }
 
-    /// Which block [`allocate`](Self::allocate) would split for the request, short of running out of numbers for blocks. O(1).
+    /// Returns the block that [`allocate`](Self::allocate) would split for the request, ignoring the limit on
+    /// the number of blocks. O(1).
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<FoundBlock, SuballocError> {
         if size.is_zero() {
             return Err(SuballocError::ZeroSize);
@@ -241,14 +247,14 @@ impl Buddy {
         }
     }
 
-    /// Takes a suballocation back and answers its range. O(log capacity).
+    /// Frees a suballocation and returns its range. O(log capacity).
     ///
     /// Its block is joined with its buddy if that is free, and so on up to the root.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here. The state is what it was
-    /// before the call.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed before, or the id is not from this
+    /// suballocator. The state is then unchanged.
     ///
     /// ```
     /// use heapwright_core::suballoc::{Buddy, SuballocError};
@@ -281,7 +287,7 @@ impl Buddy {
         Ok(heap_range(start, size))
     }
 
-    /// The block of a live suballocation.
+    /// Returns the block of a live suballocation.
     #[inline]
     fn live(&self, id: SuballocationId) -> Result<&Block, SuballocError> {
         match self.blocks.slots.get(SlotIndex::from_slot(id.slot())) {
@@ -290,26 +296,27 @@ impl Buddy {
         }
     }
 
-    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(crate) fn continue_stamps(&mut self, next: Stamp) {
         self.next_stamp = self.next_stamp.max(next);
     }
 
-    /// The stamp that the next suballocation gets.
+    /// Returns the stamp of the next suballocation.
     pub(crate) const fn next_stamp(&self) -> Stamp {
         self.next_stamp
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.live(id).map(|block| heap_range(block.start(), block.size()))
     }
 
-    /// Takes everything back at once; ids that were live are stale from then on. O(log capacity), whatever is live.
+    /// Frees everything at once. Ids of live suballocations become stale. O(log capacity), however many are
+    /// live.
     pub fn clear(&mut self) {
         if self.allocation_count > 0 {
             self.blocks.reset(self.in_blocks());
@@ -317,63 +324,63 @@ impl Buddy {
         }
     }
 
-    /// The size of the whole range that is managed. O(1).
+    /// Returns the size of the managed range. O(1).
     #[must_use]
     pub const fn capacity(&self) -> ByteSize {
         ByteSize::new(self.capacity)
     }
 
-    /// The size of the smallest block. O(1).
+    /// Returns the size of the smallest block. O(1).
     #[must_use]
     pub fn minimum(&self) -> Alignment {
         Alignment::new(self.minimum.bytes()).expect("the size of a block is a power of two")
     }
 
-    /// The sum of the sizes asked for, without what they were rounded up by. O(1).
+    /// Returns the sum of the requested sizes, without rounding. O(1).
     #[must_use]
     pub const fn used(&self) -> ByteSize {
         ByteSize::new(self.used)
     }
 
-    /// The bytes of all free blocks. O(1).
+    /// Returns the total size of the free blocks. O(1).
     ///
-    /// What neither this nor [`used`](Self::used) counts is padding: what sizes were rounded up by, and what lies behind
-    /// the last block.
+    /// Bytes counted neither here nor in [`used`](Self::used) are padding: the rounding of requests, and the
+    /// remainder after the last block.
     #[must_use]
     pub const fn free_size(&self) -> ByteSize {
         ByteSize::new(self.free)
     }
 
-    /// How many suballocations are live. O(1).
+    /// Returns the number of live suballocations. O(1).
     #[must_use]
     pub const fn allocation_count(&self) -> u64 {
         self.allocation_count
     }
 
-    /// How many blocks are free. O(1).
+    /// Returns the number of free blocks. O(1).
     #[must_use]
     pub fn free_range_count(&self) -> u64 {
         self.blocks.slots.count() - self.allocation_count
     }
 
-    /// Whether nothing is handed out. O(1).
+    /// Returns whether there are no live suballocations. O(1).
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.allocation_count == 0
     }
 
-    /// The size of the largest free block; zero when there is none. O(1).
+    /// Returns the size of the largest free block, or zero if there is none. O(1).
     ///
-    /// It is exact: a request of this size at alignment 1 succeeds, and one of more bytes does not.
+    /// The value is exact: a request of this size at alignment 1 succeeds, and a larger request fails.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         ByteSize::new(self.blocks.largest_free().map_or(0, Order::bytes))
     }
 
-    /// All ranges from the lowest offset to the highest. O(1) a step.
+    /// Returns an iterator over all ranges in address order. O(1) per step.
     ///
-    /// A free range is one free block, so two of them may be neighbours. Padding is behind the suballocation that was
-    /// rounded up.
+    /// A free range is one free block, so two free ranges may be neighbours. Padding follows the suballocation
+    /// that was rounded up.
     ///
     /// ```
     /// use heapwright_core::suballoc::{Buddy, RangeUse};
@@ -393,25 +400,25 @@ impl Buddy {
         Ranges::new(self)
     }
 
-    /// Makes room in the table for `additional` more blocks, used or free, 32 bytes for each.
+    /// Reserves space in the table for at least `additional` more blocks, used or free, of 32 bytes each.
     ///
-    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
+    /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one allocation.
     pub fn reserve(&mut self, additional: usize) {
         self.blocks.slots.reserve(additional);
     }
 
-    /// Checks the whole structure: every invariant of the [module page](super). O(n log n) for n blocks; for tests.
+    /// Checks every invariant of the [module page](super). O(n log n) for n blocks; for tests.
     ///
     /// # Errors
     ///
-    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-    /// bring it about.
+    /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
+    /// of calls should cause one.
     pub fn audit(&self) -> Result<(), AuditError> {
         audit::audit(self).map_err(AuditError::new)
     }
 }
 
-/// A free block of one order, from which a request gets a block of another, the same or a lower one.
+/// A free block of order `from`, and the order that the request needs, at most `from`.
 pub(crate) struct FoundBlock {
     block: SlotIndex,
     from: Order,

@@ -1,4 +1,4 @@
-//! What needs to see the inside. Behaviour through the public face is in `tests/buddy.rs`.
+//! Tests that need private state. `tests/buddy.rs` tests the public behaviour.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn buddy(capacity: u64) -> Buddy {
     Buddy::new(ByteSize::new(capacity)).unwrap()
 }
 
-/// Everything but the stamps, which go on.
+/// Compares everything but the stamps, which continue.
 fn assert_same_state(left: &Buddy, right: &Buddy) {
     assert_eq!(left.blocks, right.blocks);
     assert_eq!(
@@ -24,7 +24,7 @@ fn assert_same_state(left: &Buddy, right: &Buddy) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Not only the roots again: the same table, rings and bitmap, so that whatever follows goes the same way.
+    /// Compares the table, rings and bitmap as well as the roots, so that all later calls behave the same.
     #[test]
     fn freed_completely_the_state_is_that_of_a_fresh_one(
         capacity in 1_u64..5000,
@@ -59,7 +59,7 @@ fn a_refused_request_changes_nothing() {
     heap.free(gone.id).unwrap();
     let (blocks, stamp) = (heap.blocks.clone(), heap.next_stamp);
     for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
-        // No free block starts at zero, so that 1,024 is no offset of the heap.
+        // No free block starts at zero, which is a multiple of 1,024.
         heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
         heap.free(gone.id).unwrap_err();
         assert_eq!((&heap.blocks, heap.next_stamp), (&blocks, stamp), "{size} at {alignment}");
@@ -67,7 +67,8 @@ fn a_refused_request_changes_nothing() {
     heap.free(kept.id).unwrap();
 }
 
-/// A range of a tebibyte with blocks of a byte has a note for what is live, and for what that was split from.
+/// The table of a range of 1 TiB with blocks of one byte holds only live blocks and the blocks they were
+/// split from.
 #[test]
 fn the_table_grows_with_what_is_live_and_not_with_the_capacity() {
     let mut heap = buddy(1 << 40);
@@ -104,14 +105,14 @@ fn the_number_of_blocks_is_limited_and_a_full_table_recovers() {
     assert_eq!(heap.blocks.slots.count(), 7);
     let halved = heap.allocate(ByteSize::new(20), Alignment::ONE).unwrap();
     heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
-    // The smallest free block has 2 bytes: one more. Then 4, two more.
+    // The smallest free block has 2 bytes: one more block. The next has 4: two more.
     heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
     heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
     let refused = heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap_err();
     assert_eq!(refused, SuballocError::TooManyRanges { limit: 8 });
     assert!(refused.is_out_of_space());
     heap.audit().unwrap();
-    // What needs no halving is still served.
+    // A request that needs no halving still succeeds.
     heap.allocate(ByteSize::new(4), Alignment::ONE).unwrap();
     heap.free(small.id).unwrap();
     heap.free(halved.id).unwrap();
@@ -121,7 +122,7 @@ fn the_number_of_blocks_is_limited_and_a_full_table_recovers() {
 
 #[test]
 fn an_id_that_names_no_block_is_stale() {
-    // Ids of another suballocator whose slots are free blocks or beyond the table here.
+    // Ids of another suballocator, whose slots are free blocks here or lie beyond the table.
     let (mut small, mut large) = (buddy(3), buddy(1 << 63));
     let in_the_second_root =
         (0..3).map(|_| small.allocate(ByteSize::new(1), Alignment::ONE).unwrap()).last().unwrap();
@@ -135,7 +136,7 @@ fn an_id_that_names_no_block_is_stale() {
     large.audit().unwrap();
 }
 
-/// One broken rule at a time, so that the audit is known to see it.
+/// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::super::super::slots::SlotIndex;
     use super::super::super::suballocation::Stamp;

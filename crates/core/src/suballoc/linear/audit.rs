@@ -1,4 +1,4 @@
-//! The full check of the invariants that the module page lists.
+//! Full check of the invariants that the module page lists.
 
 use super::super::slots::SlotIndex;
 use super::live_ranges::{Chain, LiveRange, LiveRanges};
@@ -7,7 +7,7 @@ pub(super) fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(),
     if holds { Ok(()) } else { Err(finding()) }
 }
 
-/// Checks the links, stamps and counters, and answers the live ranges of each chain from the oldest to the newest.
+/// Checks the links, stamps and counters, and returns the live ranges of each chain from oldest to newest.
 pub(super) fn chains<const CHAINS: usize>(
     live: &LiveRanges,
     which: [Chain; CHAINS],
@@ -47,7 +47,7 @@ fn chain_of(live: &LiveRanges, chain: Chain) -> Result<Vec<LiveRange>, String> {
     Ok(found)
 }
 
-/// Checks that ranges lie between two offsets, each above the one before.
+/// Checks that the ranges lie between two offsets, in ascending order and without overlap.
 pub(super) fn ascending<'a>(
     ranges: impl Iterator<Item = &'a LiveRange>,
     from: u64,

@@ -1,11 +1,12 @@
-//! Which suballocations the GPU is done with, by fence value: shared by `Linear` and `Ring`.
+//! Batches of suballocations by fence value, used by `Linear` and `Ring`.
 //!
-//! Stamps ascend in the order of handing out, so a batch is no list: it ends before a stamp, and begins where the batch
-//! before it ended. What is freed one by one needs no note here.
+//! Stamps ascend in allocation order, so a batch is not a list: it ends before a stamp, and begins where the
+//! previous batch ended. Suballocations that are freed individually need no entry here.
 //!
 //! # Invariants
 //!
-//! Along the pending batches, fence values and stamps ascend; and the first has something live in it.
+//! Fence values and stamps ascend along the pending batches, and the first batch contains a live
+//! suballocation.
 
 use std::collections::VecDeque;
 
@@ -13,25 +14,26 @@ use super::super::suballocation::Stamp;
 use super::FenceOrderError;
 use crate::{ByteSize, FenceValue};
 
-/// What was taken back at once, by [`Ring::retire`](super::Ring::retire) or [`Linear::retire`](super::Linear::retire).
+/// The suballocations that one call of [`Ring::retire`](super::Ring::retire) or
+/// [`Linear::retire`](super::Linear::retire) freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retired {
-    /// How many suballocations.
+    /// The number of suballocations.
     pub suballocations: u64,
-    /// The sum of the sizes asked for.
+    /// The sum of the requested sizes.
     pub bytes: ByteSize,
 }
 
 /// The suballocations between two submissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// They are in use until the fence has this value.
+    /// The fence value until which the GPU uses them.
     pub(super) fence: FenceValue,
-    /// The stamp after that of the last.
+    /// The stamp after that of the last suballocation.
     pub(super) end: Stamp,
 }
 
-/// The batches that were submitted and not retired.
+/// The batches that were submitted and not yet retired.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct Batches {
@@ -41,7 +43,7 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Closes a batch: all before `end` that are in none yet. O(1), amortised over the growth of the queue.
+    /// Closes a batch: all suballocations before `end` that are in no batch yet. Amortized O(1).
     ///
     /// `newest` is the stamp of the newest live suballocation.
     pub(super) fn submit(
@@ -58,7 +60,7 @@ impl Batches {
         self.latest = Some(fence);
         let Some(newest) = newest else { return Ok(()) };
         match self.pending.back_mut() {
-            // Nothing in it is live, so nothing has to be retired.
+            // The new batch has no live suballocation, so nothing is left to retire.
             Some(last) if newest < last.end => {}
             Some(last) if last.fence == fence => last.end = end,
             _ => self.pending.push_back(Batch { fence, end }),
@@ -66,7 +68,8 @@ impl Batches {
         Ok(())
     }
 
-    /// Takes out the batches whose fence value was reached, and answers where the last of them ends. O(1) for each.
+    /// Removes the batches whose fence value is reached, and returns the end of the last of them. O(1) per
+    /// batch.
     pub(super) fn retire(&mut self, completed: FenceValue) -> Option<Stamp> {
         let mut end = None;
         while let Some(batch) = self.pending.front() {
@@ -79,8 +82,8 @@ impl Batches {
         end
     }
 
-    /// Takes out the batches in front that have nothing live in them any more, given the stamp of the oldest live
-    /// suballocation. O(1) for each.
+    /// Removes the leading batches that have no live suballocation left, given the stamp of the oldest live
+    /// suballocation. O(1) per batch.
     #[inline]
     pub(super) fn drop_before(&mut self, oldest: Option<Stamp>) {
         while let Some(batch) = self.pending.front() {
@@ -91,18 +94,19 @@ impl Batches {
         }
     }
 
-    /// Forgets the batches, and the order of fence values.
+    /// Removes all batches, and resets the order of fence values.
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.latest = None;
     }
 
-    /// The fence value of the oldest batch. O(1).
+    /// Returns the fence value of the oldest batch. O(1).
     pub(super) fn oldest(&self) -> Option<FenceValue> {
         self.pending.front().map(|batch| batch.fence)
     }
 
-    /// Answers the first rule found broken, given the stamps of the oldest live suballocation and of the next one.
+    /// Returns the first violated invariant, given the stamps of the oldest live suballocation and of the
+    /// next one.
     pub(super) fn audit(&self, oldest: Option<Stamp>, next: Stamp) -> Result<(), String> {
         let (mut last_fence, mut last_end) = (None, oldest);
         for batch in &self.pending {

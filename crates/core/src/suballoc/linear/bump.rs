@@ -1,4 +1,4 @@
-//! One end that moves up: a bump allocator, and a stack.
+//! A bump allocator, which also serves as a stack.
 
 use std::fmt;
 
@@ -13,22 +13,23 @@ use super::ranges::{Ranges, Run};
 use super::{FenceOrderError, audit};
 use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 
-/// Hands out what lies above the highest live range: a bump allocator, an arena or a stack, as it is used.
+/// A suballocator that allocates above the highest live range: a bump allocator, an arena or a stack,
+/// depending on use.
 ///
-/// - As an arena: allocate, and [`clear`](Self::clear) when all is done with.
-/// - As a stack: what is freed in reverse order comes back at once, with the padding in front of it.
-/// - In any order: what is freed below a live range is padding until all above it is freed, too.
+/// - As an arena: allocate, then [`clear`](Self::clear) when everything is done with.
+/// - As a stack: ranges freed in reverse order become free at once, with the padding below them.
+/// - In any order: a range freed below a live range is padding until everything above it is freed, too.
 ///
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1), no loop; the table of live ranges grows by doubling, see [`reserve`](Self::reserve) |
 /// | [`clear`](Self::clear), [`submit`](Self::submit), counts, sizes | O(1) |
-/// | [`retire`](Self::retire) | O(1) for each suballocation |
-/// | [`ranges`](Self::ranges) | O(1) a step |
-/// | [`audit`](Self::audit) | O(n): for tests |
+/// | [`retire`](Self::retire) | O(1) per suballocation |
+/// | [`ranges`](Self::ranges) | O(1) per step |
+/// | [`audit`](Self::audit) | O(n); for tests |
 ///
-/// It manages the offsets from zero to its capacity and knows nothing of the memory behind them. It is deterministic: the
-/// same calls get the same offsets, on every machine.
+/// It manages the offsets from zero to its capacity, not the memory itself. It is deterministic: the same
+/// calls return the same offsets on every machine.
 ///
 /// # Examples
 ///
@@ -53,7 +54,7 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 pub struct Linear {
     pub(super) live: LiveRanges,
     pub(super) batches: Batches,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
 }
 
@@ -61,85 +62,90 @@ impl Linear {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = MAX_CAPACITY;
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free. O(1).
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_range_limit(capacity, u32::MAX)
     }
 
-    /// As [`new`](Self::new), with no more than `range_limit` live ranges.
+    /// Creates a suballocator like [`new`](Self::new), with at most `range_limit` live ranges.
     pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
         let capacity = check_capacity(capacity)?;
         Ok(Self { live: LiveRanges::new([0], range_limit), batches: Batches::default(), capacity })
     }
 
-    /// Hands out `size` bytes at the first multiple of `alignment` above the highest live range. O(1).
+    /// Allocates `size` bytes at the first multiple of `alignment` above the highest live range. O(1).
     ///
-    /// It is served exactly when they lie within the capacity. What the alignment skips is padding until this one and all
-    /// above it are freed.
+    /// The request succeeds exactly when the range lies within the capacity. The bytes skipped for the
+    /// alignment are padding until this suballocation and all above it are freed.
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
-    /// - [`SuballocError::OutOfSpace`]: too little is left above the highest live range.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: some two thousand million ranges are live.
+    /// - [`SuballocError::OutOfSpace`]: too little is free above the highest live range.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million live ranges is reached.
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
         let start = self.find(size, alignment)?;
         self.live.push(Chain::FIRST, start, size.get())
     }
 
-    /// Where [`allocate`](Self::allocate) would place the request, short of running out of numbers for ranges. O(1).
+    /// Returns the offset at which [`allocate`](Self::allocate) would place the request, ignoring the limit
+    /// on the number of ranges. O(1).
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
         let bytes = check_size(size, self.capacity)?;
         let start = lowest_in(self.top(), self.capacity, bytes, alignment);
         start.ok_or_else(|| self.out_of_space(size, alignment))
     }
 
-    /// Where the free bytes start.
+    /// Returns the offset at which the free bytes start.
     #[inline]
     fn top(&self) -> u64 {
         self.live.newest(Chain::FIRST).end()
     }
 
-    /// Takes a suballocation back and answers its range. O(1).
+    /// Frees a suballocation and returns its range. O(1).
     ///
-    /// Its bytes are free when nothing live lies above it, together with all that was freed right below it before.
-    /// Otherwise they are padding until then. That a batch was submitted which it belongs to does not matter: the batch goes
-    /// on without it. The oldest batches are dropped once nothing in them is live, O(1) for each, amortised over
-    /// [`submit`](Self::submit).
+    /// Its bytes become free once nothing live lies above them, together with the bytes freed right below
+    /// them before. Until then they are padding. A suballocation that belongs to a submitted batch may be
+    /// freed; the rest of the batch is unaffected. The oldest batches are dropped once they have no live
+    /// suballocation, O(1) each, amortized over [`submit`](Self::submit).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed or retired before, or the id never came from here. The state is what it
-    /// was before the call.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed or retired before, or the id is not
+    /// from this suballocator. The state is then unchanged.
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let range = self.live.remove(id)?;
         self.batches.drop_before(self.live.oldest(Chain::FIRST).stamp);
         Ok(range)
     }
 
-    /// Closes a batch: all that was handed out since the last one is in use until the fence has this value. O(1).
+    /// Closes a batch: everything allocated since the last batch is in use until the fence reaches this
+    /// value. O(1).
     ///
-    /// Under the value that was submitted last, the batch becomes part of that one. A batch costs 16 bytes until it is
-    /// retired, or nothing in it and in those before it is live; one in which nothing is live costs nothing.
+    /// With the fence value of the last batch, the new batch becomes part of that one. A batch costs 16 bytes
+    /// until it is retired, or until it and all batches before it have no live suballocation. A batch without
+    /// live suballocations costs nothing.
     ///
     /// # Errors
     ///
-    /// [`FenceOrderError`] when the value is below the one submitted last; nothing is changed.
+    /// Returns [`FenceOrderError`] if the value is below the one submitted last; the state is then unchanged.
     pub fn submit(&mut self, fence: FenceValue) -> Result<(), FenceOrderError> {
         self.batches.submit(fence, self.live.next_stamp, self.live.newest(Chain::FIRST).stamp)
     }
 
-    /// Takes back all batches whose fence value is `completed` or less, and answers what that was. O(1) for each
-    /// suballocation, amortised over their allocation.
+    /// Frees all batches whose fence value is at most `completed`, and returns how much that was. O(1) per
+    /// suballocation, amortized over their allocation.
     ///
-    /// What was not submitted stays. What was freed before, one by one, is not counted. The bytes are free when nothing live
-    /// lies above them; so a [`Ring`](super::Ring) suits a steady stream better, and this type a load that ends.
+    /// Suballocations that were not submitted stay live. Suballocations freed individually before are not
+    /// counted. The bytes become free once nothing live lies above them, so a [`Ring`](super::Ring) suits a
+    /// continuous stream better, and this type a load that ends.
     ///
     /// ```
     /// use heapwright_core::suballoc::Linear;
@@ -162,63 +168,67 @@ impl Linear {
         retired
     }
 
-    /// Takes back the oldest suballocation that [`retire`](Self::retire) would, and answers it. O(1), amortised.
+    /// Frees the oldest suballocation that [`retire`](Self::retire) would free, and returns it. Amortized
+    /// O(1).
     ///
-    /// Called until it answers `None`, it is the same as one call of `retire`. It is for those who keep notes beside the
-    /// suballocations, and have to hear which are gone.
+    /// Calling it until it returns `None` is equivalent to one call of `retire`. Use it to keep data about
+    /// each suballocation, which has to be removed with it.
     pub fn retire_next(&mut self, completed: FenceValue) -> Option<Suballocation> {
-        // What is oldest is in the oldest batch, as that has something live in it.
+        // The oldest batch has a live suballocation, so the oldest suballocation is in that batch.
         self.batches.oldest().filter(|&fence| fence <= completed)?;
         let oldest = self.live.oldest_suballocation(Chain::FIRST)?;
         self.free(oldest.id).ok()?;
         Some(oldest)
     }
 
-    /// The fence value of the oldest batch that has something live in it: what to wait for when there is no room. O(1).
+    /// Returns the fence value of the oldest batch with a live suballocation: the value to wait for when
+    /// space is short. O(1).
     ///
-    /// `None` when nothing that was submitted is live.
+    /// Returns `None` if no submitted suballocation is live.
     #[must_use]
     pub fn oldest_fence(&self) -> Option<FenceValue> {
         self.batches.oldest()
     }
 
-    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(crate) fn continue_stamps(&mut self, next: Stamp) {
         self.live.continue_stamps(next);
     }
 
-    /// The stamp that the next suballocation gets.
+    /// Returns the stamp of the next suballocation.
     pub(crate) const fn next_stamp(&self) -> Stamp {
         self.live.next_stamp
     }
 
-    /// Takes everything back at once, submitted or not; ids that were live are stale from then on. O(1), whatever is live.
+    /// Frees everything at once, submitted or not. Ids of live suballocations become stale. O(1), however
+    /// many are live.
     ///
-    /// The fence value that was submitted last is forgotten, so that a new fence may start anew.
+    /// The last submitted fence value is forgotten, so a new fence may start from the beginning.
     pub fn clear(&mut self) {
         self.live.clear();
         self.batches.clear();
     }
 
-    /// The bytes above the highest live range. O(1).
+    /// Returns the number of bytes above the highest live range. O(1).
     ///
-    /// What neither this nor [`used`](Self::used) counts is padding: the gaps between live ranges and below them.
+    /// Bytes counted neither here nor in [`used`](Self::used) are padding: the gaps between and below live
+    /// ranges.
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         ByteSize::new(self.capacity - self.top())
     }
 
-    /// The same as [`free_size`](Self::free_size), as the free bytes are in one piece. O(1).
+    /// Returns the same as [`free_size`](Self::free_size), because the free bytes are contiguous. O(1).
     ///
-    /// It is exact: a request of this size at alignment 1 succeeds, and one of more bytes does not.
+    /// The value is exact: a request of this size at alignment 1 succeeds, and a larger request fails.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         self.free_size()
     }
 
-    /// All ranges from the lowest offset to the highest. O(1) a step.
+    /// Returns an iterator over all ranges in address order. O(1) per step.
     ///
-    /// Gaps between live ranges are padding; what lies above the highest is free.
+    /// Gaps between live ranges are padding; the range above the highest live range is free.
     #[must_use]
     pub fn ranges(&self) -> Ranges<'_> {
         let runs = [Run::to_newer(&self.live, Chain::FIRST), Run::NONE];

@@ -18,23 +18,23 @@ const LOWER: Chain = Chain::FIRST;
 /// The stack that grows down from the capacity.
 const UPPER: Chain = Chain::SECOND;
 
-/// Hands out bytes at both ends of what is free: two stacks that share one range and grow towards each other.
+/// A suballocator with two stacks that share one range and grow towards each other.
 ///
-/// It serves where two kinds of data live for different times, and neither should leave holes in the other: what stays for
-/// a level at the lower end, what goes with the frame at the upper one.
+/// It separates two kinds of data with different lifetimes, so that neither leaves gaps in the other: for
+/// example, data of a level at the lower end, and data of a frame at the upper end.
 ///
-/// Each end is as a [`Linear`](super::Linear): what is freed in reverse order of that end comes back at once; other bytes
-/// are padding until all between them and the middle is freed.
+/// Each end behaves like a [`Linear`](super::Linear): ranges freed in reverse order of that end become free
+/// at once; other bytes are padding until everything between them and the middle is freed.
 ///
 /// | call | cost |
 /// |---|---|
 /// | [`allocate_lower`](Self::allocate_lower), [`allocate_upper`](Self::allocate_upper), [`free`](Self::free) | O(1), no loop; the table of live ranges grows by doubling, see [`reserve`](Self::reserve) |
 /// | [`clear`](Self::clear), counts, sizes | O(1) |
-/// | [`ranges`](Self::ranges) | O(1) a step |
-/// | [`audit`](Self::audit) | O(n): for tests |
+/// | [`ranges`](Self::ranges) | O(1) per step |
+/// | [`audit`](Self::audit) | O(n); for tests |
 ///
-/// It manages the offsets from zero to its capacity and knows nothing of the memory behind them. It is deterministic: the
-/// same calls get the same offsets, on every machine.
+/// It manages the offsets from zero to its capacity, not the memory itself. It is deterministic: the same
+/// calls return the same offsets on every machine.
 ///
 /// ```
 /// use heapwright_core::suballoc::DoubleStack;
@@ -53,7 +53,7 @@ const UPPER: Chain = Chain::SECOND;
 /// ```
 pub struct DoubleStack {
     pub(super) live: LiveRanges,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
 }
 
@@ -61,42 +61,43 @@ impl DoubleStack {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = MAX_CAPACITY;
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free. O(1).
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_range_limit(capacity, u32::MAX)
     }
 
-    /// As [`new`](Self::new), with no more than `range_limit` live ranges.
+    /// Creates a suballocator like [`new`](Self::new), with at most `range_limit` live ranges.
     pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
         let capacity = check_capacity(capacity)?;
         Ok(Self { live: LiveRanges::new([0, capacity], range_limit), capacity })
     }
 
-    /// The same as [`allocate_lower`](Self::allocate_lower).
+    /// Allocates at the lower end, like [`allocate_lower`](Self::allocate_lower).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`allocate_lower`](Self::allocate_lower).
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
         self.allocate_lower(size, alignment)
     }
 
-    /// Hands out `size` bytes at the lowest multiple of `alignment` in what is free. O(1).
+    /// Allocates `size` bytes at the lowest free multiple of `alignment`. O(1).
     ///
-    /// It is served exactly when they fit between the two ends. What the alignment skips is padding until this one and all
-    /// newer ones of the lower end are freed.
+    /// The request succeeds exactly when the range fits between the two ends. The bytes skipped for the
+    /// alignment are padding until this suballocation and all newer ones of the lower end are freed.
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
-    /// - [`SuballocError::OutOfSpace`]: too little is left between the two ends.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: some two thousand million ranges are live.
+    /// - [`SuballocError::OutOfSpace`]: too little is free between the two ends.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million live ranges is reached.
     pub fn allocate_lower(
         &mut self,
         size: ByteSize,
@@ -109,14 +110,14 @@ impl DoubleStack {
         }
     }
 
-    /// Hands out `size` bytes at the highest multiple of `alignment` in what is free. O(1).
+    /// Allocates `size` bytes at the highest free multiple of `alignment`. O(1).
     ///
-    /// It is served exactly when they fit between the two ends. What the alignment leaves above them is padding until this
-    /// one and all newer ones of the upper end are freed.
+    /// The request succeeds exactly when the range fits between the two ends. The bytes that the alignment
+    /// leaves above it are padding until this suballocation and all newer ones of the upper end are freed.
     ///
     /// # Errors
     ///
-    /// As [`allocate_lower`](Self::allocate_lower).
+    /// Returns the errors of [`allocate_lower`](Self::allocate_lower).
     pub fn allocate_upper(
         &mut self,
         size: ByteSize,
@@ -129,55 +130,56 @@ impl DoubleStack {
         }
     }
 
-    /// Where the free bytes start.
+    /// Returns the offset at which the free bytes start.
     #[inline]
     fn lower_end(&self) -> u64 {
         self.live.newest(LOWER).end()
     }
 
-    /// Where the free bytes end.
+    /// Returns the offset at which the free bytes end.
     #[inline]
     fn upper_start(&self) -> u64 {
         self.live.newest(UPPER).start
     }
 
-    /// Takes a suballocation of either end back and answers its range. O(1).
+    /// Frees a suballocation of either end and returns its range. O(1).
     ///
-    /// Its bytes are free when nothing live of its end lies between it and the middle, together with all that was freed
-    /// behind it before. Otherwise they are padding until then.
+    /// Its bytes become free once nothing live of its end lies between them and the middle, together with the
+    /// bytes freed behind them before. Until then they are padding.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here. The state is what it was
-    /// before the call.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed before, or the id is not from this
+    /// suballocator. The state is then unchanged.
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.live.remove(id)
     }
 
-    /// Takes everything back at once, at both ends; ids that were live are stale from then on. O(1), whatever is live.
+    /// Frees everything at both ends. Ids of live suballocations become stale. O(1), however many are live.
     pub fn clear(&mut self) {
         self.live.clear();
     }
 
-    /// The bytes between the two ends. O(1).
+    /// Returns the number of bytes between the two ends. O(1).
     ///
-    /// What neither this nor [`used`](Self::used) counts is padding: the gaps within each end.
+    /// Bytes counted neither here nor in [`used`](Self::used) are padding: the gaps within each end.
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         ByteSize::new(self.upper_start() - self.lower_end())
     }
 
-    /// The same as [`free_size`](Self::free_size), as the free bytes are in one piece. O(1).
+    /// Returns the same as [`free_size`](Self::free_size), because the free bytes are contiguous. O(1).
     ///
-    /// It is exact: a request of this size at alignment 1 succeeds at either end, and one of more bytes does not.
+    /// The value is exact: a request of this size at alignment 1 succeeds at either end, and a larger request
+    /// fails.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         self.free_size()
     }
 
-    /// All ranges from the lowest offset to the highest. O(1) a step.
+    /// Returns an iterator over all ranges in address order. O(1) per step.
     ///
-    /// What lies between the two ends is free; other gaps are padding.
+    /// The range between the two ends is free; other gaps are padding.
     #[must_use]
     pub fn ranges(&self) -> Ranges<'_> {
         let runs = [Run::to_newer(&self.live, LOWER), Run::to_older(&self.live, UPPER)];

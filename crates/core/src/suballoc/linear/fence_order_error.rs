@@ -1,19 +1,19 @@
-//! Why a batch was not closed.
+//! The error of a batch with a decreasing fence value.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::FenceValue;
 
-/// A batch was submitted under a fence value below that of an earlier one. Nothing was changed.
+/// A batch was submitted with a fence value below that of an earlier batch. The state is unchanged.
 ///
-/// A queue signals a fence in the order of submission, so its values only go up. For a fence that starts anew, as after
-/// the loss of a device, call `clear` first.
+/// A queue signals a fence in submission order, so its values only increase. For a fence that starts from the
+/// beginning, for example after device removal, call `clear` first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FenceOrderError {
-    /// The value that was given.
+    /// The fence value that was passed.
     pub fence: FenceValue,
-    /// The value that was submitted last.
+    /// The fence value that was submitted last.
     pub latest: FenceValue,
 }
 

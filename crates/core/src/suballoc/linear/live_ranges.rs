@@ -1,10 +1,10 @@
-//! The live ranges, linked in the order in which they were handed out.
+//! The live ranges, linked in allocation order.
 //!
 //! # Invariants
 //!
-//! - A chain is a ring through its head, so that linking and unlinking need no branch for the ends. A head is a range of no
-//!   bytes where the chain begins, so that the end of an empty chain needs no branch either.
-//! - Only what is live is linked: freeing leaves nothing behind.
+//! - A chain is a ring through its head, so linking and unlinking need no branch for the ends. A head is an
+//!   empty range where the chain begins, so the end of an empty chain needs no branch either.
+//! - Only live ranges are linked: freeing a range leaves no entry.
 
 use super::super::SuballocError;
 use super::super::slots::{Note, SlotIndex, Slots};
@@ -12,14 +12,14 @@ use super::super::suballocation::{Stamp, Suballocation, SuballocationId, heap_ra
 use super::batches::Retired;
 use crate::{ByteSize, HeapRange};
 
-/// A chain of live ranges, by the slot of its head.
+/// A chain of live ranges, identified by the slot of its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chain(u32);
 
 impl Chain {
     /// The first chain, or the only one.
     pub(super) const FIRST: Self = Self(0);
-    /// The other one where there are two.
+    /// The second chain, if there are two.
     pub(super) const SECOND: Self = Self(1);
 
     #[inline]
@@ -28,33 +28,34 @@ impl Chain {
     }
 }
 
-/// A live range and its links; or the head of a chain. Two of them fill a cache line of 64 bytes.
+/// A live range and its links, or the head of a chain. Two fill a cache line of 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(32))]
 pub(super) struct LiveRange {
     /// The offset of the first byte.
     pub(super) start: u64,
-    /// In bytes, at most 2^63; zero for a head.
+    /// The size in bytes, at most 2^63; zero for a head.
     pub(super) size: u64,
-    /// `None` for a head and in a vacant slot.
+    /// The stamp; `None` for a head and in a vacant slot.
     pub(super) stamp: Option<Stamp>,
-    /// The one handed out before it; for the head, the newest of all.
+    /// The range allocated before this one; for the head, the newest range.
     pub(super) older: SlotIndex,
-    /// The one handed out after it; for the head, the oldest of all. In a vacant slot, the next vacant one.
+    /// The range allocated after this one; for the head, the oldest range. In a vacant slot, the next vacant
+    /// slot.
     pub(super) newer: SlotIndex,
 }
 
 const _: () = assert!(size_of::<LiveRange>() == 32);
 
 impl LiveRange {
-    /// A size that no range has.
+    /// The size that marks a vacant slot; no range has it.
     const VACANT_SIZE: u64 = u64::MAX;
 
     const fn head(start: u64, index: SlotIndex) -> Self {
         Self { start, size: 0, stamp: None, older: index, newer: index }
     }
 
-    /// The offset after the last byte, at most 2^63.
+    /// Returns the offset after the last byte, at most 2^63.
     #[inline]
     pub(super) const fn end(&self) -> u64 {
         self.start + self.size
@@ -78,16 +79,16 @@ impl Note for LiveRange {
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct LiveRanges {
     pub(super) slots: Slots<LiveRange>,
-    /// How many chains there are.
+    /// The number of chains.
     pub(super) chains: u32,
-    /// The sum of the sizes.
+    /// The sum of the sizes, in bytes.
     pub(super) used: u64,
-    /// What the next suballocation gets.
+    /// The stamp of the next suballocation.
     pub(super) next_stamp: Stamp,
 }
 
 impl LiveRanges {
-    /// No live ranges, in as many chains as there are offsets at which one begins, with room for `limit` of them.
+    /// Creates one empty chain for each offset at which a chain begins, with a limit of `limit` live ranges.
     pub(super) fn new<const CHAINS: usize>(begins: [u64; CHAINS], limit: u32) -> Self {
         let mut chains = 0;
         let heads = begins.map(|begin| {
@@ -98,19 +99,20 @@ impl LiveRanges {
         Self { slots: Slots::new(heads.into_iter(), limit), chains, used: 0, next_stamp: Stamp::FIRST }
     }
 
-    /// The live range of a chain that was handed out first; the head when there is none.
+    /// Returns the oldest live range of a chain, or the head if there is none.
     #[inline]
     pub(super) fn oldest(&self, chain: Chain) -> &LiveRange {
         &self.slots[self.slots[chain.head()].newer]
     }
 
-    /// The live range of a chain that was handed out last; the head when there is none.
+    /// Returns the newest live range of a chain, or the head if there is none.
     #[inline]
     pub(super) fn newest(&self, chain: Chain) -> &LiveRange {
         &self.slots[self.slots[chain.head()].older]
     }
 
-    /// The oldest of a chain that was handed out after it wrapped as a ring; the head when it has not. O(n) for those.
+    /// Returns the oldest range of a chain that was allocated after the ring wrapped, or the head if it has
+    /// not wrapped. O(n) for n such ranges.
     pub(super) fn lowest_of_wrapped(&self, chain: Chain) -> SlotIndex {
         let oldest = self.oldest(chain).start;
         let (mut lowest, mut index) = (chain.head(), self.slots[chain.head()].older);
@@ -120,12 +122,12 @@ impl LiveRanges {
         lowest
     }
 
-    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(super) fn continue_stamps(&mut self, next: Stamp) {
         self.next_stamp = self.next_stamp.max(next);
     }
 
-    /// Hands out a range as the newest of a chain. O(1).
+    /// Appends a range to a chain as its newest. O(1).
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -162,16 +164,16 @@ impl LiveRanges {
         Ok(heap_range(start, size))
     }
 
-    /// The suballocation of a chain that was handed out first. O(1).
+    /// Returns the oldest live suballocation of a chain. O(1).
     pub(super) fn oldest_suballocation(&self, chain: Chain) -> Option<Suballocation> {
         let index = self.slots[chain.head()].newer;
         let LiveRange { start, size, stamp, .. } = self.slots[index];
-        // The head has none.
+        // The head has no stamp.
         let stamp = stamp?;
         Some(Suballocation::new(index.slot(), stamp, start, size))
     }
 
-    /// Takes back all of a chain that were handed out before the one with this stamp. O(1) for each.
+    /// Frees all ranges of a chain that are older than the stamp `end`. O(1) each.
     pub(super) fn remove_before(&mut self, chain: Chain, end: Stamp) -> Retired {
         let used_before = self.used;
         let head = chain.head();
@@ -193,7 +195,7 @@ impl LiveRanges {
         Retired { suballocations, bytes: ByteSize::new(used_before - self.used) }
     }
 
-    /// Unlinks all. O(1), whatever is live.
+    /// Unlinks all ranges. O(1), however many are live.
     pub(super) fn clear(&mut self) {
         self.slots.vacate_all();
         for head in (0..self.chains).map(SlotIndex::new) {
@@ -202,7 +204,7 @@ impl LiveRanges {
         self.used = 0;
     }
 
-    /// The notes on a live suballocation.
+    /// Returns the entry of a live suballocation.
     #[inline]
     fn live(&self, id: SuballocationId) -> Result<&LiveRange, SuballocError> {
         match self.slots.get(SlotIndex::from_slot(id.slot())) {
@@ -211,12 +213,12 @@ impl LiveRanges {
         }
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     pub(super) fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.live(id).map(|live| heap_range(live.start, live.size))
     }
 
-    /// How many ranges are live. O(1).
+    /// Returns the number of live ranges. O(1).
     pub(super) fn count(&self) -> u64 {
         self.slots.count()
     }

@@ -1,55 +1,57 @@
-//! The methods that are the same in all types of this module that hand out what comes next.
+//! Methods that are the same in all suballocators of this module.
 
-/// Implements what [`LiveRanges`](super::live_ranges::LiveRanges) alone tells, for a type with fields `live` and `capacity`.
+/// Implements the methods that depend only on [`LiveRanges`](super::live_ranges::LiveRanges) and the
+/// capacity, for a type with fields `live` and `capacity`.
 macro_rules! methods_by_live_ranges {
     ($type:ty) => {
         impl $type {
-            /// The range of a live suballocation. O(1).
+            /// Returns the range of a live suballocation. O(1).
             ///
             /// # Errors
             ///
-            /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+            /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
             pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
                 self.live.range_of(id)
             }
 
-            /// The size of the whole range that is managed. O(1).
+            /// Returns the size of the managed range. O(1).
             #[must_use]
             pub const fn capacity(&self) -> ByteSize {
                 ByteSize::new(self.capacity)
             }
 
-            /// The sum of the sizes asked for of all that is live. O(1).
+            /// Returns the sum of the requested sizes of all live suballocations. O(1).
             #[must_use]
             pub const fn used(&self) -> ByteSize {
                 ByteSize::new(self.live.used)
             }
 
-            /// How many suballocations are live. O(1).
+            /// Returns the number of live suballocations. O(1).
             #[must_use]
             pub fn allocation_count(&self) -> u64 {
                 self.live.count()
             }
 
-            /// Whether nothing is handed out. O(1).
+            /// Returns whether there are no live suballocations. O(1).
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.live.count() == 0
             }
 
-            /// Makes room in the table for `additional` more suballocations, 32 bytes for each.
+            /// Reserves space in the table for at least `additional` more suballocations, of 32 bytes each.
             ///
-            /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
+            /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one
+            /// allocation.
             pub fn reserve(&mut self, additional: usize) {
                 self.live.slots.reserve(additional);
             }
 
-            /// Checks the whole structure: every invariant of the [module page](super). O(n); for tests.
+            /// Checks every invariant of the [module page](super). O(n); for tests.
             ///
             /// # Errors
             ///
-            /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-            /// bring it about.
+            /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no
+            /// sequence of calls should cause one.
             pub fn audit(&self) -> Result<(), AuditError> {
                 self.audit_all().map_err(AuditError::new)
             }

@@ -1,8 +1,8 @@
-//! Suballocators that hand out what comes next: [`Linear`], [`DoubleStack`] and [`Ring`].
+//! Suballocators that allocate sequentially: [`Linear`], [`DoubleStack`] and [`Ring`].
 //!
-//! They search nothing and join nothing. Each allocates beside the live range that was handed out last, so both calls are
-//! a few instructions in the worst case, whatever is live. The price is that bytes come back only in the order that suits
-//! the type; until then they are padding.
+//! They neither search nor join free ranges. Each allocates next to the newest live range, so allocating and
+//! freeing take a few instructions in the worst case, however many ranges are live. In exchange, freed bytes
+//! can be reused only in the order that suits the type; until then they are padding.
 //!
 //! ```text
 //!   Linear         |####..####|                      >>|   one end; the last in is the first out
@@ -11,35 +11,36 @@
 //!                  # used    . padding    blank: free, next request at >> or <<
 //! ```
 //!
-//! Suballocations may be freed in any order in all of them. The types differ in when the bytes can be handed out again:
+//! In all of them, suballocations may be freed in any order. The types differ in when the bytes can be
+//! reused:
 //!
-//! | type | bytes that were freed can be handed out again |
+//! | type | freed bytes can be reused |
 //! |---|---|
 //! | [`Linear`] | when nothing live lies above them |
 //! | [`DoubleStack`] | when nothing live of their end lies between them and the middle |
 //! | [`Ring`] | when nothing live is older than they were, or nothing newer |
 //!
-//! # What is kept
+//! # Data structures
 //!
-//! A note of 32 bytes for each live range, linked to the one that was handed out before it and the one after it. A range
-//! that is freed is unlinked, wherever it is, and no trace of it is left; so what is free is always what the ends of the
-//! list say. Only what is live costs memory.
+//! Each live range has an entry of 32 bytes, linked to the ranges allocated before and after it. Freeing a
+//! range unlinks it, wherever it is in the list, and leaves no entry; the ends of the list therefore
+//! determine what is free. Host memory is proportional to the live ranges.
 //!
 //! # Retirement by fence
 //!
-//! What is uploaded for a GPU is in use until the GPU says so, by the value of a fence. [`Ring::submit`] closes a batch of
-//! everything handed out since the last one, and [`Ring::retire`] takes back all batches whose fence value was reached;
-//! [`Linear`] has the same two. [`Ring`] shows it for a renderer with three frames in flight.
+//! The GPU uses uploaded data until a fence reaches a value. [`Ring::submit`] closes a batch of everything
+//! allocated since the last batch, and [`Ring::retire`] frees all batches whose fence value is reached;
+//! [`Linear`] has the same two methods. [`Ring`] has an example for a renderer with three frames in flight.
 //!
 //! # Invariants
 //!
 //! The `audit` of each type checks:
 //!
-//! - the links go both ways, and from older stamps to newer ones;
-//! - live ranges lie within the capacity, without overlap, in the order that the type hands them out in;
-//! - the counters are the sums they claim to be;
-//! - fence values and stamps of batches ascend, and the first batch has something live in it;
-//! - when nothing is used, there is no trace of what was there before, but the fence value that was submitted last.
+//! - the links are consistent in both directions, and lead from older stamps to newer ones;
+//! - live ranges lie within the capacity, without overlap, in the order in which the type allocates;
+//! - each counter equals the sum that it represents;
+//! - fence values and stamps of batches ascend, and the first batch has a live suballocation;
+//! - when nothing is used, only the last submitted fence value remains of the state before.
 
 mod audit;
 mod batches;

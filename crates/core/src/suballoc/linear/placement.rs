@@ -1,4 +1,4 @@
-//! Whether a request is sound, and where it goes in a gap.
+//! Validation of requests, and aligned placement in a gap.
 
 use super::super::SuballocError;
 use crate::{Alignment, ByteSize};
@@ -6,7 +6,7 @@ use crate::{Alignment, ByteSize};
 /// The largest capacity: 2^63 bytes.
 pub(super) const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
 
-/// Answers a capacity that can be managed, in bytes.
+/// Validates a capacity and returns it in bytes.
 pub(super) fn check_capacity(capacity: ByteSize) -> Result<u64, SuballocError> {
     if capacity.is_zero() || capacity > MAX_CAPACITY {
         return Err(SuballocError::CapacityOutOfBounds { capacity, limit: MAX_CAPACITY });
@@ -14,7 +14,7 @@ pub(super) fn check_capacity(capacity: ByteSize) -> Result<u64, SuballocError> {
     Ok(capacity.get())
 }
 
-/// Answers the size of a request that may succeed some time, in bytes: 1 to the capacity.
+/// Validates the size of a request and returns it in bytes: 1 to the capacity.
 #[inline]
 pub(super) fn check_size(size: ByteSize, capacity: u64) -> Result<u64, SuballocError> {
     if size.is_zero() {
@@ -26,10 +26,11 @@ pub(super) fn check_size(size: ByteSize, capacity: u64) -> Result<u64, SuballocE
     Ok(size.get())
 }
 
-/// The lowest aligned start in the gap from `start` to `end`, if the request fits there. No number is above 2^63.
+/// Returns the lowest aligned start in the gap from `start` to `end`, if the request fits there. No argument
+/// exceeds 2^63.
 #[inline]
 pub(super) const fn lowest_in(start: u64, end: u64, size: u64, alignment: Alignment) -> Option<u64> {
-    // At most 2^64 - 1.
+    // The sum is at most 2^64 - 1.
     let aligned = (start + alignment.mask()) & !alignment.mask();
     match end.checked_sub(aligned) {
         Some(room) if room >= size => Some(aligned),
@@ -37,7 +38,7 @@ pub(super) const fn lowest_in(start: u64, end: u64, size: u64, alignment: Alignm
     }
 }
 
-/// The highest aligned start in the gap from `start` to `end`, if the request fits there.
+/// Returns the highest aligned start in the gap from `start` to `end`, if the request fits there.
 #[inline]
 pub(super) const fn highest_in(start: u64, end: u64, size: u64, alignment: Alignment) -> Option<u64> {
     match end.checked_sub(size) {

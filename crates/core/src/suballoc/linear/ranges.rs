@@ -1,4 +1,4 @@
-//! All ranges in address order.
+//! Iterator over all ranges of a linear suballocator.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -7,27 +7,27 @@ use super::super::slots::SlotIndex;
 use super::super::suballocation::{RangeUse, Suballocation, heap_range};
 use super::live_ranges::{Chain, LiveRanges};
 
-/// Walks the ranges of a [`Linear`](super::Linear), a [`DoubleStack`](super::DoubleStack) or a [`Ring`](super::Ring) from
-/// the lowest offset to the highest, O(1) a step.
+/// An iterator over the ranges of a [`Linear`](super::Linear), a [`DoubleStack`](super::DoubleStack) or a
+/// [`Ring`](super::Ring) in address order, O(1) per step.
 ///
-/// Made by their methods `ranges`.
+/// Created by their `ranges` methods.
 #[derive(Clone)]
 pub struct Ranges<'a> {
     live: &'a LiveRanges,
-    /// The live ranges from the lowest to the highest.
+    /// The live ranges in address order.
     runs: [Run; 2],
-    /// Where the free gaps start. What else is not live is padding.
+    /// The offsets at which free gaps start. All other gaps are padding.
     free_starts: [u64; 2],
-    /// Where the range before ended.
+    /// The end of the previous range.
     end: u64,
     capacity: u64,
 }
 
-/// Live ranges that lie one above the other, as they are linked.
+/// Live ranges in address order, in the order of their links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     next: SlotIndex,
-    /// Where the run ends, without this one.
+    /// The exclusive end of the run.
     until: SlotIndex,
     to_older: bool,
 }
@@ -35,17 +35,17 @@ pub(super) struct Run {
 impl Run {
     pub(super) const NONE: Self = Self { next: SlotIndex::ZERO, until: SlotIndex::ZERO, to_older: false };
 
-    /// A whole chain from the oldest to the newest.
+    /// Creates the run of a whole chain from the oldest to the newest range.
     pub(super) fn to_newer(live: &LiveRanges, chain: Chain) -> Self {
         Self { next: live.slots[chain.head()].newer, until: chain.head(), to_older: false }
     }
 
-    /// A whole chain from the newest to the oldest.
+    /// Creates the run of a whole chain from the newest to the oldest range.
     pub(super) fn to_older(live: &LiveRanges, chain: Chain) -> Self {
         Self { next: live.slots[chain.head()].older, until: chain.head(), to_older: true }
     }
 
-    /// The run split in two: what comes before `at`, and what comes from there on.
+    /// Splits the run before `at`.
     pub(super) fn split(self, at: SlotIndex) -> [Self; 2] {
         [Self { until: at, ..self }, Self { next: at, ..self }]
     }
@@ -60,7 +60,7 @@ impl<'a> Ranges<'a> {
         Self { live, runs, free_starts, end: 0, capacity }
     }
 
-    /// The bytes from the end of the last range up to `end`.
+    /// Returns the gap from the end of the previous range to `end`.
     fn gap_up_to(&mut self, end: u64) -> RangeUse {
         let start = std::mem::replace(&mut self.end, end);
         let gap = heap_range(start, end - start);

@@ -1,4 +1,4 @@
-//! First in, first out: a ring.
+//! A ring buffer.
 
 use std::fmt;
 
@@ -13,9 +13,10 @@ use super::ranges::{Ranges, Run};
 use super::{FenceOrderError, audit};
 use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 
-/// Hands out what lies behind the newest live range, and goes on at offset zero when the end is reached.
+/// A suballocator that allocates after the newest live range, and continues at offset zero when it reaches
+/// the end.
 ///
-/// It serves where the first in is the first out, as with what is uploaded to a GPU. A range never wraps round the end: one
+/// It suits first-in-first-out lifetimes, such as uploads to a GPU. A range never wraps around the end: one
 /// that does not fit there starts at zero.
 ///
 /// ```text
@@ -26,24 +27,25 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 ///                           newest     oldest
 /// ```
 ///
-/// What is freed in another order comes back when all that is older is freed, or all that is newer; until then it is
-/// padding.
+/// A range freed in another order becomes free when everything older is freed, or everything newer; until
+/// then it is padding.
 ///
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1), no loop; the table of live ranges grows by doubling, see [`reserve`](Self::reserve) |
 /// | [`clear`](Self::clear), [`submit`](Self::submit), counts, sizes | O(1) |
-/// | [`retire`](Self::retire) | O(1) for each suballocation |
-/// | [`ranges`](Self::ranges) | O(1) a step, amortised |
-/// | [`audit`](Self::audit) | O(n): for tests |
+/// | [`retire`](Self::retire) | O(1) per suballocation |
+/// | [`ranges`](Self::ranges) | amortized O(1) per step |
+/// | [`audit`](Self::audit) | O(n); for tests |
 ///
-/// It manages the offsets from zero to its capacity and knows nothing of the memory behind them. It is deterministic: the
-/// same calls get the same offsets, on every machine.
+/// It manages the offsets from zero to its capacity, not the memory itself. It is deterministic: the same
+/// calls return the same offsets on every machine.
 ///
 /// # Example: uploads with three frames in flight
 ///
-/// The GPU reads an upload until the fence has the value that was signalled after its frame. [`submit`](Self::submit) notes
-/// the value, [`retire`](Self::retire) takes back what the GPU is done with, and nobody keeps ids.
+/// The GPU reads an upload until the fence reaches the value that was signalled after its frame.
+/// [`submit`](Self::submit) records the value, and [`retire`](Self::retire) frees what the GPU has finished
+/// reading, so the program need not store ids.
 ///
 /// ```
 /// use heapwright_core::suballoc::{Ring, Suballocation, SuballocError};
@@ -89,7 +91,7 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 pub struct Ring {
     pub(super) live: LiveRanges,
     pub(super) batches: Batches,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
 }
 
@@ -97,34 +99,36 @@ impl Ring {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = MAX_CAPACITY;
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free. O(1).
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_range_limit(capacity, u32::MAX)
     }
 
-    /// As [`new`](Self::new), with no more than `range_limit` live ranges.
+    /// Creates a suballocator like [`new`](Self::new), with at most `range_limit` live ranges.
     pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
         let capacity = check_capacity(capacity)?;
         Ok(Self { live: LiveRanges::new([0], range_limit), batches: Batches::default(), capacity })
     }
 
-    /// Hands out `size` bytes at the first multiple of `alignment` behind the newest live range. O(1).
+    /// Allocates `size` bytes at the first multiple of `alignment` after the newest live range. O(1).
     ///
-    /// Where they do not fit between there and the end, they start at zero. It is served exactly when they fit into one of
-    /// the free ranges that [`ranges`](Self::ranges) shows. What the alignment skips, and what is left at the end, is
-    /// padding until all older ones are freed, or this one and all newer ones.
+    /// If they do not fit there, they start at offset zero. The request succeeds exactly when it fits into
+    /// one of the free ranges that [`ranges`](Self::ranges) lists. The bytes skipped for the alignment and
+    /// the rest at the end are padding until all older suballocations are freed, or this one and all newer
+    /// ones.
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
-    /// - [`SuballocError::OutOfSpace`]: too little is free in one piece.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: some two thousand million ranges are live.
+    /// - [`SuballocError::OutOfSpace`]: no free range is large enough.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million live ranges is reached.
     ///
     /// ```
     /// use heapwright_core::suballoc::Ring;
@@ -147,13 +151,13 @@ impl Ring {
         let Gaps { behind_newest: (start, end), at_zero } = self.gaps();
         match lowest_in(start, end, bytes, alignment) {
             Some(start) => self.live.push(Chain::FIRST, start, bytes),
-            // Every alignment divides zero.
+            // Offset zero satisfies every alignment.
             None if bytes <= at_zero => self.live.push(Chain::FIRST, 0, bytes),
             None => Err(self.out_of_space(size, alignment)),
         }
     }
 
-    /// What is free.
+    /// Returns the free ranges.
     #[inline]
     fn gaps(&self) -> Gaps {
         let (oldest, newest) = (self.live.oldest(Chain::FIRST), self.live.newest(Chain::FIRST));
@@ -164,31 +168,33 @@ impl Ring {
         }
     }
 
-    /// Takes a suballocation back and answers its range. O(1).
+    /// Frees a suballocation and returns its range. O(1).
     ///
-    /// Its bytes are free when it was the oldest that is live, or the newest, together with what was freed beside it before.
-    /// Otherwise they are padding until then. That a batch was submitted which it belongs to does not matter: the batch goes
-    /// on without it. The oldest batches are dropped once nothing in them is live, O(1) for each, amortised over
-    /// [`submit`](Self::submit).
+    /// If it was the oldest or the newest live suballocation, its bytes become free, together with the bytes
+    /// freed next to them before. Otherwise they are padding until then. A suballocation that belongs to a
+    /// submitted batch may be freed; the rest of the batch is unaffected. The oldest batches are dropped once
+    /// they have no live suballocation, O(1) each, amortized over [`submit`](Self::submit).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed or retired before, or the id never came from here. The state is what it
-    /// was before the call.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed or retired before, or the id is not
+    /// from this suballocator. The state is then unchanged.
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let range = self.live.remove(id)?;
         self.batches.drop_before(self.live.oldest(Chain::FIRST).stamp);
         Ok(range)
     }
 
-    /// Closes a batch: all that was handed out since the last one is in use until the fence has this value. O(1).
+    /// Closes a batch: everything allocated since the last batch is in use until the fence reaches this
+    /// value. O(1).
     ///
-    /// Under the value that was submitted last, the batch becomes part of that one. A batch costs 16 bytes until it is
-    /// retired, or nothing in it and in those before it is live; one in which nothing is live costs nothing.
+    /// With the fence value of the last batch, the new batch becomes part of that one. A batch costs 16 bytes
+    /// until it is retired, or until it and all batches before it have no live suballocation. A batch without
+    /// live suballocations costs nothing.
     ///
     /// # Errors
     ///
-    /// [`FenceOrderError`] when the value is below the one submitted last; nothing is changed.
+    /// Returns [`FenceOrderError`] if the value is below the one submitted last; the state is then unchanged.
     ///
     /// ```
     /// use heapwright_core::suballoc::Ring;
@@ -204,11 +210,12 @@ impl Ring {
         self.batches.submit(fence, self.live.next_stamp, self.live.newest(Chain::FIRST).stamp)
     }
 
-    /// Takes back all batches whose fence value is `completed` or less, and answers what that was. O(1) for each
-    /// suballocation, amortised over their allocation.
+    /// Frees all batches whose fence value is at most `completed`, and returns how much that was. O(1) per
+    /// suballocation, amortized over their allocation.
     ///
-    /// What was not submitted stays. What was freed before, one by one, is not counted. A value lower than before takes
-    /// nothing back. [`FenceValue::DEVICE_REMOVED`] takes all back that was submitted: a device that is gone reads nothing.
+    /// Suballocations that were not submitted stay live. Suballocations freed individually before are not
+    /// counted. A value lower than before frees nothing. [`FenceValue::DEVICE_REMOVED`] frees everything that
+    /// was submitted, because a removed device no longer reads it.
     pub fn retire(&mut self, completed: FenceValue) -> Retired {
         let Some(end) = self.batches.retire(completed) else { return Retired::default() };
         let retired = self.live.remove_before(Chain::FIRST, end);
@@ -216,54 +223,58 @@ impl Ring {
         retired
     }
 
-    /// Takes back the oldest suballocation that [`retire`](Self::retire) would, and answers it. O(1), amortised.
+    /// Frees the oldest suballocation that [`retire`](Self::retire) would free, and returns it. Amortized
+    /// O(1).
     ///
-    /// Called until it answers `None`, it is the same as one call of `retire`. It is for those who keep notes beside the
-    /// suballocations, and have to hear which are gone.
+    /// Calling it until it returns `None` is equivalent to one call of `retire`. Use it to keep data about
+    /// each suballocation, which has to be removed with it.
     pub fn retire_next(&mut self, completed: FenceValue) -> Option<Suballocation> {
-        // What is oldest is in the oldest batch, as that has something live in it.
+        // The oldest batch has a live suballocation, so the oldest suballocation is in that batch.
         self.batches.oldest().filter(|&fence| fence <= completed)?;
         let oldest = self.live.oldest_suballocation(Chain::FIRST)?;
         self.free(oldest.id).ok()?;
         Some(oldest)
     }
 
-    /// The fence value of the oldest batch that has something live in it: what to wait for when there is no room. O(1).
+    /// Returns the fence value of the oldest batch with a live suballocation: the value to wait for when
+    /// space is short. O(1).
     ///
-    /// `None` when nothing that was submitted is live.
+    /// Returns `None` if no submitted suballocation is live.
     #[must_use]
     pub fn oldest_fence(&self) -> Option<FenceValue> {
         self.batches.oldest()
     }
 
-    /// Takes everything back at once, submitted or not; ids that were live are stale from then on. O(1), whatever is live.
+    /// Frees everything at once, submitted or not. Ids of live suballocations become stale. O(1), however
+    /// many are live.
     ///
-    /// The fence value that was submitted last is forgotten, so that a new fence may start anew.
+    /// The last submitted fence value is forgotten, so a new fence may start from the beginning.
     pub fn clear(&mut self) {
         self.live.clear();
         self.batches.clear();
     }
 
-    /// The bytes behind the newest live range and in front of the oldest. O(1).
+    /// Returns the number of bytes after the newest live range and before the oldest. O(1).
     ///
-    /// They are in two pieces, or in one when the ring has wrapped. What neither this nor [`used`](Self::used) counts is
-    /// padding.
+    /// They are two free ranges, or one if the ring has wrapped. Bytes counted neither here nor in
+    /// [`used`](Self::used) are padding.
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         let Gaps { behind_newest: (start, end), at_zero } = self.gaps();
         ByteSize::new(end - start + at_zero)
     }
 
-    /// The larger of the free pieces. O(1).
+    /// Returns the size of the largest free range. O(1).
     ///
-    /// It is exact: a request of this size at alignment 1 succeeds, and one of more bytes does not.
+    /// The value is exact: a request of this size at alignment 1 succeeds, and a larger request fails.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         let Gaps { behind_newest: (start, end), at_zero } = self.gaps();
         ByteSize::new(at_zero.max(end - start))
     }
 
-    /// All ranges from the lowest offset to the highest. O(1) a step, amortised: the first looks for the lowest.
+    /// Returns an iterator over all ranges in address order. Amortized O(1) per step: the call itself
+    /// searches for the lowest range.
     #[must_use]
     pub fn ranges(&self) -> Ranges<'_> {
         let whole = Run::to_newer(&self.live, Chain::FIRST);
@@ -284,12 +295,12 @@ impl Ring {
     }
 }
 
-/// What is free of a ring.
+/// The free ranges of a ring.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
-    /// From, and up to.
+    /// The start and the end of the free range after the newest live range.
     behind_newest: (u64, u64),
-    /// How much lies in front of the oldest, from zero on, and not behind the newest.
+    /// The size of the free range at offset zero, before the oldest live range; zero if the ring has wrapped.
     at_zero: u64,
 }
 

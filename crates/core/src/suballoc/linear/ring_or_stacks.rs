@@ -1,4 +1,4 @@
-//! A ring that becomes a double stack when its upper end is asked for.
+//! A ring that becomes a double stack when its upper end is used.
 
 use std::fmt;
 
@@ -14,36 +14,37 @@ use crate::{Alignment, ByteSize, HeapRange};
 const LOWER: Chain = Chain::FIRST;
 const UPPER: Chain = Chain::SECOND;
 
-/// A [`Ring`](super::Ring) while nothing is live at the upper end, a [`DoubleStack`](super::DoubleStack) while something is:
-/// D3D12MA's linear algorithm in one heap.
+/// D3D12MA's linear algorithm in one heap: a [`Ring`](super::Ring) while nothing is live at the upper end, a
+/// [`DoubleStack`](super::DoubleStack) while something is.
 ///
-/// While the ring is wrapped, the upper end is taken: a request for it finds no room. While something is live at the upper
-/// end, the ring does not wrap, and what was freed in front of the oldest is padding.
+/// While the ring is wrapped, a request at the upper end fails. While something is live at the upper end, the
+/// ring does not wrap, and the bytes freed before the oldest range are padding.
 ///
-/// It costs what these two do: O(1), no loop. It is not for fences.
+/// Costs are those of the two types: O(1), no loop. It has no batches.
 pub(crate) struct RingOrStacks {
     live: LiveRanges,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     capacity: u64,
 }
 
-/// What is free.
+/// The free ranges.
 struct Gaps {
-    /// From, and up to: what both ends may have, unless the ring is wrapped.
+    /// The start and the end of the range available to both ends, or only to the lower end if the ring is
+    /// wrapped.
     middle: (u64, u64),
-    /// How much lies in front of the oldest for the ring to wrap to.
+    /// The number of bytes before the oldest range to which the ring can wrap.
     at_zero: u64,
     is_wrapped: bool,
 }
 
 impl RingOrStacks {
-    /// A suballocator for the offsets from zero to `capacity`, all of them free. O(1).
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free. O(1).
     pub(crate) fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         let capacity = check_capacity(capacity)?;
         Ok(Self { live: LiveRanges::new([0, capacity], u32::MAX), capacity })
     }
 
-    /// Hands out `size` bytes behind the newest of the lower end, or at zero where they do not fit there. O(1).
+    /// Allocates `size` bytes after the newest of the lower end, or at zero if they do not fit there. O(1).
     pub(crate) fn allocate(
         &mut self,
         size: ByteSize,
@@ -53,7 +54,7 @@ impl RingOrStacks {
         self.live.push(LOWER, start, size.get())
     }
 
-    /// Hands out `size` bytes below the newest of the upper end; there is no room while the ring is wrapped. O(1).
+    /// Allocates `size` bytes below the newest of the upper end. Fails while the ring is wrapped. O(1).
     pub(crate) fn allocate_upper(
         &mut self,
         size: ByteSize,
@@ -63,17 +64,18 @@ impl RingOrStacks {
         self.live.push(UPPER, start, size.get())
     }
 
-    /// Where [`allocate`](Self::allocate) would place the request, short of running out of numbers for ranges. O(1).
+    /// Returns the offset at which [`allocate`](Self::allocate) would place the request, ignoring the limit
+    /// on the number of ranges. O(1).
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
         let bytes = check_size(size, self.capacity)?;
         let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
         lowest_in(start, end, bytes, alignment)
-            // Every alignment divides zero.
+            // Offset zero satisfies every alignment.
             .or_else(|| (bytes <= at_zero).then_some(0))
             .ok_or_else(|| self.out_of_space(size, alignment))
     }
 
-    /// The same at the upper end. O(1).
+    /// Returns the offset at which [`allocate_upper`](Self::allocate_upper) would place the request. O(1).
     pub(crate) fn find_upper(&self, size: ByteSize, alignment: Alignment) -> Result<u64, SuballocError> {
         let bytes = check_size(size, self.capacity)?;
         let Gaps { middle: (start, end), is_wrapped, .. } = self.gaps();
@@ -103,49 +105,49 @@ impl RingOrStacks {
         }
     }
 
-    /// Takes a suballocation of either end back. O(1).
+    /// Frees a suballocation of either end and returns its range. O(1).
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.live.remove(id)
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     pub(crate) fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.live.range_of(id)
     }
 
-    /// Takes everything back. O(1).
+    /// Frees everything. O(1).
     pub(crate) fn clear(&mut self) {
         self.live.clear();
     }
 
-    /// The size of the whole range. O(1).
+    /// Returns the size of the managed range. O(1).
     pub(crate) const fn capacity(&self) -> ByteSize {
         ByteSize::new(self.capacity)
     }
 
-    /// The sum of the sizes asked for. O(1).
+    /// Returns the sum of the requested sizes. O(1).
     pub(crate) const fn used(&self) -> ByteSize {
         ByteSize::new(self.live.used)
     }
 
-    /// The bytes that are not live or padding. O(1).
+    /// Returns the number of bytes that are neither live nor padding. O(1).
     pub(crate) fn free_size(&self) -> ByteSize {
         let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
         ByteSize::new(end - start + at_zero)
     }
 
-    /// How many suballocations are live. O(1).
+    /// Returns the number of live suballocations. O(1).
     pub(crate) fn allocation_count(&self) -> u64 {
         self.live.count()
     }
 
-    /// The larger of the free pieces, for the lower end exact. O(1).
+    /// Returns the size of the largest free range. Exact for the lower end. O(1).
     pub(crate) fn largest_free_range(&self) -> ByteSize {
         let Gaps { middle: (start, end), at_zero, .. } = self.gaps();
         ByteSize::new(at_zero.max(end - start))
     }
 
-    /// All ranges from the lowest offset to the highest. O(1) a step, amortised.
+    /// Returns an iterator over all ranges in address order. Amortized O(1) per step.
     pub(crate) fn ranges(&self) -> Ranges<'_> {
         let Gaps { middle: (start, _), at_zero, is_wrapped } = self.gaps();
         let lower = Run::to_newer(&self.live, LOWER);
@@ -159,12 +161,12 @@ impl RingOrStacks {
         Ranges::new(&self.live, runs, [start, free_at_zero], self.capacity)
     }
 
-    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(crate) fn continue_stamps(&mut self, next: Stamp) {
         self.live.continue_stamps(next);
     }
 
-    /// The stamp that the next suballocation gets.
+    /// Returns the stamp of the next suballocation.
     pub(crate) const fn next_stamp(&self) -> Stamp {
         self.live.next_stamp
     }

@@ -1,4 +1,4 @@
-//! A ring that becomes a double stack, beside the two, and beside a list of what is live.
+//! Compares the ring that becomes a double stack with a ring, a double stack, and a list of live ranges.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -30,7 +30,7 @@ fn request(size: u64, log2: u32) -> (ByteSize, Alignment) {
     (ByteSize::new(size), Alignment::from_log2(log2).unwrap())
 }
 
-/// Ranges, and why not: how much is free differs where the algorithms do.
+/// Returns only the offset: the errors differ in the reported free size.
 fn place(result: Result<Suballocation, SuballocError>) -> Option<u64> {
     result.ok().map(|suballocation| suballocation.range.start().get())
 }

@@ -1,4 +1,4 @@
-//! What needs to see the inside. Behaviour through the public faces is in `tests/linear.rs`, `ring.rs` and `retirement.rs`.
+//! Tests that need private state. `tests/linear.rs`, `ring.rs` and `retirement.rs` test the public behaviour.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn put(heap: &mut impl Suballocator, size: u64) -> Suballocation {
     heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()
 }
 
-/// Everything but the stamps, which go on.
+/// Compares everything but the stamps, which continue.
 fn assert_same_ranges(left: &LiveRanges, right: &LiveRanges) {
     assert_eq!((&left.slots, left.chains, left.used), (&right.slots, right.chains, right.used));
 }
@@ -28,7 +28,7 @@ fn assert_same_ranges(left: &LiveRanges, right: &LiveRanges) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Not only all free again: the same table and links, so that whatever follows goes the same way.
+    /// Compares the table and links as well as the free sizes, so that all later calls behave the same.
     #[test]
     fn freed_completely_the_state_is_that_of_a_fresh_one(
         capacity in 1_u64..5000,
@@ -92,7 +92,8 @@ fn a_refused_request_changes_nothing() {
     }
 }
 
-/// However much went through: the table has a slot for each that was live at once, and the queue one for each batch.
+/// The table has a slot per range that was live at the same time, and the queue an entry per batch, however
+/// many suballocations were made.
 #[test]
 fn memory_is_for_what_is_live_and_not_for_what_was() {
     let mut heap = ring(10_000);
@@ -165,7 +166,7 @@ fn an_id_that_names_no_range_is_stale() {
     two.audit().unwrap();
 }
 
-/// One broken rule at a time, so that the audit is known to see it.
+/// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::*;
 

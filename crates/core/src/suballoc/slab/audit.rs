@@ -1,9 +1,9 @@
-//! The check that slabs and the memory they lie in agree.
+//! Check that the slabs agree with the memory in which they lie.
 
 use super::super::RangeUse;
 use super::suballocator::Slabs;
 
-/// Answers the first rule found broken.
+/// Returns the first violated invariant.
 pub(super) fn audit(slabs: &Slabs) -> Result<(), String> {
     slabs.table.audit()?;
     let mut found = 0;

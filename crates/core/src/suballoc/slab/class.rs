@@ -1,17 +1,17 @@
-//! Size classes: which slot a size gets.
+//! Size classes of slots.
 
 use crate::{Alignment, ByteSize};
 
-/// How many classes there are for each power of two, as a power of two.
+/// The base-2 logarithm of the number of classes per power of two.
 ///
-/// With 8, a slot is larger than its size by less than 12.5 %. Sizes from 1 to 2,056 bytes lose 4.0 % on average, and 2.0 %
-/// with 16 classes; those need twice the slabs that are partly empty (2026-11-21).
+/// With 8 classes, a slot is larger than its size by less than 12.5 %. Sizes from 1 to 2,056 bytes lose 4.0 %
+/// on average, and 2.0 % with 16 classes, which however need twice as many partly empty slabs (2026-11-21).
 const SUBDIVISIONS_LOG2: u32 = 3;
 
 /// A size class. Larger sizes have larger classes.
 ///
-/// Sizes up to 16 bytes have a class each. From there on a class is 1/8 of a power of two wide: 17 and 18, 19 and 20, up to
-/// 31 and 32, then 33 to 36 and so on.
+/// Each size up to 16 bytes has its own class. From there on a class is 1/8 of a power of two wide: 17 and
+/// 18, 19 and 20, up to 31 and 32, then 33 to 36 and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SizeClass(u8);
 
@@ -22,67 +22,69 @@ impl SizeClass {
     /// The class of one byte.
     pub(super) const SMALLEST: Self = Self(0);
 
-    /// How many classes there are.
+    /// The number of classes.
     pub(crate) const COUNT: usize = 112;
 
-    /// Of slabs that nothing is allocated from any more, whatever their slots' size. No size has it.
+    /// The class of closed slabs, from which nothing is allocated any more, whatever their slot size. No size
+    /// has this class.
     pub(super) const CLOSED: Self = Self(112);
 
-    /// How many classes there are, with that of closed slabs.
+    /// The number of classes including that of closed slabs.
     pub(super) const RING_COUNT: usize = Self::COUNT + 1;
 
-    /// The class whose slots hold `size` bytes at the alignment; `None` above [`MAX_SIZE`](Self::MAX_SIZE), and for zero.
+    /// Returns the class whose slots hold `size` bytes at the alignment, or `None` for zero bytes and above
+    /// [`MAX_SIZE`](Self::MAX_SIZE).
     ///
-    /// A size that is a multiple of a power of two up to its own has a slot that is one, too. So it is the size rounded up to
-    /// the alignment that counts.
+    /// The class is that of the size rounded up to the alignment: the slot of a size that is a multiple of a
+    /// power of two up to that size is a multiple of it, too.
     #[inline]
     pub(crate) fn of(size: ByteSize, alignment: Alignment) -> Option<Self> {
         let mask = alignment.mask();
-        // Zero wraps to the largest number, which is refused with the others that are too large.
+        // Zero wraps to the largest number, which is refused like every size that is too large.
         let last = size.get().wrapping_sub(1) | mask;
         (last < Self::MAX_SIZE).then(|| Self::of_last(last))
     }
 
-    /// The class of the size that is one more than `last`, which is below [`MAX_SIZE`](Self::MAX_SIZE).
+    /// Returns the class of the size `last + 1`, where `last` is below [`MAX_SIZE`](Self::MAX_SIZE).
     #[inline]
     const fn of_last(last: u64) -> Self {
         let exponent = (last | 1 << SUBDIVISIONS_LOG2).ilog2() - SUBDIVISIONS_LOG2;
         let [mantissa, ..] = (last >> exponent).to_le_bytes();
         let [exponent, ..] = exponent.to_le_bytes();
-        // 15 + 12 * 8 at most.
+        // The sum is at most 15 + 12 * 8.
         Self(mantissa + (exponent << SUBDIVISIONS_LOG2))
     }
 
-    /// The bytes of a slot.
+    /// Returns the size of a slot, in bytes.
     pub(crate) fn slot_size(self) -> u64 {
         const STEPS: u8 = 1 << SUBDIVISIONS_LOG2;
         let exponent = (self.0 >> SUBDIVISIONS_LOG2).saturating_sub(1);
         (u64::from(self.0 - exponent * STEPS) + 1) << exponent
     }
 
-    /// The largest power of two that divides the size of a slot.
+    /// Returns the largest power of two that divides the slot size.
     pub(crate) fn slot_alignment(self) -> Alignment {
         Alignment::from_log2(self.slot_size().trailing_zeros()).expect("a slot is not empty")
     }
 
-    /// The number of the class; they count from zero.
+    /// Returns the number of the class, counted from zero.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The class of a number below [`COUNT`](Self::COUNT).
+    /// Returns the class with a number below [`COUNT`](Self::COUNT).
     #[inline]
     pub(super) fn at(index: u32) -> Self {
         Self(u8::try_from(index).expect("there are 112 classes"))
     }
 
-    /// All classes, from the smallest up.
+    /// Iterates over all classes in ascending order.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0_u8..).take(Self::COUNT).map(Self)
     }
 
-    /// All classes, and that of closed slabs.
+    /// Iterates over all classes, then that of closed slabs.
     pub(super) fn rings() -> impl Iterator<Item = Self> {
         (0_u8..).take(Self::RING_COUNT).map(Self)
     }

@@ -2,7 +2,7 @@
 
 use super::class::SizeClass;
 
-/// A bit for each class.
+/// A bitmap with one bit per class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClassSet([u64; 2]);
 
@@ -14,14 +14,14 @@ impl ClassSet {
         *word = *word & !(1 << bit) | u64::from(holds) << bit;
     }
 
-    /// The class of the smallest sizes, `from` or above.
+    /// Returns the smallest class in the set that is not below `from`.
     pub(super) fn lowest_from(self, from: SizeClass) -> Option<SizeClass> {
         let [low, high] = self.0.map(u128::from);
         let bits = (high << 64 | low) >> from.index() << from.index();
         (bits != 0).then(|| SizeClass::at(bits.trailing_zeros()))
     }
 
-    /// The class of the largest sizes.
+    /// Returns the largest class in the set.
     #[inline]
     pub(super) fn highest(self) -> Option<SizeClass> {
         let [low, high] = self.0;

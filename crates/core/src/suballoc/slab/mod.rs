@@ -1,4 +1,4 @@
-//! Slabs: slots of few sizes, found by a bit scan.
+//! A slab suballocator: slots of few sizes, found by a bit scan.
 //!
 //! ```text
 //!   class      640 B              768 B                    896 B
@@ -8,28 +8,31 @@
 //!                                 free slots 0100...        one word, so at most 64 slots
 //! ```
 //!
-//! A size is rounded up to its *class*, 8 for each power of two, so that a slot is larger than its size by less than an
-//! eighth (unless the heap is full, when a larger slot is better than none). A *slab* is a stretch of the heap cut into slots of one class; a word has a bit for each slot that is free. The
-//! slabs of a class that have room are in a ring, so an allocation is one bit scan in the first of them.
+//! A size is rounded up to its *class*. There are 8 classes per power of two, so a slot is larger than its
+//! size by less than an eighth (except in a full heap, where a larger slot may be used). A *slab* is a range
+//! of the heap cut into slots of one class; a 64-bit word has a bit for each free slot. The slabs of a class
+//! that have a free slot are linked in a ring, so an allocation is one bit scan in the first of them.
 //!
-//! # How large a slab is
+//! # Slab size
 //!
-//! A new slab has a quarter of the slots that its class has already, from 8 to 64, and 256 KiB at most. So a class that is used
-//! little costs little, and the slots that are free in a class's newest slab are a small part of it.
+//! A new slab has a quarter of the slots that its class already has, from 8 to 64, and at most 256 KiB. A
+//! rarely used class therefore costs little, and the free slots of a class's newest slab are a small part of
+//! the class.
 //!
-//! # What is kept
+//! # Host memory
 //!
-//! Beside the heap: 48 bytes for a slab and what is held for its memory, and 16 for each slot; a slab has numbers for as many
-//! slots as the next power of two.
+//! A slab takes 48 bytes and the owner's handle of its memory, and 16 bytes for each slot, where the number
+//! of slots is rounded up to a power of two.
 //!
 //! # Invariants
 //!
-//! [`Slabs::audit`] checks each of them:
+//! [`Slabs::audit`] checks each of these:
 //!
-//! - each slab lies in a used range of the heap that is its own, from end to end;
-//! - a slab with a free slot is in the ring of its class, and in no other; those without a used slot come last;
-//! - the sets of classes that have room, or an empty slab, are right;
-//! - the counters are the sums they claim to be;
+//! - each slab occupies exactly one used range of the heap, which belongs to no other slab;
+//! - a slab with a free slot is in the ring of its class and in no other ring; slabs without a used slot come
+//!   last;
+//! - the sets of classes with a free slot, and of classes with an empty slab, are right;
+//! - each counter equals the sum that it represents;
 //! - when nothing is live there is no slab.
 
 mod audit;

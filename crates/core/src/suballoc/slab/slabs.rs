@@ -1,4 +1,4 @@
-//! A slab: a stretch of a heap cut into slots of one size, and the rings that slabs are linked in.
+//! Slabs, ranges of a heap cut into slots of one size, and the rings that link them.
 
 use std::ops::{Index, IndexMut};
 
@@ -6,10 +6,10 @@ use super::super::branchless::select;
 use super::class::SizeClass;
 use super::table::FIRST_SLABS;
 
-/// How many slots a slab has at most: one bit of a word for each.
+/// The largest number of slots in a slab: one bit of a word for each.
 pub(crate) const MAX_SLOTS: u32 = u64::BITS;
 
-/// The place of a slab in the table. The first ones are heads of rings, one for each class.
+/// The index of a slab in the table. The first indices are the heads of rings, one for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SlabIndex(u32);
 
@@ -19,25 +19,25 @@ impl SlabIndex {
         Self(select(condition, yes.0, no.0))
     }
 
-    /// The first index that is no head.
+    /// The first index that is not a head.
     const FIRST: u32 = 113;
 
-    /// How many slabs there can be: there are no more slots.
+    /// The largest number of slabs, which is also the largest number of slots.
     pub(super) const LIMIT: u32 = (1 << 31) - 1;
 
-    /// The head of the ring of slabs that have room.
+    /// Returns the head of the ring of the class's slabs that have a free slot.
     #[inline]
     pub(super) fn head(class: SizeClass) -> Self {
         Self(u32::try_from(class.index()).expect("there are 113 rings"))
     }
 
-    /// The slab of this number; slabs are counted from zero.
+    /// Returns the index of the slab with this number, counted from zero.
     #[inline]
     pub(super) const fn of(number: u32) -> Self {
         Self(number + Self::FIRST)
     }
 
-    /// The number of the slab, which must not be a head.
+    /// Returns the number of the slab, which must not be a head.
     #[inline]
     pub(super) const fn number(self) -> u32 {
         self.0 - Self::FIRST
@@ -56,20 +56,20 @@ pub(super) fn position(number: u32) -> usize {
     usize::try_from(number).expect("wherever there is a GPU, a usize has 32 bits or more")
 }
 
-/// A slab, or the head of a ring, or a vacant place.
+/// A slab, the head of a ring, or a vacant place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slab {
-    /// Bit s: slot s is free. A head and a vacant place have none.
+    /// A bitmap of the free slots. Zero for a head and a vacant place.
     pub(super) free: u64,
-    /// Bit s: there is a slot s. From the first on without a gap, until free slots are cut off.
+    /// A bitmap of the slots that exist: contiguous from bit 0, until free slots are cut off.
     pub(super) all: u64,
     /// The offset of the first slot.
     pub(super) start: u64,
-    /// In bytes.
+    /// The size of a slot, in bytes.
     pub(super) slot_size: u64,
     /// The number of the first slot.
     pub(super) first_slot: u32,
-    /// How many slots the slab had when it was made.
+    /// The number of slots at the slab's creation.
     pub(super) made_slots: u32,
     next: SlabIndex,
     previous: SlabIndex,
@@ -77,47 +77,49 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    /// How many slots.
+    /// Returns the number of slots.
     pub(super) const fn slot_count(&self) -> u32 {
         self.all.count_ones()
     }
 
-    /// The bytes of all slots.
+    /// Returns the total size of the slots, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.slot_count()) * self.slot_size
     }
 
-    /// Whether no slot is used.
+    /// Returns whether no slot is used.
     #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.free == self.all
     }
 
-    /// The slots that there are, from the lowest up.
+    /// Iterates over the slots that exist, in ascending order.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> + use<> {
         let all = self.all;
         (0..self.made_slots).filter(move |slot| all >> slot & 1 == 1)
     }
 
-    /// The offset of a slot.
+    /// Returns the offset of a slot.
     #[inline]
     pub(super) fn slot_start(&self, slot: u32) -> u64 {
         self.start + u64::from(slot) * self.slot_size
     }
 }
 
-/// The slabs, and which of them have room.
+/// All slabs, and the rings of those with a free slot.
 ///
 /// # Invariants
 ///
-/// - Each class has a ring of its slabs with a free slot, through a head that is no slab, so that linking needs no branch.
-/// - A full slab is a ring of its own, so that unlinking it does nothing.
-/// - In a ring, slabs without a used slot come last, so that they are used last and go back first.
+/// - Each class has a ring of its slabs with a free slot, through a head that is not a slab, so linking needs
+///   no branch.
+/// - A full slab is a ring of its own, so unlinking it has no effect.
+/// - In a ring, slabs without a used slot come last, so they are used last and released first.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct SlabRings {
     places: Vec<Slab>,
-    /// The first vacant place; they are linked through `next`, and the last one names the first head.
+    /// The first vacant place. Vacant places are linked through `next`, and the last one names the first
+    /// head.
     vacant: SlabIndex,
 }
 
@@ -160,18 +162,18 @@ impl SlabRings {
         Self { places, vacant: Self::NO_VACANT }
     }
 
-    /// How many places there are for slabs.
+    /// Returns the number of places for slabs.
     pub(super) fn place_count(&self) -> u32 {
         u32::try_from(self.places.len()).map_or(SlabIndex::LIMIT, |places| places - SlabIndex::FIRST)
     }
 
-    /// The slab at a place that an id names; it may be vacant.
+    /// Returns the slab at the index named by an id; it may be vacant.
     #[inline]
     pub(super) fn find(&self, index: SlabIndex) -> Option<&Slab> {
         self.places.get(index.position())
     }
 
-    /// A place for a new slab, in no ring; `None` when there are too many.
+    /// Returns a place for a new slab, in no ring, or `None` if the limit is reached.
     pub(super) fn take_place(&mut self) -> Option<SlabIndex> {
         let index = self.vacant;
         if index != Self::NO_VACANT {
@@ -185,7 +187,7 @@ impl SlabRings {
         })
     }
 
-    /// Takes back the place of a slab that is in no ring.
+    /// Releases the place of a slab that is in no ring.
     pub(super) fn give_back_place(&mut self, index: SlabIndex) {
         let vacant = self.vacant;
         let place = &mut self[index];
@@ -194,25 +196,25 @@ impl SlabRings {
         self.vacant = index;
     }
 
-    /// The slab to use next; the head, which has no free slot, when none has room.
+    /// Returns the slab to use next, or the head, which has no free slot, if no slab has one.
     #[inline]
     pub(super) fn first(&self, class: SizeClass) -> SlabIndex {
         self.places[class.index()].next
     }
 
-    /// The slab to give back first; the head when none has room.
+    /// Returns the slab to release first, or the head if no slab has a free slot.
     #[inline]
     pub(super) fn last(&self, class: SizeClass) -> SlabIndex {
         self.places[class.index()].previous
     }
 
-    /// Puts a slab that is in no ring before all others of its class.
+    /// Inserts a slab that is in no ring at the front of the ring of its class.
     pub(super) fn link_first(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);
         self.link_after(head, index);
     }
 
-    /// Puts a slab that is in no ring behind all others of its class.
+    /// Appends a slab that is in no ring to the ring of its class.
     pub(super) fn link_last(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);
         self.link_after(self[head].previous, index);
@@ -233,7 +235,7 @@ impl SlabRings {
         (slab.previous, slab.next) = (index, index);
     }
 
-    /// Takes a slab out of its ring.
+    /// Removes a slab from its ring.
     #[inline]
     pub(super) fn unlink(&mut self, index: SlabIndex) {
         let Slab { previous, next, .. } = self[index];
@@ -241,10 +243,11 @@ impl SlabRings {
         self[next].previous = previous;
     }
 
-    /// After a slot of the first slab of a class was used: takes the slab out of its ring if it is full.
+    /// Removes the first slab of a class from its ring if it is full. Called after a slot of it was used.
     ///
-    /// Without a branch: whether it is cannot be predicted where sizes are random. The same goes for
-    /// [`freed_into`](Self::freed_into); together they save 2 to 3 of 23 ns of an allocate and free (2026-11-21).
+    /// Without a branch, because random sizes make the outcome unpredictable. The same holds for
+    /// [`freed_into`](Self::freed_into); together they save 2 to 3 of 23 ns of an allocate and free
+    /// (2026-11-21).
     #[inline]
     pub(super) fn used_first(&mut self, head: SlabIndex, index: SlabIndex) {
         let is_full = self[index].free == 0;
@@ -256,7 +259,8 @@ impl SlabRings {
         slab.previous = SlabIndex::select(is_full, index, head);
     }
 
-    /// After a slot was freed: puts the slab in front of the ring of its class if it was full.
+    /// Moves the slab to the front of the ring of its class if it was full. Called after a slot of it was
+    /// freed.
     #[inline]
     pub(super) fn freed_into(&mut self, head: SlabIndex, index: SlabIndex, was_full: bool) {
         let previous = SlabIndex::select(was_full, head, self[index].previous);
@@ -264,7 +268,8 @@ impl SlabRings {
         self.link_after(previous, index);
     }
 
-    /// Answers the first link found broken, and how many slabs are in rings and how many places are vacant.
+    /// Returns the first broken link as an error; otherwise the number of slabs in rings and the number of
+    /// vacant places.
     pub(super) fn audit(&self) -> Result<(u32, u32), String> {
         let (mut linked, mut vacant) = (0, 0);
         for class in SizeClass::rings() {

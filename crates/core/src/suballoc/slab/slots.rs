@@ -1,38 +1,39 @@
-//! What is noted of slots: which slab they are of, how much was asked for, and which suballocation it is.
+//! Records of slots: the slab of each slot, its requested size and its suballocation.
 
 use super::super::suballocation::Stamp;
 use super::class::SizeClass;
 use super::slabs::{MAX_SLOTS, SlabIndex, position};
 use super::table::FIRST_SLABS;
 
-/// The size asked for, less one, in the low 16 bits; above them, how many suballocations the slot had, from one up.
+/// The requested size minus one in the low 16 bits; above them, the number of suballocations that the slot
+/// had, from one.
 ///
-/// As a whole it is the stamp of the suballocation that the slot holds. A count of 48 bits comes round again after one
-/// slot was reused 2^48 times, which takes a month of doing nothing else.
+/// The whole word is the stamp of the suballocation in the slot. A count of 48 bits wraps after one slot was
+/// reused 2^48 times, which takes a month of doing nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotNote(u64);
 
 impl SlotNote {
     const SIZE_BITS: u32 = 16;
 
-    /// Of a slot that held nothing yet.
+    /// The note of a slot that was never used.
     pub(super) const FRESH: Self = Self(1 << Self::SIZE_BITS);
 
-    /// The slot is handed out for `size` bytes, 1 to 64 KiB.
+    /// Records that the slot is used for `size` bytes, 1 to 64 KiB.
     #[inline]
     pub(super) const fn set_size(&mut self, size: u64) {
         self.0 = self.0 >> Self::SIZE_BITS << Self::SIZE_BITS | (size - 1);
     }
 
-    /// The slot was freed.
+    /// Records that the slot was freed.
     #[inline]
     pub(super) const fn next_generation(&mut self) {
-        // Around the count of zero, with which the stamp might be zero.
+        // Skips the count zero, with which the stamp might be zero.
         let next = self.0.wrapping_add(1 << Self::SIZE_BITS);
         self.0 = if next >> Self::SIZE_BITS == 0 { Self::FRESH.0 } else { next };
     }
 
-    /// The size asked for of what is live in the slot.
+    /// Returns the requested size of the live suballocation in the slot.
     #[inline]
     pub(super) const fn size(self) -> u64 {
         (self.0 & (SizeClass::MAX_SIZE - 1)) + 1
@@ -46,7 +47,7 @@ impl SlotNote {
 
 const _: () = assert!(SizeClass::MAX_SIZE == 1 << SlotNote::SIZE_BITS);
 
-/// A slot of a slab, or a number that no slab has.
+/// A slot of a slab, or a number that belongs to no slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotRecord {
     pub(super) note: SlotNote,
@@ -57,29 +58,30 @@ pub(super) struct SlotRecord {
 impl SlotRecord {
     const FRESH: Self = Self { note: SlotNote::FRESH, link: SlotRecords::NONE };
 
-    /// The slab of the slot, if it is one.
+    /// Returns the slab of the slot, if the slot belongs to one.
     #[inline]
     pub(super) const fn slab(self) -> SlabIndex {
         SlabIndex::of(self.link)
     }
 }
 
-/// The records of all slots, by their number. The slots of a slab have a run of numbers, as many as the next power of two.
+/// The records of all slots, by their number. The slots of a slab have a run of numbers, whose length is the
+/// number of slots rounded up to a power of two.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct SlotRecords {
     records: Vec<SlotRecord>,
-    /// The first vacant run of 1, 2, 4 and so on up to 64 numbers.
+    /// The first vacant run of each length: 1, 2, 4 and so on up to 64 numbers.
     vacant: [u32; SlotRecords::LENGTHS],
 }
 
 impl SlotRecords {
     const LENGTHS: usize = MAX_SLOTS.ilog2() as usize + 1;
 
-    /// No run, and no slab.
+    /// The value that names no run and no slab.
     const NONE: u32 = u32::MAX >> 1;
 
-    /// Numbers have 31 bits, and one of them is no number.
+    /// The number of slot numbers. They have 31 bits, and one value is reserved.
     const LIMIT: usize = (1 << 31) - 1;
 
     pub(super) fn new() -> Self {
@@ -97,12 +99,13 @@ impl SlotRecords {
         &mut self.records[position(number)].note
     }
 
-    /// How many numbers there are, vacant ones among them.
+    /// Returns the number of slot numbers, including vacant ones.
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Numbers for the slots of a slab: the first of them; `None` when there are no more. O(slots).
+    /// Takes a run of numbers for the slots of a slab and returns the first, or `None` if the limit is
+    /// reached. O(slots).
     pub(super) fn take_run(&mut self, slot_count: u32, slab: SlabIndex) -> Option<u32> {
         let length_log2 = slot_count.next_power_of_two().ilog2();
         let first = self.vacant_run(length_log2)?;
@@ -117,7 +120,7 @@ impl SlotRecords {
             let first = self.vacant[position(log2)];
             if first != Self::NONE {
                 self.vacant[position(log2)] = self.records[position(first)].link;
-                // What a longer run has more becomes shorter runs.
+                // The rest of a longer run becomes shorter vacant runs.
                 (length_log2..log2).for_each(|half| self.add_vacant(first + (1 << half), half));
                 return Some(first);
             }
@@ -130,7 +133,7 @@ impl SlotRecords {
         })
     }
 
-    /// Takes back the numbers of a slab whose slots are all free. O(1).
+    /// Releases the numbers of a slab whose slots are all free. O(1).
     pub(super) fn give_back_run(&mut self, first: u32, slot_count: u32) {
         self.add_vacant(first, slot_count.next_power_of_two().ilog2());
     }
@@ -140,7 +143,7 @@ impl SlotRecords {
         self.records[position(first)].link = next;
     }
 
-    /// Makes all numbers vacant, and what had one stale. O(n).
+    /// Makes all numbers vacant and all ids stale. O(n).
     pub(super) fn clear(&mut self) {
         self.vacant = [Self::NONE; Self::LENGTHS];
         self.records.iter_mut().for_each(|record| record.note.next_generation());
@@ -154,7 +157,7 @@ impl SlotRecords {
         }
     }
 
-    /// How many numbers are vacant; an error when a vacant run is not in the table.
+    /// Returns the number of vacant slot numbers, or an error if a vacant run is not in the table.
     pub(super) fn audit_vacant(&self) -> Result<usize, String> {
         let mut found = 0;
         for (log2, &first) in self.vacant.iter().enumerate() {

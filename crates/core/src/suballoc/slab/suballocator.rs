@@ -1,4 +1,4 @@
-//! Slabs over the free ranges of one heap.
+//! The slab suballocator over the free ranges of one heap.
 
 use std::fmt;
 
@@ -8,15 +8,16 @@ use super::class::SizeClass;
 use super::table::{SlabShape, SlabTable};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// Hands out slots of slabs for small sizes, and ranges by good fit for large ones.
+/// A suballocator with slots of slabs for small sizes, and good-fit ranges for large sizes.
 ///
-/// The fastest of the algorithms where many small things come and go. The [module page](super) tells how it works.
+/// It is the fastest of the algorithms if there are many small, short-lived suballocations. The [module
+/// page](super) describes the algorithm.
 ///
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the tables grow by doubling |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
-/// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`ranges`](Self::ranges) | O(1) per step |
 /// | [`clear`](Self::clear), [`audit`](Self::audit) | O(slabs); O(n log n) for n ranges |
 ///
 /// # Examples
@@ -38,44 +39,47 @@ use crate::{Alignment, ByteSize, HeapRange};
 pub struct Slabs {
     pub(super) tlsf: Tlsf,
     pub(super) table: SlabTable<SuballocationId>,
-    /// By the slot of a suballocation of `tlsf`: the slab whose memory it is, counted from one; zero for anything else.
+    /// For each slot of a suballocation of `tlsf`, the slab whose memory it is, counted from one, or zero.
     pub(super) slab_in: Vec<u32>,
 }
 
 impl Slabs {
-    /// The largest size that gets a slot, at an alignment up to the same: 64 KiB.
+    /// The largest size that gets a slot, 64 KiB, at an alignment up to the same value.
     pub const MAX_SLOT_SIZE: ByteSize = ByteSize::new(SizeClass::MAX_SIZE);
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free.
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`Tlsf::MAX_CAPACITY`].
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`Tlsf::MAX_CAPACITY`].
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
-        // With fewer slots than 2^31, a bit of the id is left to say that it names a slot of a slab.
+        // With fewer than 2^31 slots, one bit of the id can mark a slot of a slab.
         let tlsf = Tlsf::with_range_limit(capacity, (1 << 31) - 4096)?;
         Ok(Self { tlsf, table: SlabTable::default(), slab_in: Vec::new() })
     }
 
-    /// Hands out `size` bytes that start at a multiple of `alignment`. O(1).
+    /// Allocates `size` bytes at a multiple of `alignment`. O(1).
     ///
-    /// A size up to [`MAX_SLOT_SIZE`](Self::MAX_SLOT_SIZE), once it is rounded up to the alignment, gets a slot of its class:
-    /// of a slab that has one free, or of a new slab. When there is no room for one, these are tried in turn:
+    /// A size that is at most [`MAX_SLOT_SIZE`](Self::MAX_SLOT_SIZE) when rounded up to the alignment gets a
+    /// slot of its class, in an existing slab or in a new one. If a new slab does not fit, these are tried in
+    /// order:
     ///
     /// 1. a slab with fewer slots;
-    /// 2. the size by itself, in a free range;
-    /// 3. the same once more, after all slabs without a used slot are free ranges again;
+    /// 2. a free range for this request alone;
+    /// 3. the new slab and steps 1 and 2 again, after all slabs without a used slot are released;
     /// 4. a free slot of a larger class, less than twice as large.
     ///
-    /// So it is served wherever [`Tlsf::allocate`] is certain to find room outside of the slabs that something is in.
+    /// The request therefore succeeds wherever [`Tlsf::allocate`] is certain to find a range outside of the
+    /// slabs that have used slots.
     ///
     /// # Errors
     ///
-    /// What is used and free is what it was before the call.
+    /// On error, the used and free ranges are unchanged.
     ///
     /// - [`SuballocError::OutOfSpace`]: no free slot of the class and no free range was found.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: there are some two thousand million ranges.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about two thousand million ranges is reached.
     #[inline]
     pub fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
         let class = SizeClass::of(size, alignment);
@@ -87,7 +91,7 @@ impl Slabs {
         self.allocate_range(class, size, alignment)
     }
 
-    /// The rest of [`allocate`](Self::allocate), when no slot is free.
+    /// The slow path of [`allocate`](Self::allocate), if no slot is free.
     #[cold]
     fn allocate_range(
         &mut self,
@@ -117,14 +121,14 @@ impl Slabs {
         }
     }
 
-    /// Adds a slab to the class, as large as it wants or there is room for, and hands out a slot of it.
+    /// Adds a slab to the class, of the preferred size or the largest that fits, and allocates a slot of it.
     fn allocate_in_new_slab(&mut self, class: SizeClass, size: ByteSize) -> Option<Suballocation> {
         let mut wanted = Some(self.table.shape(class));
         while let Some(shape) = wanted {
             if let Ok(memory) = self.tlsf.allocate(shape.bytes(), shape.alignment()) {
                 return self.insert_slab(shape, memory, size);
             }
-            // What is free may be large enough and start in the wrong place.
+            // The free range may be large enough but misaligned.
             let halved = shape.halved();
             wanted = halved.and_then(|halved| halved.within(self.tlsf.largest_free_range()));
         }
@@ -147,7 +151,7 @@ impl Slabs {
                 Some(suballocation)
             }
             Err(memory) => {
-                // There are as many slabs as can be numbered.
+                // The limit on the number of slabs is reached.
                 let freed = self.tlsf.free(memory);
                 debug_assert!(freed.is_ok());
                 None
@@ -155,7 +159,7 @@ impl Slabs {
         }
     }
 
-    /// Gives the memory of slabs without a used slot back to the heap; whether there were any.
+    /// Releases the memory of all slabs without a used slot. Returns whether there were any.
     fn give_up_empty_slabs(&mut self) -> bool {
         let mut any = false;
         while let Some(memory) = self.table.take_empty() {
@@ -171,14 +175,16 @@ impl Slabs {
         debug_assert!(freed.is_ok(), "a slab's memory is freed once");
     }
 
-    /// Takes a suballocation back and answers its range. O(1).
+    /// Frees a suballocation and returns its range. O(1).
     ///
-    /// A slab whose last used slot this was is kept for the next of its class, while all such slabs are no more than a quarter
-    /// of the others, or 64 KiB; else the memory of the one with the smallest slots is a free range again.
+    /// A slab without used slots is kept for later requests of its class while all such slabs together are at
+    /// most a quarter of the other slabs, or 64 KiB. Beyond that, the empty slab with the smallest slots is
+    /// released and its memory becomes a free range.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed before, or the id is not from this
+    /// suballocator.
     #[inline]
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         if SlabTable::<SuballocationId>::is_slot(id) {
@@ -195,16 +201,16 @@ impl Slabs {
         Ok(range)
     }
 
-    /// The slab whose memory a suballocation of the heap is.
+    /// Returns the slab whose memory a suballocation of the heap is.
     fn slab_of(&self, id: SuballocationId) -> Option<u32> {
         self.slab_in.get(slot_position(id)).and_then(|number| number.checked_sub(1))
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         if SlabTable::<SuballocationId>::is_slot(id) {
             Ok(self.table.get(id)?.0)
@@ -215,59 +221,59 @@ impl Slabs {
         }
     }
 
-    /// Takes everything back at once; ids that were live are stale from then on. O(slabs).
+    /// Frees everything at once. Ids of live suballocations become stale. O(slabs).
     pub fn clear(&mut self) {
         self.table.clear();
         self.tlsf.clear();
         self.slab_in.clear();
     }
 
-    /// The size of the whole range that is managed. O(1).
+    /// Returns the size of the managed range. O(1).
     #[must_use]
     pub const fn capacity(&self) -> ByteSize {
         self.tlsf.capacity()
     }
 
-    /// The bytes handed out: the sum of the sizes asked for, without what slots have more. O(1).
+    /// Returns the sum of the requested sizes, without the padding of slots. O(1).
     #[must_use]
     pub fn used(&self) -> ByteSize {
         let totals = self.table.totals();
         ByteSize::new(self.tlsf.used().get() - totals.slab_bytes + totals.used)
     }
 
-    /// The bytes of free ranges and free slots. O(1).
+    /// Returns the total size of free ranges and free slots. O(1).
     #[must_use]
     pub fn free_size(&self) -> ByteSize {
         let totals = self.table.totals();
         ByteSize::new(self.tlsf.free_size().get() + totals.slab_bytes - totals.used_slot_bytes)
     }
 
-    /// How many suballocations are live. O(1).
+    /// Returns the number of live suballocations. O(1).
     #[must_use]
     pub fn allocation_count(&self) -> u64 {
         let totals = self.table.totals();
         self.tlsf.allocation_count() - totals.slab_count + totals.allocation_count
     }
 
-    /// Whether nothing is handed out. O(1).
+    /// Returns whether there are no live suballocations. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.allocation_count() == 0
     }
 
-    /// The size of one of the largest free ranges, or of the largest free slot if that is larger. O(1).
+    /// Returns the size of a large free range, or of the largest free slot if that is larger. O(1).
     ///
-    /// A lower bound: see [`Tlsf::largest_free_range`]; and slabs without a used slot may make room for more. A request of
-    /// this size at alignment 1 succeeds.
+    /// The value is a lower bound: see [`Tlsf::largest_free_range`]; in addition, releasing slabs without a
+    /// used slot may make room for more. A request of this size at alignment 1 succeeds.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         self.tlsf.largest_free_range().max(ByteSize::new(self.table.largest_free_slot()))
     }
 
-    /// All ranges, from the lowest offset to the highest. O(1) a step.
+    /// Returns an iterator over all ranges in address order. O(1) per step.
     ///
-    /// Each free slot is a free range of its own, as it holds one suballocation and no more; what a slot has more than was
-    /// asked for is padding.
+    /// Each free slot is a free range of its own, because it holds one suballocation at most. The part of a
+    /// slot beyond the requested size is padding.
     pub fn ranges(&self) -> impl Iterator<Item = RangeUse> + '_ {
         self.tlsf.ranges().flat_map(|range_use| {
             let slab = match range_use {
@@ -279,11 +285,11 @@ impl Slabs {
         })
     }
 
-    /// Checks the whole structure: every invariant of the [module page](super). O(n log n) for n ranges; for tests.
+    /// Checks every invariant of the [module page](super). O(n log n) for n ranges; for tests.
     ///
     /// # Errors
     ///
-    /// [`AuditError`] with the first rule found broken, a defect in this crate.
+    /// Returns an [`AuditError`] with the first violated invariant, a defect in this crate.
     pub fn audit(&self) -> Result<(), AuditError> {
         self.tlsf.audit()?;
         super::audit::audit(self).map_err(AuditError::new)

@@ -1,4 +1,4 @@
-//! Slabs of all classes, wherever their memory comes from.
+//! A table of slabs of all classes, independent of the source of their memory.
 
 mod closing;
 mod cutting;
@@ -17,45 +17,48 @@ use super::slabs::{SlabIndex, SlabRings, position};
 use super::slots::{SlotRecord, SlotRecords};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
-/// A new slab has this part of the slots that its class has already, as a power of two.
+/// The fraction of its class's existing slots that a new slab has, as a power of two.
 ///
-/// The newest slab of a class is half empty on average. With a quarter, an eighth and a 16th, 64 MiB of sizes from 256 B to
-/// 64 KiB are 90.2, 93.9 and 93.9 % used when the first request is refused (with [`MIN_SLOTS`] 8, 8 and 2); filling them
-/// takes 16, 19 and 38 ns an allocation (2026-11-21).
+/// The newest slab of a class is half empty on average. With a quarter, an eighth and a 16th, 64 MiB of sizes
+/// from 256 B to 64 KiB are 90.2, 93.9 and 93.9 % used when the first request is refused (with [`MIN_SLOTS`]
+/// 8, 8 and 2); filling them takes 16, 19 and 38 ns per allocation (2026-11-21).
 const GROWTH_LOG2: u32 = 2;
 
-/// A new slab has this many slots at least, so that the cost of a slab is shared.
+/// The minimum number of slots in a new slab, so that they share the cost of a slab.
 ///
-/// With 4, filling a heap takes 24 ns an allocation instead of 14, and a heap of 64 MiB is no fuller (2026-11-21).
+/// With 4, filling a heap takes 24 ns per allocation instead of 14, and a heap of 64 MiB is no fuller
+/// (2026-11-21).
 const MIN_SLOTS: u32 = 8;
 
-/// A new slab has this many bytes at most; four of the largest slots.
+/// The maximum size of a new slab, in bytes: four of the largest slots.
 ///
-/// Otherwise the largest slots lie unused in the most bytes: 64 MiB of sizes from 256 B to 64 KiB are 91.7 % used when the first
-/// request is refused, and 90.2 % without (2026-11-21).
+/// Otherwise the classes with the largest slots have the most unused bytes: 64 MiB of sizes from 256 B to 64
+/// KiB are 91.7 % used when the first request is refused, and 90.2 % without this limit (2026-11-21).
 const MAX_BYTES: u64 = 256 << 10;
 
-/// Slabs without a used slot are kept while they are no more than this part of the others, as a power of two.
+/// The size of the slabs without used slots that are kept, as a fraction of the other slabs and as a power of
+/// two.
 ///
-/// They go before anything is refused, so that what a full heap holds is the same for a quarter, an eighth and a 16th; nor could
-/// their times be told apart (2026-11-21).
+/// They are released before a request is refused, so a full heap holds the same with a quarter, an eighth and
+/// a 16th; no difference in time could be measured either (2026-11-21).
 const KEPT_LOG2: u32 = 2;
 
-/// Or no more than this many bytes, while anything is live.
+/// The size of the slabs without used slots that are always kept while anything is live, in bytes.
 ///
-/// Where little is live, what comes and goes would have its slab made and given back each time: on one of five real traces, the
-/// operation that one in a thousand is slower than takes 66 ns with 64 KiB, 82 with 32 and 109 with 16 (2026-11-21).
+/// With few live suballocations, a slab would otherwise be created and released repeatedly: on one of five
+/// real traces, the 99.9th percentile of an operation's time is 66 ns with 64 KiB, 82 with 32 and 109 with 16
+/// (2026-11-21).
 const KEPT_BYTES: u64 = 64 << 10;
 
-/// How many slabs there is room for before the tables grow for the first time.
+/// The number of slabs before the tables grow for the first time.
 ///
-/// Growing copies a table, which is what the slowest operations do. With this many, they take 12 KiB.
+/// Growing copies a table, which makes the slowest operations. With this many slabs, the tables take 12 KiB.
 pub(super) const FIRST_SLABS: usize = 64;
 
-/// The bit of an id's slot that says it names a slot of a slab.
+/// The bit of an id's slot that marks a slot of a slab.
 const SLOT_BIT: u32 = 1 << 31;
 
-/// What a class wants for its next slab: memory of this size at this alignment.
+/// The memory that a class needs for its next slab: a size and an alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlabShape {
     class: SizeClass,
@@ -63,7 +66,7 @@ pub(crate) struct SlabShape {
 }
 
 impl SlabShape {
-    /// What comes after so many slots of the class.
+    /// Returns the shape of the next slab of a class that has `slots` slots.
     fn after(class: SizeClass, slots: u32) -> Self {
         let slots_in = |bytes: u64| u32::try_from(bytes / class.slot_size()).unwrap_or(u32::MAX);
         let at_most = slots_in(MAX_BYTES).min(MAX_SLOTS);
@@ -78,52 +81,54 @@ impl SlabShape {
         self.class.slot_alignment()
     }
 
-    /// With as many slots as `bytes` hold, no more than it has; `None` if not one.
+    /// Returns the shape with as many slots as fit in `bytes`, at most as many as now, or `None` if none
+    /// fits.
     pub(crate) fn within(self, bytes: ByteSize) -> Option<Self> {
         let slot_count = u32::try_from(bytes.get() / self.class.slot_size()).unwrap_or(u32::MAX);
         (slot_count > 0).then_some(Self { slot_count: slot_count.min(self.slot_count), ..self })
     }
 
-    /// With half the slots; `None` when it has one.
+    /// Returns the shape with half the slots, or `None` if it has only one.
     pub(crate) fn halved(self) -> Option<Self> {
         (self.slot_count > 1).then_some(Self { slot_count: self.slot_count / 2, ..self })
     }
 }
 
-/// SlabRings of all classes. `P` is what their owner holds for the memory of one.
+/// Slabs of all classes. `P` is the owner's handle of a slab's memory.
 ///
-/// It gets no memory itself: [`allocate`](Self::allocate) answers `None` when the class has no free slot, and the owner
-/// inserts a slab of the [`shape`](Self::shape) wanted; [`take_surplus`](Self::take_surplus) is what the owner should give back.
+/// The table obtains no memory itself: [`allocate`](Self::allocate) returns `None` if the class has no free
+/// slot, and the owner then inserts a slab of the [`shape`](Self::shape) needed.
+/// [`take_surplus`](Self::take_surplus) returns memory that the owner should release.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlabTable<P> {
     pub(super) slabs: SlabRings,
     pub(super) slots: SlotRecords,
-    /// For each slab; `None` at vacant places.
+    /// The memory of each slab; `None` at vacant places.
     pub(super) parents: Vec<Option<P>>,
-    /// Classes with a free slot.
+    /// The classes with a free slot.
     with_room: ClassSet,
-    /// Classes with a slab that has no used slot.
+    /// The classes with a slab that has no used slot.
     with_empty: ClassSet,
-    /// Slots of each class, used and free.
+    /// The number of slots of each class, used and free.
     class_slots: [u32; SizeClass::RING_COUNT],
     pub(super) totals: SlabTotals,
 }
 
-/// What a table holds, kept as it changes.
+/// The totals of a table, updated with each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlabTotals {
-    /// The sum of the sizes asked for.
+    /// The sum of the requested sizes, in bytes.
     pub(crate) used: u64,
-    /// The bytes of the slots that they are in.
+    /// The total size of the used slots, in bytes.
     pub(crate) used_slot_bytes: u64,
-    /// Suballocations.
+    /// The number of suballocations.
     pub(crate) allocation_count: u64,
-    /// The bytes of all slabs.
+    /// The total size of all slabs, in bytes.
     pub(crate) slab_bytes: u64,
-    /// Slabs.
+    /// The number of slabs.
     pub(crate) slab_count: u64,
-    /// Of the bytes of all slabs, those of slabs without a used slot.
+    /// The total size of the slabs without a used slot, in bytes.
     pub(crate) empty_slab_bytes: u64,
 }
 
@@ -146,25 +151,25 @@ impl<P> SlabTable<P> {
         self.totals
     }
 
-    /// Whether an id names a slot of a slab.
+    /// Returns whether an id names a slot of a slab.
     #[inline]
     pub(crate) const fn is_slot(id: SuballocationId) -> bool {
         id.slot().get() & SLOT_BIT != 0
     }
 
-    /// Whether the class has a free slot. O(1).
+    /// Returns whether the class has a free slot. O(1).
     #[inline]
     pub(crate) fn has_room(&self, class: SizeClass) -> bool {
         self.slabs[self.slabs.first(class)].free != 0
     }
 
-    /// Hands out a slot of the class for `size` bytes; `None` when it has none free. O(1).
+    /// Allocates a slot of the class for `size` bytes. Returns `None` if no slot is free. O(1).
     #[inline]
     pub(crate) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<(Suballocation, &P)> {
         let index = self.slabs.first(class);
         let slab = &mut self.slabs[index];
         if slab.free == 0 {
-            // It is the head of the ring.
+            // The index is that of the ring's head.
             return None;
         }
         let was_empty = slab.is_empty();
@@ -183,7 +188,7 @@ impl<P> SlabTable<P> {
         Some((suballocation, parent.expect("a slab in a ring has one")))
     }
 
-    /// Notes and counts that a slot is used.
+    /// Records and counts a used slot.
     #[inline]
     fn hand_out(&mut self, number: u32, start: u64, slot_size: u64, size: u64) -> Suballocation {
         let note = self.slots.note_mut(number);
@@ -197,9 +202,9 @@ impl<P> SlabTable<P> {
         suballocation
     }
 
-    /// Takes a slot back and answers the range that was handed out. O(1).
+    /// Frees a slot and returns the range of its suballocation. O(1).
     ///
-    /// [`take_surplus`](Self::take_surplus) may have something to give back afterwards.
+    /// Call [`take_surplus`](Self::take_surplus) afterwards, as the slab may now be surplus.
     #[inline]
     pub(crate) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let (index, slot) = self.find(id).ok_or(SuballocError::StaleId { id })?;
@@ -214,7 +219,7 @@ impl<P> SlabTable<P> {
         self.slabs.freed_into(SlabIndex::head(class), index, was_full);
         self.with_room.set(class, true);
         if is_empty {
-            // Behind all that have something in them.
+            // Empty slabs come after all others.
             self.slabs.unlink(index);
             self.slabs.link_last(index);
             self.with_empty.set(class, true);
@@ -226,20 +231,20 @@ impl<P> SlabTable<P> {
         Ok(range(start, size))
     }
 
-    /// The slab and slot of a live id.
+    /// Returns the slab and slot of a live id.
     #[inline]
     fn find(&self, id: SuballocationId) -> Option<(SlabIndex, u32)> {
         let number = id.slot().get() & !SLOT_BIT;
         let record = self.slots.get(number)?;
         let index = record.slab();
         let slab = self.slabs.find(index)?;
-        // Of a vacant number the slab may be any; then it is none of the slab's slots.
+        // For a vacant number this may be any slab; the number is then not in the slab's range.
         let slot = number.wrapping_sub(slab.first_slot);
         let is_used = slot < MAX_SLOTS && (slab.all & !slab.free) >> slot & 1 == 1;
         (is_used && record.note.stamp() == id.stamp()).then_some((index, slot))
     }
 
-    /// The range of a live suballocation, and what holds it. O(1).
+    /// Returns the range of a live suballocation, and the memory of its slab. O(1).
     pub(crate) fn get(&self, id: SuballocationId) -> Result<(HeapRange, &P), SuballocError> {
         let (index, slot) = self.find(id).ok_or(SuballocError::StaleId { id })?;
         let record = self.slots.get(id.slot().get() & !SLOT_BIT).ok_or(SuballocError::StaleId { id })?;
@@ -247,18 +252,20 @@ impl<P> SlabTable<P> {
         Ok((range(self.slabs[index].slot_start(slot), record.note.size()), parent))
     }
 
-    /// What is held for the memory of a slab.
+    /// Returns the owner's handle of a slab's memory.
     pub(crate) fn parent(&self, number: u32) -> Option<&P> {
         self.parents.get(position(number))?.as_ref()
     }
 
-    /// What the next slab of the class should be. O(1).
+    /// Returns the shape of the next slab of the class. O(1).
     pub(crate) fn shape(&self, class: SizeClass) -> SlabShape {
         SlabShape::after(class, self.class_slots[class.index()])
     }
 
-    /// Adds a slab of the shape, whose memory starts at `start` and is held by `parent`, and hands out its first slot for `size` bytes; answers the number of the slab, counted from zero, too. Gives `parent` back
-    /// when there are too many slabs. O(slots), amortised over the growth of the table.
+    /// Adds a slab of the shape, whose memory starts at `start` and is held by `parent`, and allocates its
+    /// first slot for `size` bytes. Returns the number of the slab, counted from zero, and the suballocation.
+    /// Returns `parent` as the error if the limit on slabs or slots is reached. O(slots), amortized over the
+    /// growth of the table.
     pub(crate) fn insert(
         &mut self,
         shape: SlabShape,
@@ -295,9 +302,9 @@ impl<P> SlabTable<P> {
         Ok((index.number(), self.hand_out(first_slot, start.get(), slot_size, size.get())))
     }
 
-    /// Takes a slab without a used slot out of the table, if there are more than are worth keeping. O(1).
+    /// Removes a slab without a used slot from the table, if there are more such slabs than are kept. O(1).
     ///
-    /// When nothing is live, all of them are.
+    /// If nothing is live, no slab is kept.
     #[inline]
     pub(crate) fn take_surplus(&mut self) -> Option<P> {
         let SlabTotals { slab_bytes, empty_slab_bytes, .. } = self.totals;
@@ -306,14 +313,14 @@ impl<P> SlabTable<P> {
         (empty_slab_bytes > kept).then(|| self.take_smallest_empty())?
     }
 
-    /// Takes a slab of the smallest slots, without a used one, out of the table: it is the cheapest to make again. O(1).
+    /// Removes an empty slab with the smallest slots, which is the cheapest to create again. O(1).
     #[cold]
     fn take_smallest_empty(&mut self) -> Option<P> {
         let class = self.with_empty.lowest_from(SizeClass::SMALLEST)?;
         self.take_empty_of(class)
     }
 
-    /// Takes a slab of the largest slots, without a used one, out of the table. O(1).
+    /// Removes an empty slab with the largest slots. O(1).
     #[cold]
     pub(crate) fn take_empty(&mut self) -> Option<P> {
         let class = self.with_empty.highest()?;
@@ -326,7 +333,7 @@ impl<P> SlabTable<P> {
         Some(self.remove(index))
     }
 
-    /// Takes a slab that is in no ring out of the table.
+    /// Removes a slab that is in no ring from the table.
     fn remove(&mut self, index: SlabIndex) -> P {
         let slab = self.slabs[index];
         let (class, slot_count, bytes) = (slab.class, slab.slot_count(), slab.bytes());
@@ -341,24 +348,25 @@ impl<P> SlabTable<P> {
         self.parents[position(index.number())].take().expect("a slab has one")
     }
 
-    /// Brings up to date whether the class has a slab without a used slot.
+    /// Updates whether the class has a slab without a used slot.
     fn note_empties(&mut self, class: SizeClass) {
         let last = self.slabs.last(class);
         let has_one = last != SlabIndex::head(class) && self.slabs[last].is_empty();
         self.with_empty.set(class, has_one);
     }
 
-    /// The next larger class that has a free slot, if a slot of it is less than twice as large. O(1).
+    /// Returns the next class, from `class` up, that has a free slot, if that slot is less than twice as
+    /// large. O(1).
     pub(crate) fn larger_class_with_room(&self, class: SizeClass) -> Option<SizeClass> {
         self.with_room.lowest_from(class).filter(|larger| larger.slot_size() < 2 * class.slot_size())
     }
 
-    /// The bytes of the largest free slot; zero when there is none. O(1).
+    /// Returns the size of the largest free slot in bytes, or zero if there is none. O(1).
     pub(crate) fn largest_free_slot(&self) -> u64 {
         self.with_room.highest().map_or(0, SizeClass::slot_size)
     }
 
-    /// All slots of one slab, from the lowest up, with the padding behind what is used.
+    /// Iterates over all slots of one slab in address order, with the padding after each used size.
     pub(super) fn slots(&self, number: u32) -> impl Iterator<Item = RangeUse> + '_ {
         let slab = self.slabs[SlabIndex::of(number)];
         slab.slots()
@@ -381,14 +389,14 @@ impl<P> SlabTable<P> {
             .flatten()
     }
 
-    /// Everything that is live is stale, and all slabs are gone; what was held for them is dropped. O(slots).
+    /// Removes all slabs, makes all ids stale, and drops the handles of the memory. O(slots).
     pub(crate) fn clear(&mut self) {
         let mut slots = std::mem::replace(&mut self.slots, SlotRecords::new());
         slots.clear();
         *self = Self { slots, ..Self::default() };
     }
 
-    /// Answers the first rule found broken.
+    /// Returns the first violated invariant.
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();

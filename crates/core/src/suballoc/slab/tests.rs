@@ -1,4 +1,4 @@
-//! What needs to see the inside. Behaviour through the public face is in `tests/slabs.rs`.
+//! Tests that need private state. `tests/slabs.rs` tests the public behaviour.
 
 use super::super::{SuballocationId, Suballocator};
 use super::class::SizeClass;
@@ -22,7 +22,7 @@ fn a_class_gets_larger_slabs_as_it_grows() {
         allocate(&mut heap, 100);
         counts.push(heap.table.totals().slab_count);
     }
-    // 8 slots each while the class has no more than 32.
+    // New slabs have 8 slots while the class has no more than 32.
     assert_eq!(counts[..9], [1, 1, 1, 1, 1, 1, 1, 1, 2]);
     assert!(*counts.last().unwrap() < 30, "{counts:?}");
     heap.audit().unwrap();
@@ -74,13 +74,13 @@ fn no_id_is_live_again_after_everything_is_taken_back() {
     heap.free(new).unwrap();
 }
 
-/// One broken rule at a time, so that the audit is known to see it.
+/// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::*;
 
     const SIZE: u64 = 100;
 
-    /// A full slab, one that is partly free, one without a used slot, and something large.
+    /// Creates a full slab, a partly free slab, a slab without a used slot, and a large suballocation.
     fn heap() -> Slabs {
         let mut heap = slabs();
         let all: Vec<_> = (0..24).map(|_| allocate(&mut heap, SIZE)).collect();

@@ -1,4 +1,4 @@
-//! What one walk over the ranges tells.
+//! Statistics from one walk over all ranges.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -7,10 +7,10 @@ use super::{RangeStatistics, SizeHistogram, Statistics, share};
 use crate::ByteSize;
 use crate::suballoc::{RangeUse, Suballocator};
 
-/// The sizes of all ranges of a heap, or of several, and how fragmented they are. One walk: O(ranges).
+/// The sizes of all ranges of one or several heaps, and their fragmentation. O(ranges).
 ///
-/// A range is what [`Suballocator::ranges`] says: two free slots that are neighbours in a slab, or two free buddies of
-/// different size, are two free ranges.
+/// The ranges are those of [`Suballocator::ranges`]: two neighbouring free slots of a slab, or two neighbouring
+/// free buddies of different sizes, are two free ranges.
 ///
 /// ```
 /// use heapwright_core::suballoc::{DetailedStatistics, SuballocError, Tlsf};
@@ -32,22 +32,22 @@ use crate::suballoc::{RangeUse, Suballocator};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DetailedStatistics {
-    /// All bytes that are managed.
+    /// The total size of the managed ranges.
     pub capacity: ByteSize,
-    /// What is handed out; the count is that of the live suballocations.
+    /// The used ranges. The count is the number of live suballocations.
     pub used: RangeStatistics,
-    /// What can be handed out; the largest is exact.
+    /// The free ranges. Their largest size is exact.
     pub free: RangeStatistics,
-    /// What is neither: [`RangeUse::Padding`].
+    /// The padding: [`RangeUse::Padding`].
     pub padding: RangeStatistics,
-    /// The free ranges by size.
+    /// A histogram of the free ranges by size.
     pub free_sizes: SizeHistogram,
-    /// The sum of the largest free range of each heap; of one heap, its largest.
+    /// The sum over the heaps of the largest free range in each; for one heap, the largest free range.
     pub largest_in_each: ByteSize,
 }
 
 impl DetailedStatistics {
-    /// Those of a suballocator at this moment. O(ranges).
+    /// Returns the statistics of a suballocator at this moment. O(ranges).
     #[must_use]
     pub fn of<S: Suballocator + ?Sized>(suballocator: &S) -> Self {
         let mut all = Self { capacity: suballocator.capacity(), ..Self::default() };
@@ -66,7 +66,8 @@ impl DetailedStatistics {
         all
     }
 
-    /// The part of it that is known in O(1) elsewhere. Here the largest free range is exact, and not a lower bound.
+    /// Returns the statistics that a suballocator reports in O(1). The largest free range is exact here, not
+    /// a lower bound.
     #[must_use]
     pub const fn summary(&self) -> Statistics {
         Statistics {
@@ -79,19 +80,20 @@ impl DetailedStatistics {
         }
     }
 
-    /// The share of the bytes taken that nobody asked for, 0 to 1: `padding / (used + padding)`, 0 where none are taken.
+    /// Returns the fraction of the taken bytes that no request asked for, 0 to 1: `padding / (used +
+    /// padding)`, or 0 if none are taken.
     ///
-    /// The [module page](super) says why.
+    /// The [module page](super) explains the formula.
     #[must_use]
     pub fn internal_fragmentation(&self) -> f64 {
         self.summary().internal_fragmentation()
     }
 
-    /// The share of the free bytes that one request cannot have, 0 to 1: `1 - largest free range / free`, 0 where nothing
-    /// is free.
+    /// Returns the fraction of the free bytes that one request cannot have, 0 to 1: `1 - largest free range /
+    /// free`, or 0 if nothing is free.
     ///
-    /// Of several heaps, `1 - largest_in_each / free`: the mean of the heaps' own, weighted by what is free in each. The
-    /// [module page](super) says why.
+    /// For several heaps, it is `1 - largest_in_each / free`: the mean over the heaps, weighted by the free
+    /// bytes of each. The [module page](super) explains the formula.
     #[must_use]
     pub fn external_fragmentation(&self) -> f64 {
         share(self.free.total.saturating_sub(self.largest_in_each), self.free.total)
@@ -99,7 +101,7 @@ impl DetailedStatistics {
 }
 
 impl AddAssign for DetailedStatistics {
-    /// The statistics of both together. A sum with more than 64 bits stays at the largest number.
+    /// Adds the statistics of another heap. Sums saturate at the largest 64-bit number.
     fn add_assign(&mut self, other: Self) {
         self.capacity = self.capacity.saturating_add(other.capacity);
         self.used += other.used;
@@ -113,7 +115,7 @@ impl AddAssign for DetailedStatistics {
 impl Add for DetailedStatistics {
     type Output = Self;
 
-    /// As `+=`.
+    /// Returns the statistics of both together, like `+=`.
     fn add(mut self, other: Self) -> Self {
         self += other;
         self
@@ -132,7 +134,7 @@ mod tests {
     use crate::Alignment;
     use crate::suballoc::Tlsf;
 
-    /// Suballocations of these sizes one after another, of which every second is free again.
+    /// Returns a heap with suballocations of these sizes, in order, of which every second is free again.
     fn heap(capacity: u64, sizes: &[u64]) -> Tlsf {
         let mut heap = Tlsf::new(ByteSize::new(capacity)).unwrap();
         let all: Vec<_> =
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_summary_is_what_is_known_without_a_walk_but_exact() {
-        // 1,000 and 1,001 are in one bin; the one freed last is in front.
+        // 1,000 and 1,001 are in one bin; the range freed last is at the front.
         let heap = heap(5000, &[1, 1001, 1, 1000, 2997]);
         let (quick, exact) = (Statistics::of(&heap), DetailedStatistics::of(&heap).summary());
         assert_eq!(Statistics { largest_free_range: exact.largest_free_range, ..quick }, exact);

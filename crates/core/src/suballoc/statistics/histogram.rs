@@ -1,11 +1,11 @@
-//! How many ranges there are of each magnitude.
+//! Histograms of range sizes.
 
 use std::fmt;
 use std::ops::AddAssign;
 
 use crate::{ByteSize, HeapRange};
 
-/// How many ranges there are of each power of two: from 2^n bytes to 2^(n+1) - 1 bytes, for n of 0 to 63.
+/// The number of ranges for each power of two: from 2^n bytes to 2^(n+1) - 1 bytes, for n from 0 to 63.
 ///
 /// ```
 /// use heapwright_core::suballoc::{DetailedStatistics, SuballocError, Tlsf};
@@ -28,19 +28,20 @@ pub struct SizeHistogram {
 }
 
 impl SizeHistogram {
-    /// How many are of the magnitude of `size`; zero for a size of zero.
+    /// Returns the number of ranges in the interval that contains `size`, or zero if `size` is zero.
     #[must_use]
     pub fn count_of(&self, size: ByteSize) -> u64 {
         magnitude(size).map_or(0, |magnitude| self.counts[magnitude])
     }
 
-    /// The magnitudes that have any, as their smallest size, a power of two, and how many; from the smallest up.
+    /// Iterates over the intervals that are not empty, in ascending order, as the smallest size, a power of
+    /// two, and the number of ranges.
     pub fn iter(&self) -> impl Iterator<Item = (ByteSize, u64)> + '_ {
         let sizes = (0..u64::BITS).map(|log2| ByteSize::new(1 << log2));
         sizes.zip(self.counts).filter(|&(_, count)| count > 0)
     }
 
-    /// Counts one more.
+    /// Counts one range.
     pub(super) fn count_range(&mut self, range: HeapRange) {
         if let Some(magnitude) = magnitude(range.size()) {
             self.counts[magnitude] += 1;
@@ -48,20 +49,20 @@ impl SizeHistogram {
     }
 }
 
-/// The place of a size in the table.
+/// Returns the index of the interval that contains a size.
 fn magnitude(size: ByteSize) -> Option<usize> {
     size.get().checked_ilog2().and_then(|log2| usize::try_from(log2).ok())
 }
 
 impl Default for SizeHistogram {
-    /// Of no ranges.
+    /// Creates an empty histogram.
     fn default() -> Self {
         Self { counts: [0; 64] }
     }
 }
 
 impl AddAssign for SizeHistogram {
-    /// That of both together.
+    /// Adds the counts of another histogram.
     fn add_assign(&mut self, other: Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);
@@ -72,7 +73,7 @@ impl AddAssign for SizeHistogram {
 impl fmt::Display for SizeHistogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (size, count)) in self.iter().enumerate() {
-            // "1.00 KiB" of an exact power is "1 KiB".
+            // Formats an exact power of two as "1 KiB" instead of "1.00 KiB".
             let size = size.to_string().replace(".00", "");
             write!(f, "{}{size}: {count}", if at == 0 { "" } else { ", " })?;
         }

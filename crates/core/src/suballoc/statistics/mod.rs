@@ -1,42 +1,43 @@
-//! How full a suballocator is, and in what pieces: of one heap, or of several together.
+//! Statistics of suballocators: usage and fragmentation of one heap or of several.
 //!
-//! | type | cost | answers |
+//! | type | cost | reports |
 //! |---|---|---|
-//! | [`Statistics`] | O(1) | how much is used, free and padding, and about how large a request would be served |
-//! | [`DetailedStatistics`] | O(ranges) | the sizes of used and free ranges, and how fragmented the heap is |
+//! | [`Statistics`] | O(1) | the used, free and padding bytes, and about the largest request that would succeed |
+//! | [`DetailedStatistics`] | O(ranges) | the sizes of used and free ranges, and the fragmentation |
 //!
-//! Both add up: `+=` and `sum()` make the statistics of several heaps out of those of each.
+//! Both can be added: `+=` and `sum()` combine the statistics of several heaps.
 //!
 //! # Fragmentation
 //!
-//! Two things make bytes unusable, and they are told apart because the remedies differ.
+//! There are two kinds of unusable bytes, reported separately because the remedies differ.
 //!
-//! *Internal fragmentation* is what handing out costs beyond what was asked for:
+//! *Internal fragmentation* is the overhead of allocated ranges over the requested sizes:
 //!
 //! ```text
 //!   padding / (used + padding)
 //! ```
 //!
-//! The share of the bytes taken that nobody asked for; size classes that are finer make it smaller. It is 0 where nothing
-//! is taken, as nothing is lost.
+//! It is the fraction of the taken bytes that no request asked for. Finer size classes reduce it. It is 0 if
+//! nothing is taken.
 //!
-//! *External fragmentation* is what one request cannot have of the bytes that are free, as they are in several pieces:
+//! *External fragmentation* is the part of the free bytes that one request cannot have, because they are in
+//! several ranges:
 //!
 //! ```text
 //!   1 - largest free range / free
 //! ```
 //!
-//! It is 0 when all that is free is one piece, and close to 1 when it is dust; moving what is used would make it smaller.
-//! It is 0 where nothing is free, as nothing is in pieces.
+//! It is 0 if the free bytes are one range, and close to 1 if they are many small ranges. Moving used ranges
+//! reduces it. It is 0 if nothing is free.
 //!
-//! For several heaps together, a request gets one of them and never lies in two. That is how the heaps were made, and not
-//! what happened in them, so it does not count as fragmentation:
+//! A request is served by one of several heaps and never spans two. That is a consequence of how the heaps
+//! were created, not of fragmentation within them, so it is not counted:
 //!
 //! ```text
 //!   1 - (sum over the heaps of the largest free range in each) / (sum of their free bytes)
 //! ```
 //!
-//! This is the mean of the heaps' own, each weighted by what is free in it: two empty heaps are not fragmented.
+//! This is the mean over the heaps, weighted by the free bytes of each: two empty heaps are not fragmented.
 
 mod detailed;
 mod histogram;
@@ -50,7 +51,7 @@ pub use summary::Statistics;
 
 use crate::ByteSize;
 
-/// The part that `size` is of `whole`, 0 to 1; 0 of nothing is 0.
+/// Returns `size / whole`, 0 to 1, or 0 if `whole` is zero.
 #[expect(clippy::cast_precision_loss, reason = "15 digits of a ratio are enough")]
 fn share(size: ByteSize, whole: ByteSize) -> f64 {
     if whole.is_zero() { 0.0 } else { size.get() as f64 / whole.get() as f64 }

@@ -1,25 +1,25 @@
-//! Sizes of ranges of one use.
+//! Statistics of the ranges of one use.
 
 use std::ops::AddAssign;
 
 use crate::ByteSize;
 
-/// How many ranges of one use there are, and how large they are.
+/// The number and the sizes of the ranges of one use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeStatistics {
-    /// How many.
+    /// The number of ranges.
     pub count: u64,
-    /// Their bytes together.
+    /// Their total size.
     pub total: ByteSize,
-    /// The size of the smallest; zero when there is none, as no range is empty.
+    /// The size of the smallest range; zero if there are none.
     pub smallest: ByteSize,
-    /// The size of the largest; zero when there is none.
+    /// The size of the largest range; zero if there are none.
     pub largest: ByteSize,
 }
 
 impl RangeStatistics {
-    /// The mean size, rounded down; zero when there is none.
+    /// Returns the mean size, rounded down, or zero if there are no ranges.
     #[must_use]
     pub const fn mean(&self) -> ByteSize {
         match self.total.get().checked_div(self.count) {
@@ -28,14 +28,14 @@ impl RangeStatistics {
         }
     }
 
-    /// Counts one more.
+    /// Counts one range.
     pub(super) fn count_range(&mut self, size: ByteSize) {
         *self += Self { count: 1, total: size, smallest: size, largest: size };
     }
 }
 
 impl AddAssign for RangeStatistics {
-    /// Those of both together. A sum with more than 64 bits stays at the largest number.
+    /// Adds the statistics of other ranges. Sums saturate at the largest 64-bit number.
     fn add_assign(&mut self, other: Self) {
         self.smallest = match (self.count, other.count) {
             (0, _) => other.smallest,

@@ -1,4 +1,4 @@
-//! What is known without a walk.
+//! Statistics that need no walk over the ranges.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,9 +8,9 @@ use super::share;
 use crate::ByteSize;
 use crate::suballoc::Suballocator;
 
-/// How much of a heap, or of several, is used and free. O(1) to get, whatever is live.
+/// The usage of one or several heaps. O(1) to obtain, however many suballocations are live.
 ///
-/// Each byte counts once: `used + free + padding` is `capacity`.
+/// Each byte counts once: `used + free + padding` equals `capacity`.
 ///
 /// ```
 /// use heapwright_core::suballoc::{Statistics, SuballocError, Suballocator, Tlsf};
@@ -30,25 +30,26 @@ use crate::suballoc::Suballocator;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// All bytes that are managed.
+    /// The total size of the managed ranges.
     pub capacity: ByteSize,
-    /// The sum of the sizes asked for of all that is live.
+    /// The sum of the requested sizes of all live suballocations.
     pub used: ByteSize,
-    /// The bytes that can be handed out, in however many pieces.
+    /// The total size of the free ranges.
     pub free: ByteSize,
-    /// The bytes that are neither: [`RangeUse::Padding`](crate::suballoc::RangeUse::Padding).
+    /// The total size of the padding: [`RangeUse::Padding`](crate::suballoc::RangeUse::Padding).
     pub padding: ByteSize,
-    /// How many suballocations are live.
+    /// The number of live suballocations.
     pub allocation_count: u64,
-    /// A request of this size would be served at alignment 1: a lower bound of the largest that would.
+    /// A lower bound of the largest request that would succeed at alignment 1. A request of this size
+    /// succeeds.
     ///
-    /// How close it is depends on the algorithm and is said there; for TLSF it is less than 1/32 below the largest. In
-    /// several heaps, the largest of any.
+    /// Each algorithm documents how tight the bound is; for TLSF it is less than 1/32 below the largest free
+    /// range. For several heaps, it is the largest value of any heap.
     pub largest_free_range: ByteSize,
 }
 
 impl Statistics {
-    /// Those of a suballocator at this moment. O(1).
+    /// Returns the statistics of a suballocator at this moment. O(1).
     #[must_use]
     pub fn of<S: Suballocator + ?Sized>(suballocator: &S) -> Self {
         let (capacity, used) = (suballocator.capacity(), suballocator.used());
@@ -57,17 +58,18 @@ impl Statistics {
             capacity,
             used,
             free,
-            // Used bytes, free bytes and padding are the whole capacity.
+            // Used bytes, free bytes and padding add up to the capacity.
             padding: capacity.saturating_sub(used).saturating_sub(free),
             allocation_count: suballocator.allocation_count(),
             largest_free_range: suballocator.largest_free_range(),
         }
     }
 
-    /// The share of the bytes taken that nobody asked for, 0 to 1: `padding / (used + padding)`, 0 where none are taken.
+    /// Returns the fraction of the taken bytes that no request asked for, 0 to 1: `padding / (used +
+    /// padding)`, or 0 if none are taken.
     ///
-    /// The [module page](super) says why. External fragmentation needs the exact largest free range:
-    /// [`DetailedStatistics`](super::DetailedStatistics).
+    /// The [module page](super) explains the formula. External fragmentation needs the exact largest free
+    /// range; see [`DetailedStatistics`](super::DetailedStatistics).
     #[must_use]
     pub fn internal_fragmentation(&self) -> f64 {
         share(self.padding, self.used.saturating_add(self.padding))
@@ -75,7 +77,7 @@ impl Statistics {
 }
 
 impl AddAssign for Statistics {
-    /// The statistics of both together. A sum with more than 64 bits stays at the largest number.
+    /// Adds the statistics of another heap. Sums saturate at the largest 64-bit number.
     fn add_assign(&mut self, other: Self) {
         self.capacity = self.capacity.saturating_add(other.capacity);
         self.used = self.used.saturating_add(other.used);
@@ -89,7 +91,7 @@ impl AddAssign for Statistics {
 impl Add for Statistics {
     type Output = Self;
 
-    /// As `+=`.
+    /// Returns the statistics of both together, like `+=`.
     fn add(mut self, other: Self) -> Self {
         self += other;
         self

@@ -1,10 +1,10 @@
-//! The full check of the invariants that the module page lists.
+//! Full check of the invariants that the module page lists.
 
 use super::Tlsf;
 use super::bins::Bin;
 use super::nodes::{Node, NodeIndex};
 
-/// Answers the first rule found broken. O(n log n) for n ranges, and some thousand steps for the bins.
+/// Returns the first violated invariant. O(n log n) for n ranges, plus some thousand steps for the bins.
 pub(super) fn audit(tlsf: &Tlsf) -> Result<(), String> {
     audit_ranges(tlsf)?;
     audit_bins(tlsf)?;
@@ -22,7 +22,8 @@ fn node(tlsf: &Tlsf, index: NodeIndex) -> Result<&Node, String> {
     tlsf.nodes.find(index).ok_or_else(|| format!("{index:?} is not in the table"))
 }
 
-/// The ranges in address order cover the heap, free ones have used neighbours, and the counters are right.
+/// Checks that the ranges in address order cover the heap, that free ranges have used neighbours, and that the
+/// counters are right.
 fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
     let edge = node(tlsf, NodeIndex::EDGE)?;
     check(edge.is_used(), || "the edge of the heap counts as free".to_owned())?;
@@ -66,7 +67,8 @@ fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
     check(stamps.is_sorted_by(|a, b| a < b), || "two used ranges have the same stamp".to_owned())
 }
 
-/// Each free range is in the bin of its size, and the bitmaps say which bins are not empty.
+/// Checks that each free range is in the bin of its size, and that the bitmaps mark exactly the bins that are
+/// not empty.
 fn audit_bins(tlsf: &Tlsf) -> Result<(), String> {
     let mut found = 0_u64;
     let mut next_bin = Some(tlsf.highest_bin);
@@ -92,7 +94,7 @@ fn audit_bins(tlsf: &Tlsf) -> Result<(), String> {
         })?;
         next_bin = bin.previous();
     }
-    // None is in two bins, as its size has one, nor twice in one, as only one is before it.
+    // No range is in two bins, as its size has one bin, nor twice in one bin, as it has one predecessor.
     check(found == tlsf.free_range_count(), || {
         format!("{found} of {} free ranges are in a bin", tlsf.free_range_count())
     })?;

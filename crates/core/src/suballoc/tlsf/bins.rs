@@ -1,90 +1,95 @@
-//! The bins, each with the free ranges of one size class, and the bitmaps that find one that is not empty.
+//! The bins, each with the free ranges of one size class, and the bitmaps that find a bin that is not empty.
 
 use super::nodes::{Node, NodeIndex};
 
-/// How many bins there are for each power of two, as a power of two.
+/// The base-2 logarithm of the number of bins per power of two.
 ///
-/// 32 bins leave the same utilisation as 64 within 0.2 %, at half the memory (2026-11-21, random churn of 1 B to 8 MiB).
+/// 32 bins give the same utilization as 64 within 0.2 %, at half the memory (2026-11-21, random churn of 1 B
+/// to 8 MiB).
 const SUBDIVISIONS_LOG2: u32 = 5;
 
-/// How many bins there are for each power of two.
+/// The number of bins per power of two.
 const SUBDIVISIONS: u32 = 1 << SUBDIVISIONS_LOG2;
 
-/// Words in the second level. Sizes up to 2^63 need 60; with 64, a masked index needs no check.
+/// The number of words in the second level. Sizes up to 2^63 need 60; with 64, a masked index needs no check.
 const WORDS: u32 = u64::BITS;
 
-/// A size class, and the bin of its free ranges; larger sizes have larger classes.
+/// A size class and the bin of its free ranges. Larger sizes have larger classes.
 ///
-/// A number in floating point, so to speak: an exponent, and a mantissa of 5 bits. Sizes below 64 have a class each. From
-/// there on a class is 1/32 of a power of two wide: 64 and 65, 66 and 67, up to 126 and 127, then 128 to 131 and so on.
+/// The class is in effect a floating-point number: an exponent, and a mantissa of 5 bits. Each size below 64
+/// has its own class. From there on a class is 1/32 of a power of two wide: 64 and 65, 66 and 67, up to 126
+/// and 127, then 128 to 131 and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Bin(u32);
 
 impl Bin {
-    /// The bin that a free range of `size` bytes belongs into.
+    /// Returns the bin of a free range of `size` bytes.
     #[inline]
     pub(super) const fn of(size: u64) -> Self {
         let exponent = Self::exponent(size);
-        // The mantissa has its leading one, 32 to 63, so that the exponent counts from one; below 32 bytes both are 0.
+        // The mantissa, 32 to 63, includes its leading one, so the exponent counts from one; below 32 bytes
+        // both are 0.
         let number = (low_half(size >> exponent)) + (exponent << SUBDIVISIONS_LOG2);
         Self(number)
     }
 
-    /// The lowest bin in which every free range has `size` bytes or more; `None` if a size in it has more than 64 bits.
+    /// Returns the lowest bin in which every free range has at least `size` bytes, or `None` if the sizes of
+    /// that bin would exceed 64 bits.
     #[inline]
     pub(super) fn at_least(size: u64) -> Option<Self> {
         let class_width = 1_u64 << Self::exponent(size);
         Some(Self::of(size.checked_add(class_width - 1)?))
     }
 
-    /// The logarithm of the width of the class that `size` is in: 0 below 64 bytes, 1 below 128, and so on.
+    /// Returns the base-2 logarithm of the width of the class that contains `size`: 0 below 64 bytes, 1 below
+    /// 128, and so on.
     #[inline]
     const fn exponent(size: u64) -> u32 {
-        // The bit that is set here gives all sizes below 32 the exponent of 32, which is zero.
+        // Setting this bit gives all sizes below 32 the exponent of 32, which is zero.
         (size | 1 << SUBDIVISIONS_LOG2).ilog2() - SUBDIVISIONS_LOG2
     }
 
-    /// The number of the bin; the numbers count from zero without a gap.
+    /// Returns the number of the bin. Numbers count from zero without gaps.
     pub(super) const fn number(self) -> u32 {
         self.0
     }
 
-    /// The node that the ring of this bin's free ranges goes through.
+    /// Returns the head of the ring of this bin's free ranges.
     #[inline]
     pub(super) const fn head(self) -> NodeIndex {
         NodeIndex::head_of_bin(self.0)
     }
 
-    /// The bin of the next larger sizes.
+    /// Returns the bin of the next larger sizes.
     #[inline]
     pub(super) const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// The bin of the next smaller sizes.
+    /// Returns the bin of the next smaller sizes.
     pub(super) fn previous(self) -> Option<Self> {
         self.0.checked_sub(1).map(Self)
     }
 
-    /// The bin of a bit in a word of the second level.
+    /// Returns the bin of a bit in a word of the second level.
     const fn at(word: u32, bit: u32) -> Self {
         Self(word * SUBDIVISIONS + bit)
     }
 
-    /// The word of the second level.
+    /// Returns the word of the second level.
     #[inline]
     const fn word(self) -> u32 {
         self.0 / SUBDIVISIONS % WORDS
     }
 
-    /// The bit in that word.
+    /// Returns the bit in that word.
     #[inline]
     const fn bit(self) -> u32 {
         self.0 % SUBDIVISIONS
     }
 }
 
-/// The lower 32 bits of a number.
+/// Returns the lower 32 bits of a number.
 #[inline]
 const fn low_half(number: u64) -> u32 {
     let [a, b, c, d, ..] = number.to_le_bytes();
@@ -96,7 +101,7 @@ fn position(word: u32) -> usize {
     usize::try_from(word % WORDS).expect("it is below 64")
 }
 
-/// Which bins of a heap are not empty. The rings of free ranges themselves are in the table of nodes.
+/// The bitmaps of the bins that are not empty. The rings of free ranges are in the table of nodes.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 pub(super) struct Bins {
@@ -107,12 +112,12 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// All bins empty.
+    /// Creates bitmaps of empty bins.
     pub(super) const fn new() -> Self {
         Self { first_level: 0, second_level: [0; 64] }
     }
 
-    /// The lowest bin, `from` or above, that is not empty. O(1).
+    /// Returns the lowest bin, not below `from`, that is not empty. O(1).
     #[inline]
     pub(super) fn lowest_from(&self, from: Bin) -> Option<Bin> {
         let word = from.word();
@@ -120,7 +125,7 @@ impl Bins {
         if bits != 0 {
             return Some(Bin::at(word, bits.trailing_zeros()));
         }
-        // Words end at 59, so the shift is below 64.
+        // The last word is 59, so the shift is below 64.
         let words = self.first_level & (u64::MAX << (word + 1));
         if words == 0 {
             return None;
@@ -129,7 +134,7 @@ impl Bins {
         Some(Bin::at(word, self.second_level[position(word)].trailing_zeros()))
     }
 
-    /// The highest bin, `from` or below, that is not empty. O(1).
+    /// Returns the highest bin, not above `from`, that is not empty. O(1).
     pub(super) fn highest_from(&self, from: Bin) -> Option<Bin> {
         let word = from.word();
         let bits = self.second_level[position(word)] & (u32::MAX >> (SUBDIVISIONS - 1 - from.bit()));
@@ -140,14 +145,14 @@ impl Bins {
         Some(Bin::at(word, self.second_level[position(word)].ilog2()))
     }
 
-    /// The highest bin that is not empty. O(1).
+    /// Returns the highest bin that is not empty. O(1).
     #[inline]
     pub(super) fn highest(&self) -> Option<Bin> {
         let word = self.first_level.checked_ilog2()?;
         Some(Bin::at(word, self.second_level[position(word)].ilog2()))
     }
 
-    /// Writes a free range to its slot and links it into its bin, in front. O(1).
+    /// Writes a free range to its slot and links it at the front of its bin. O(1).
     #[inline(always)]
     pub(super) fn insert(&mut self, slots: &mut [Node], index: NodeIndex, range: Node, bin: Bin) {
         let head = &mut slots[bin.head()];
@@ -159,17 +164,18 @@ impl Bins {
         self.first_level |= 1 << bin.word();
     }
 
-    /// Takes a free range, as it is in its slot, out of its bin. O(1).
+    /// Removes a free range, as it is in its slot, from its bin. O(1).
     ///
-    /// Without a branch: where sizes are random, whether the bin is empty then cannot be predicted (2 of 47 ns of an
-    /// allocate and free of 1 to 2,056 bytes, 2026-11-21).
+    /// Without a branch, because with random sizes it is unpredictable whether the bin becomes empty (2 of 47
+    /// ns of an allocate and free of 1 to 2,056 bytes, 2026-11-21).
     #[inline(always)]
     pub(super) fn remove(&mut self, slots: &mut [Node], range: Node) {
         let (previous, next) = (range.previous_in_bin(), range.next_in_bin());
         slots[previous].set_next_in_bin(next);
         slots[next].set_previous_in_bin(previous);
-        // When both are the head, nothing else is left. Otherwise `next` may be a range, and `bin` any number whose
-        // word exists. Then no bit changes: a word that is zero has a clear bit in the first level already.
+        // If both are the head, the bin is now empty. Otherwise `next` may be a range, and `bin` any number
+        // whose word exists. In that case no bit changes: a word that is zero already has a clear bit in the
+        // first level.
         let emptied = previous == next;
         let bin = Bin(next.bin_number());
         let word = &mut self.second_level[position(bin.word())];
@@ -177,7 +183,7 @@ impl Bins {
         self.first_level &= !(u64::from(*word == 0) << bin.word());
     }
 
-    /// Answers the first bit that disagrees with what it stands for, given which bins up to the highest are empty.
+    /// Returns the first wrong bit, given which bins up to the highest are empty.
     pub(super) fn audit_bitmaps(&self, highest: Bin, is_empty: impl Fn(Bin) -> bool) -> Result<(), String> {
         for word in 0..WORDS {
             let bits = self.second_level[position(word)];
@@ -201,7 +207,7 @@ mod tests {
     use super::super::nodes::Nodes;
     use super::*;
 
-    /// The sizes around which a class could go wrong.
+    /// Returns sizes around the boundaries of classes.
     fn delicate_sizes() -> impl Iterator<Item = u64> {
         let powers = (0..64).map(|log2| 1_u64 << log2);
         let near =
@@ -236,7 +242,8 @@ mod tests {
         for size in delicate_sizes() {
             let own = Bin::of(size);
             match Bin::at_least(size) {
-                // The own class only if no smaller size is in it, else the next.
+                // The size's own class is right only if it contains no smaller size; otherwise the next one
+                // is.
                 Some(bin) if bin == own => assert_ne!(Bin::of(size - 1), own, "{size}"),
                 Some(bin) => {
                     assert_eq!(bin, own.next(), "{size}");

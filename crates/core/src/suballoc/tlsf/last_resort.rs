@@ -1,4 +1,4 @@
-//! What is done before a request is refused: every free range is tried.
+//! Exhaustive search, which tries every free range before a request is refused.
 
 use std::iter::successors;
 
@@ -12,26 +12,27 @@ use crate::suballoc::{SuballocError, Suballocation, SuballocationId};
 use crate::{Alignment, ByteSize};
 
 impl Tlsf {
-    /// Where [`allocate`](Self::allocate) would place the request. O(1).
+    /// Returns where [`allocate`](Self::allocate) would place the request. O(1).
     #[inline(always)]
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
         self.search(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// The same, and `None` only if no free range holds the request. O(1) if `find` finds one; else O(n) for n free ranges of at
-    /// least the request's size.
+    /// Returns a place for the request like `find`, and `None` only if no free range holds the request. O(1)
+    /// if `find` finds one; otherwise O(n) for n free ranges of at least the request's size.
     pub(crate) fn find_anywhere(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
         self.search_everywhere(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request, at that cost.
+    /// Returns where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request,
+    /// at the same cost.
     pub(crate) fn find_lowest(&mut self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
         let request = Request::new(size, alignment, self.capacity)?;
         self.index_by_offset();
         self.search_lowest(request)
     }
 
-    /// Sees to it that there is a tree of the free ranges by offset.
+    /// Creates the tree of free ranges by offset if it does not exist.
     pub(super) fn index_by_offset(&mut self) {
         let slots = self.nodes.slots();
         self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
@@ -57,22 +58,22 @@ impl Tlsf {
             .or_else(|| bins().flat_map(|bin| self.in_bin(bin)).find_map(|free| request.place(slots, free)))
     }
 
-    /// Whether there are numbers for so many more ranges. O(1).
+    /// Returns whether the table has room for `ranges` more ranges. O(1).
     pub(crate) fn has_numbers_for(&self, ranges: u32) -> bool {
         let left = u64::from(self.nodes.range_limit()).saturating_sub(self.nodes.range_count());
         u64::from(ranges) < left
     }
 
-    /// Divides a suballocation: it keeps its first `size` bytes, and the rest becomes a suballocation of its own, which is
-    /// returned. O(1).
+    /// Divides a suballocation: it keeps its first `size` bytes, and the rest becomes a new suballocation,
+    /// which is returned. O(1).
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
     /// - [`SuballocError::StaleId`]: the id is not live.
     /// - [`SuballocError::ZeroSize`]: one of the parts would be empty.
-    /// - [`SuballocError::TooManyRanges`]
+    /// - [`SuballocError::TooManyRanges`]: the limit on the number of ranges is reached.
     pub(crate) fn divide(
         &mut self,
         id: SuballocationId,

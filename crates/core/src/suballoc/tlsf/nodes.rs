@@ -1,4 +1,4 @@
-//! The table of nodes: one for each range, used or free.
+//! The table of nodes, one for each range, used or free.
 //!
 //! ```text
 //!   slot    0       1 ..= bins      after that
@@ -7,12 +7,13 @@
 //!
 //! # Invariants
 //!
-//! - Every list is a ring through a node that is no range, so that linking and unlinking need no branch for the ends:
-//!   the ranges in address order through the *edge*, the free ranges of a bin through that bin's *head*.
-//! - The edge stands for what lies below the lowest range and above the highest. It counts as used, so that nothing
-//!   coalesces with it. It has size zero, as the heads have, so that nothing fits into it.
-//! - Ranges start below 2^63, which leaves the top bit to say "used".
-//! - A used node keeps its stamp where a free one keeps its links within its bin.
+//! - Every list is a ring through a node that is not a range, so linking and unlinking need no branch for the
+//!   ends: the ranges in address order through the *edge*, the free ranges of a bin through that bin's
+//!   *head*.
+//! - The edge is below the lowest range and above the highest. It counts as used, so nothing coalesces with
+//!   it. Its size is zero, like that of the heads, so nothing fits into it.
+//! - Ranges start below 2^63, so the top bit of the offset can mark a used range.
+//! - A used node stores its stamp where a free node stores its links within its bin.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
@@ -33,35 +34,35 @@ impl NodeIndex {
     /// The node below the lowest range and above the highest.
     pub(super) const EDGE: Self = Self(0);
 
-    /// The node that an id names.
+    /// Returns the node that an id names.
     pub(super) const fn from_slot(slot: NonZeroU32) -> Self {
         Self(slot.get())
     }
 
-    /// What an id names the node by; the edge has no such name.
+    /// Returns the slot number for an id; `None` for the edge.
     #[inline]
     pub(super) const fn slot(self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.0)
     }
 
-    /// The head of the bin of this number.
+    /// Returns the head of the bin with this number.
     #[inline]
     pub(super) const fn head_of_bin(number: u32) -> Self {
         Self(number + 1)
     }
 
-    /// The number of the bin that this is the head of.
+    /// Returns the number of the bin whose head this is.
     #[inline]
     pub(super) const fn bin_number(self) -> u32 {
         self.0 - 1
     }
 
-    /// The number of the slot.
+    /// Returns the number of the slot.
     pub(super) const fn number(self) -> u32 {
         self.0
     }
 
-    /// The place in the table.
+    /// Returns the index in the table.
     #[inline]
     pub(super) fn position(self) -> usize {
         usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
@@ -72,15 +73,16 @@ impl NodeIndex {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(32))]
 pub(super) struct Node {
-    /// The offset of the first byte; the top bit says that the range is used.
+    /// The offset of the first byte. The top bit is set if the range is used.
     start_and_use: u64,
-    /// In bytes.
+    /// The size in bytes.
     size: u64,
     /// The neighbour at lower offsets.
     pub(super) below: NodeIndex,
-    /// The neighbour at higher offsets; in a vacant slot, the next vacant one.
+    /// The neighbour at higher offsets; in a vacant slot, the next vacant slot.
     pub(super) above: NodeIndex,
-    /// Free: the slots of the previous and the next range in the bin. Used: the lower and upper half of the stamp.
+    /// Free: the slots of the previous and the next range in the bin. Used: the lower and upper half of the
+    /// stamp.
     tail: [u32; 2],
 }
 
@@ -97,23 +99,23 @@ impl Node {
         tail: [0; 2],
     };
 
-    /// The head of an empty bin. An id that names it by mistake is stale, as it does not count as used.
+    /// Creates the head of an empty bin. It does not count as used, so an id that names it is stale.
     const fn empty_head(index: NodeIndex) -> Self {
         Self { start_and_use: 0, tail: [index.0; 2], ..Self::EDGE }
     }
 
-    /// The offset of the first byte, below 2^63.
+    /// Returns the offset of the first byte, below 2^63.
     #[inline]
     pub(super) const fn start(&self) -> u64 {
         self.start_and_use & !Self::USED
     }
 
-    /// The offset after the last byte, at most 2^63.
+    /// Returns the offset after the last byte, at most 2^63.
     pub(super) const fn end(&self) -> u64 {
         self.start() + self.size
     }
 
-    /// The number of bytes, at most 2^63.
+    /// Returns the size in bytes, at most 2^63.
     #[inline]
     pub(super) const fn size(&self) -> u64 {
         self.size
@@ -124,13 +126,13 @@ impl Node {
         self.start_and_use & Self::USED != 0
     }
 
-    /// A free range, in no bin.
+    /// Creates a free range that is in no bin.
     #[inline]
     pub(super) const fn free(start: u64, size: u64, below: NodeIndex, above: NodeIndex) -> Self {
         Self { start_and_use: start, size, below, above, tail: [0; 2] }
     }
 
-    /// A used range.
+    /// Creates a used range.
     #[inline]
     pub(super) const fn used(
         start: u64,
@@ -144,26 +146,26 @@ impl Node {
         Self { start_and_use: start | Self::USED, size, below, above, tail }
     }
 
-    /// The free range, in its bin between these two.
+    /// Returns the free range with its links in the bin.
     #[inline]
     pub(super) const fn in_bin_between(self, previous: NodeIndex, next: NodeIndex) -> Self {
         Self { tail: [previous.0, next.0], ..self }
     }
 
-    /// The stamp of a used range; `None` for anything else.
+    /// Returns the stamp of a used range, `None` otherwise.
     #[inline]
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let [lower, upper] = self.tail;
         if self.is_used() { Stamp::new(u64::from(upper) << 32 | u64::from(lower)) } else { None }
     }
 
-    /// The one before in the ring of its bin. Only for free ranges and heads.
+    /// Returns the previous node in the ring of its bin. Valid for free ranges and heads only.
     #[inline]
     pub(super) const fn previous_in_bin(&self) -> NodeIndex {
         NodeIndex(self.tail[0])
     }
 
-    /// The one after in the ring of its bin. Only for free ranges and heads.
+    /// Returns the next node in the ring of its bin. Valid for free ranges and heads only.
     #[inline]
     pub(super) const fn next_in_bin(&self) -> NodeIndex {
         NodeIndex(self.tail[1])
@@ -196,10 +198,10 @@ impl IndexMut<NodeIndex> for [Node] {
     }
 }
 
-/// The slots that describe no range: a stack, linked through `above`.
+/// The vacant slots: a stack, linked through `above`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VacantSlots {
-    /// The edge when there are none.
+    /// The top of the stack, or the edge if it is empty.
     first: NodeIndex,
     count: u32,
 }
@@ -207,7 +209,8 @@ pub(super) struct VacantSlots {
 impl VacantSlots {
     const NONE: Self = Self { first: NodeIndex::EDGE, count: 0 };
 
-    /// A slot for a new range, whose old content means nothing. [`Nodes::prepare_two`] sees to it that there is one.
+    /// Takes a slot for a new range; its old content is meaningless. [`Nodes::prepare_two`] must have ensured
+    /// that there is one.
     #[inline]
     pub(super) fn take(&mut self, slots: &[Node]) -> NodeIndex {
         let index = self.first;
@@ -216,7 +219,7 @@ impl VacantSlots {
         index
     }
 
-    /// Takes back the slot of a free range that is no more and is in no bin.
+    /// Returns the slot of a removed free range, which is in no bin, to the stack.
     #[inline]
     pub(super) fn give_back(&mut self, slots: &mut [Node], index: NodeIndex) {
         slots[index].above = self.first;
@@ -231,17 +234,17 @@ impl VacantSlots {
 pub(super) struct Nodes {
     slots: Vec<Node>,
     vacant: VacantSlots,
-    /// How many slots at the front are no ranges: the edge and the heads.
+    /// The number of slots at the front that are not ranges: the edge and the heads.
     fixed: usize,
-    /// How many slots there may be.
+    /// The maximum number of slots.
     slot_limit: u32,
 }
 
 impl Nodes {
-    /// How many ranges there is room for before the table grows for the first time.
+    /// The number of ranges before the table grows for the first time.
     const FIRST_RANGES: usize = 32;
 
-    /// A table with heads for `bin_count` empty bins, and with no ranges.
+    /// Creates a table with heads for `bin_count` empty bins, and with no ranges.
     pub(super) fn new(bin_count: u32, range_limit: u32) -> Self {
         let heads = (0..bin_count).map(NodeIndex::head_of_bin).map(Node::empty_head);
         let mut slots = Vec::with_capacity(1 + heads.len() + Self::FIRST_RANGES);
@@ -256,9 +259,9 @@ impl Nodes {
         }
     }
 
-    /// Forgets all ranges, and returns the slot of the one that there is from now on, which is the caller's to write.
+    /// Removes all ranges, and returns the slot of the single new range, which the caller must write.
     ///
-    /// All bins have to be empty. The table keeps its memory. O(1).
+    /// All bins must be empty. The table keeps its memory. O(1).
     pub(super) fn reset(&mut self) -> NodeIndex {
         self.slots.truncate(self.fixed);
         self.vacant = VacantSlots::NONE;
@@ -268,44 +271,45 @@ impl Nodes {
         whole
     }
 
-    /// Empties all bins, whatever is in them.
+    /// Empties all bins, whatever they contain.
     pub(super) fn unlink_all_bins(&mut self) {
         for (number, head) in (0..).zip(&mut self.slots[1..self.fixed]) {
             *head = Node::empty_head(NodeIndex::head_of_bin(number));
         }
     }
 
-    /// All slots: the edge, the heads, the ranges and the vacant ones.
+    /// Returns all slots: the edge, the heads, the ranges and the vacant ones.
     #[inline]
     pub(super) fn slots(&self) -> &[Node] {
         &self.slots
     }
 
-    /// All slots, and which of them are vacant.
+    /// Returns all slots, and the stack of vacant slots.
     #[inline]
     pub(super) fn slots_mut(&mut self) -> (&mut [Node], &mut VacantSlots) {
         (&mut self.slots, &mut self.vacant)
     }
 
-    /// The slot of the first range.
+    /// Returns the slot of the first range.
     pub(super) const fn first_range(&self) -> usize {
         self.fixed
     }
 
-    /// The node that an id names, if there is a slot of that number.
+    /// Returns the node that an id names, if that slot exists.
     #[inline]
     pub(super) fn find(&self, index: NodeIndex) -> Option<&Node> {
         self.slots.get(index.position())
     }
 
-    /// Makes room for `additional` more slots, so that growing by them allocates no memory.
+    /// Reserves space for `additional` more slots.
     pub(super) fn reserve(&mut self, additional: usize) {
         self.slots.reserve(additional);
     }
 
-    /// Sees to it that two slots are vacant, as many as one allocation may need; `false` when the table is full.
+    /// Ensures that two slots are vacant, the most that one allocation needs. Returns `false` if the table is
+    /// full.
     ///
-    /// O(1), amortised over the growth of the table.
+    /// Amortized O(1).
     #[inline]
     pub(super) fn prepare_two(&mut self) -> bool {
         self.vacant.count >= 2 || self.grow()
@@ -324,24 +328,24 @@ impl Nodes {
         true
     }
 
-    /// A new slot at the end, linked to the edge on both sides.
+    /// Appends a slot, linked to the edge on both sides.
     fn push(&mut self) -> NodeIndex {
         let index = NodeIndex(u32::try_from(self.slots.len()).expect("the slot limit has 32 bits"));
         self.slots.push(Node { start_and_use: 0, ..Node::EDGE });
         index
     }
 
-    /// The largest number of ranges.
+    /// Returns the largest number of ranges.
     pub(super) fn range_limit(&self) -> u32 {
         self.slot_limit - u32::try_from(self.fixed).expect("the slot limit has 32 bits")
     }
 
-    /// How many ranges there are, used and free.
+    /// Returns the number of ranges, used and free.
     pub(super) fn range_count(&self) -> u64 {
         u64::try_from(self.slots.len() - self.fixed).unwrap_or(u64::MAX) - u64::from(self.vacant.count)
     }
 
-    /// Answers the first rule about vacant slots found broken.
+    /// Returns the first violated invariant of the vacant slots.
     pub(super) fn audit_vacant(&self) -> Result<(), String> {
         let (mut index, mut found) = (self.vacant.first, 0);
         while index != NodeIndex::EDGE {
@@ -411,7 +415,7 @@ mod tests {
         let mut nodes = Nodes::new(5, 2);
         nodes.reset();
         assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));
-        // One slot more may be had, and an allocation may need two.
+        // Only one more slot is available, and an allocation may need two.
         assert!(!nodes.prepare_two());
         assert_eq!(nodes.range_count(), 1);
         nodes.audit_vacant().unwrap();

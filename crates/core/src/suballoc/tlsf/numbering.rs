@@ -1,4 +1,4 @@
-//! Used ranges by number: a walk that can be broken off and taken up again.
+//! Numbers of used ranges, for a walk that can be interrupted and resumed.
 
 use super::Tlsf;
 use super::nodes::NodeIndex;
@@ -6,15 +6,16 @@ use super::ranges::suballocation;
 use crate::suballoc::{Suballocation, SuballocationId};
 
 impl Tlsf {
-    /// The number of the range that an id names; they count from zero, densely but for ranges that are free. O(1).
+    /// Returns the number of the range that an id names. Numbers count from zero, densely except for free
+    /// ranges. O(1).
     pub(crate) fn number_of(&self, id: SuballocationId) -> usize {
         NodeIndex::from_slot(id.slot()).position().saturating_sub(self.nodes.first_range())
     }
 
-    /// The suballocation of this number, if it is live. O(1).
+    /// Returns the suballocation with this number, if it is live. O(1).
     ///
-    /// A live suballocation keeps its number. So those that live from the begin of a walk to its end are found, whatever is
-    /// freed meanwhile.
+    /// A live suballocation keeps its number. A walk therefore finds every suballocation that lives from its
+    /// beginning to its end, whatever is freed meanwhile.
     pub(crate) fn at_number(&self, number: usize) -> Option<Suballocation> {
         let position = u32::try_from(number.checked_add(self.nodes.first_range())?).ok()?;
         let index = NodeIndex::from_slot(position.try_into().ok()?);
@@ -22,7 +23,7 @@ impl Tlsf {
         Some(suballocation(index, node.stamp()?, node.start(), node.size()))
     }
 
-    /// All numbers are below this one. O(1).
+    /// Returns a number greater than all numbers. O(1).
     pub(crate) fn number_limit(&self) -> usize {
         self.nodes.slots().len() - self.nodes.first_range()
     }

@@ -1,14 +1,16 @@
-//! The free ranges by their offset, for the strategy that wants the lowest one that fits.
+//! An index of the free ranges by offset, for the strategy that takes the lowest free range that fits.
 //!
-//! A treap: a search tree by offset, a heap by a rank that is as good as random, so that its depth is logarithmic. Each node
-//! knows the largest free range below it, so that a search passes over what is too small.
+//! The index is a treap: a search tree by offset, and a heap by a pseudorandom rank, so its depth is
+//! logarithmic. Each node stores the largest free range in its subtree, so that a search skips subtrees
+//! without a large enough range.
 
 use std::ops::{Index, IndexMut};
 
 use super::nodes::{Node, NodeIndex};
 use super::search::{Placement, Request};
 
-/// Free ranges looked at that are large enough and start in the wrong place, before one that is certain to fit is taken.
+/// The number of large enough but misaligned free ranges that are examined before one that is certain to fit
+/// is taken.
 const CANDIDATES: u32 = 64;
 
 /// The links of a free range in the tree.
@@ -16,11 +18,11 @@ const CANDIDATES: u32 = 64;
 struct Links {
     lower: NodeIndex,
     upper: NodeIndex,
-    /// The size of the largest free range here and below.
+    /// The size of the largest free range in this subtree.
     largest: u64,
 }
 
-/// The links by slot.
+/// The links, by slot.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone, PartialEq, Eq))]
 struct Table(Vec<Links>);
@@ -39,7 +41,7 @@ impl IndexMut<NodeIndex> for Table {
     }
 }
 
-/// No node.
+/// The value for no node.
 const NONE: NodeIndex = NodeIndex::EDGE;
 
 /// The tree. Nodes are named by their slots in the table of nodes.
@@ -51,7 +53,7 @@ pub(super) struct OffsetIndex {
 }
 
 impl OffsetIndex {
-    /// Of all free ranges in the table. O(n log n).
+    /// Creates the index of all free ranges in the table. O(n log n).
     pub(super) fn new(slots: &[Node]) -> Self {
         let mut index = Self { links: Table(Vec::new()), root: NONE };
         let mut node = slots[NodeIndex::EDGE].above;
@@ -76,20 +78,20 @@ impl OffsetIndex {
         self.root = self.merge(slots, lower, upper);
     }
 
-    /// Takes out a free range, whose offset and size are what they were. O(log n).
+    /// Removes a free range, whose offset and size must be unchanged. O(log n).
     pub(super) fn remove(&mut self, slots: &[Node], node: NodeIndex) {
         self.root = self.remove_below(slots, self.root, node);
     }
 
-    /// After the offset or size of a free range changed, and its place among the others did not. O(log n).
+    /// Updates a free range whose offset or size changed, but not its order among the others. O(log n).
     pub(super) fn update(&mut self, slots: &[Node], node: NodeIndex) {
         self.update_below(slots, self.root, node);
     }
 
-    /// The lowest free range in which the request fits; O(log n).
+    /// Returns the lowest free range in which the request fits. O(log n).
     ///
-    /// Of those that are large enough and start in the wrong place, 64 are looked at; then the lowest one is taken that is
-    /// certain to fit.
+    /// Examines up to 64 ranges that are large enough but misaligned; after that, it takes the lowest range
+    /// that is certain to fit.
     pub(super) fn lowest(&self, slots: &[Node], request: Request) -> Option<Placement> {
         let mut candidates = CANDIDATES;
         let placement = self.lowest_below(slots, self.root, request.size, request, &mut candidates);
@@ -124,7 +126,7 @@ impl OffsetIndex {
         if *candidates == 0 { None } else { self.lowest_below(slots, upper, at_least, request, candidates) }
     }
 
-    /// The tree of what starts below `start`, and that of the rest.
+    /// Splits a tree into the ranges that start below `start`, and the rest.
     fn split(&mut self, slots: &[Node], root: NodeIndex, start: u64) -> (NodeIndex, NodeIndex) {
         if root == NONE {
             return (NONE, NONE);
@@ -142,7 +144,7 @@ impl OffsetIndex {
         }
     }
 
-    /// One tree of two, when all of the first lies below the second.
+    /// Merges two trees, where all of the first lies below the second.
     fn merge(&mut self, slots: &[Node], lower: NodeIndex, upper: NodeIndex) -> NodeIndex {
         if lower == NONE {
             return upper;
@@ -199,7 +201,7 @@ impl OffsetIndex {
         if root == NONE { 0 } else { self.links[root].largest }
     }
 
-    /// Answers the first rule found broken, given how many free ranges there are.
+    /// Returns the first violated invariant, given the number of free ranges.
     pub(super) fn audit(&self, slots: &[Node], free_count: u64) -> Result<(), String> {
         let mut found = Vec::new();
         self.audit_below(slots, self.root, &mut found)?;
@@ -234,7 +236,7 @@ impl OffsetIndex {
     }
 }
 
-/// As good as random and always the same: the multiplication of Fibonacci hashing, D. Knuth.
+/// Returns a pseudorandom but deterministic rank, by the multiplication of D. Knuth's Fibonacci hashing.
 fn rank(node: NodeIndex) -> u32 {
     node.number().wrapping_mul(0x9e37_79b1).swap_bytes().wrapping_mul(0x85eb_ca6b)
 }

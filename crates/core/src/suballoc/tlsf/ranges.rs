@@ -1,4 +1,4 @@
-//! All ranges in address order.
+//! Iterator over all ranges of a TLSF suballocator.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -7,9 +7,9 @@ use super::super::suballocation::{RangeUse, Stamp, Suballocation, SuballocationI
 use super::nodes::{Node, NodeIndex};
 use crate::{ByteSize, HeapOffset, HeapRange};
 
-/// Walks the used and free ranges of a [`Tlsf`](super::Tlsf) from the lowest offset to the highest, O(1) a step.
+/// An iterator over the used and free ranges of a [`Tlsf`](super::Tlsf) in address order, O(1) per step.
 ///
-/// Made by [`Tlsf::ranges`](super::Tlsf::ranges).
+/// Created by [`Tlsf::ranges`](super::Tlsf::ranges).
 #[derive(Clone)]
 pub struct Ranges<'a> {
     slots: &'a [Node],
@@ -47,7 +47,7 @@ impl fmt::Debug for Ranges<'_> {
     }
 }
 
-/// What the holder of a used range gets to see.
+/// Creates the public view of a used range.
 #[inline]
 pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
     let slot = index.slot().expect("the edge is no range");

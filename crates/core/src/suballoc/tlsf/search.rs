@@ -1,4 +1,4 @@
-//! Which free range serves a request: the rule that [`Tlsf::allocate`] documents.
+//! The search for a free range, by the rule that [`Tlsf::allocate`] documents.
 
 use std::iter::successors;
 
@@ -7,46 +7,48 @@ use super::bins::Bin;
 use super::nodes::{Node, NodeIndex};
 use crate::{Alignment, ByteSize};
 
-/// Free ranges looked at that may fit, after the first two did not, before one that is certain to fit is taken.
+/// The number of free ranges that may fit that are examined, after the first two did not fit, before one that
+/// is certain to fit is taken.
 ///
-/// Asked for 0, 4 or 16, a heap with mixed alignments (8 B to 64 KiB at random) was 82.0, 82.1 or 82.3 % full when it
-/// refused a request; the time was the same (2026-11-21).
+/// With 0, 4 or 16, a heap with mixed alignments (8 B to 64 KiB at random) was 82.0, 82.1 or 82.3 % full when
+/// it refused a request; the time was the same (2026-11-21).
 const LIKELY_CANDIDATES: usize = 16;
 
-/// Free ranges looked at before a request is refused.
+/// The number of free ranges that are examined before a request is refused.
 ///
-/// More of them found nothing more in heaps of sizes as they occur, and make a refusal slower.
+/// With realistic sizes, more of them found nothing more, and made a refusal slower.
 const LAST_CANDIDATES: usize = 64;
 
-/// What is asked for.
+/// A request's size and alignment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    /// In bytes: 1 to 2^63.
+    /// The size in bytes, 1 to 2^63.
     pub(super) size: u64,
-    /// The low bits that have to be zero in the start: the alignment less one, below 2^63.
+    /// The low bits that must be zero in the start: the alignment minus one, below 2^63.
     pub(super) alignment_mask: u64,
 }
 
 impl Request {
-    /// `None` for what a heap of this capacity never serves.
+    /// Creates a request, or returns `None` if a heap of this capacity can never serve it.
     pub(super) fn new(size: ByteSize, alignment: Alignment, capacity: u64) -> Option<Self> {
         let size = size.get();
         (size > 0 && size <= capacity).then(|| Self { size, alignment_mask: alignment.mask() })
     }
 
-    /// With this size, a free range that starts or ends at a multiple of the alignment fits. At most 2^64 - 1.
+    /// Returns the size with which a free range fits if it starts or ends at a multiple of the alignment. At
+    /// most 2^64 - 1.
     #[inline]
     const fn rounded_size(self) -> u64 {
         self.certain_size() & !self.alignment_mask
     }
 
-    /// With this size, a free range fits wherever it starts. At most 2^64 - 1.
+    /// Returns the size with which a free range fits wherever it starts. At most 2^64 - 1.
     #[inline]
     pub(super) const fn certain_size(self) -> u64 {
         self.size + self.alignment_mask
     }
 
-    /// Where in the free range the request lies, if it fits: at the first offset that is aligned.
+    /// Returns the place of the request in the free range, at the first aligned offset, if it fits.
     #[inline]
     pub(super) fn place(self, slots: &[Node], free: NodeIndex) -> Option<Placement> {
         let node = &slots[free];
@@ -54,16 +56,17 @@ impl Request {
         Some(Placement { free, start })
     }
 
-    /// Where the request starts in a free range of this start and size, if it fits.
+    /// Returns the start of the request in a free range of this start and size, if it fits.
     #[inline]
     pub(super) fn start_in(self, start: u64, size: u64) -> Option<u64> {
         let padding = start.wrapping_neg() & self.alignment_mask;
-        // At most 2^63 - 1 and 2^63.
+        // The operands are at most 2^63 - 1 and 2^63.
         (padding + self.size <= size).then(|| start + padding)
     }
 }
 
-/// Where a request goes: into this free range, from this offset on. What a search finds, and [`Tlsf::allocate_at`] carries out.
+/// The place of a request: a free range, and an offset in it. Found by a search, and used by
+/// [`Tlsf::allocate_at`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub(super) free: NodeIndex,
@@ -71,15 +74,15 @@ pub(crate) struct Placement {
 }
 
 impl Tlsf {
-    /// Finds a place for the request. O(1): it looks at no more than two free ranges, or 83 when they do not fit.
+    /// Finds a place for the request. O(1): examines at most two free ranges, or 83 if those do not fit.
     #[inline(always)]
     pub(super) fn search(&self, request: Request) -> Option<Placement> {
         let slots = self.nodes.slots();
         let own = Bin::of(request.rounded_size());
         if own <= self.highest_bin {
-            // Where sizes are random, which of the two fits cannot be predicted, so both are looked up. Of an allocate
-            // and free, that saves 5 of 50 ns there, and costs 4 more than 29 ns where nearly every fit is exact
-            // (7,200 live, 1 to 2,056 bytes; 5,700 live, multiples of 256 bytes; 2026-11-21).
+            // With random sizes, it is unpredictable which of the two fits, so both are looked up. Of an
+            // allocate and free, that saves 5 of 50 ns there, and costs 4 more than 29 ns where nearly every
+            // fit is exact (7,200 live, 1 to 2,056 bytes; 5,700 live, multiples of 256 bytes; 2026-11-21).
             let first = self.first_in(own);
             let second =
                 self.bins.lowest_from(own.next()).map_or(NodeIndex::EDGE, |next| self.first_in(next));
@@ -92,7 +95,8 @@ impl Tlsf {
         self.search_further(request, own)
     }
 
-    /// As [`search`](Self::search), with one look where it takes two: at the first free range that fits for its size.
+    /// Finds a place like [`search`](Self::search), but examines one range instead of two: the first that
+    /// fits by its size.
     #[inline]
     pub(super) fn search_fast(&self, request: Request) -> Option<Placement> {
         let own = Bin::of(request.rounded_size());
@@ -106,7 +110,7 @@ impl Tlsf {
         self.search_further(request, own)
     }
 
-    /// The rest of the search, when the two most likely free ranges do not fit.
+    /// The slow path of the search, if the most likely free ranges do not fit.
     #[cold]
     #[inline(never)]
     fn search_further(&self, request: Request, own: Bin) -> Option<Placement> {
@@ -121,7 +125,7 @@ impl Tlsf {
         if let Some(bin) = certain.and_then(|certain| self.bins.lowest_from(certain)) {
             return request.place(slots, self.first_in(bin));
         }
-        // Nothing that is certain to fit is left, so the highest bins are the most promising.
+        // No range that is certain to fit is left, so the highest bins are the most promising.
         let smallest = Bin::of(request.size);
         successors(self.bins.highest(), |bin| self.bins.highest_from(bin.previous()?))
             .take_while(|&bin| bin >= smallest)
@@ -130,13 +134,13 @@ impl Tlsf {
             .find_map(|free| request.place(slots, free))
     }
 
-    /// The free range in front of the bin; the head itself, in which nothing fits, when the bin is empty.
+    /// Returns the first free range of the bin, or the head, in which nothing fits, if the bin is empty.
     #[inline]
     pub(super) fn first_in(&self, bin: Bin) -> NodeIndex {
         self.nodes.slots()[bin.head()].next_in_bin()
     }
 
-    /// The free ranges in the bin.
+    /// Iterates over the free ranges in the bin.
     pub(super) fn in_bin(&self, bin: Bin) -> impl Iterator<Item = NodeIndex> {
         let or_end = move |index| (index != bin.head()).then_some(index);
         successors(or_end(self.first_in(bin)), move |&index| or_end(self.nodes.slots()[index].next_in_bin()))

@@ -1,4 +1,4 @@
-//! The suballocator: splitting free ranges, and coalescing them again.
+//! The TLSF suballocator: splitting and coalescing of free ranges.
 
 use std::fmt;
 
@@ -13,22 +13,22 @@ use super::ranges::{Ranges, heap_range, suballocation};
 use super::search::{Placement, Request};
 use crate::{Alignment, ByteSize, HeapRange};
 
-/// Hands out ranges of a heap by good fit, in constant time whatever is live.
+/// A suballocator with a good-fit search in constant time, however many suballocations are live.
 ///
-/// It manages the offsets from zero to its capacity, to the byte, and knows nothing of the memory behind them. The
-/// [module page](super) tells how it works.
+/// It manages the offsets from zero to its capacity, to the byte, and not the memory itself. The [module
+/// page](super) describes the algorithm.
 ///
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the table of ranges grows by doubling, see [`reserve`](Self::reserve) |
 /// | [`allocate_with`](Self::allocate_with) | O(1), or O(log n) at the lowest offset |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
-/// | [`ranges`](Self::ranges) | O(1) a step |
+/// | [`ranges`](Self::ranges) | O(1) per step |
 /// | [`clear`](Self::clear) | O(number of bins) |
-/// | [`audit`](Self::audit) | O(n log n) for n ranges: for tests |
+/// | [`audit`](Self::audit) | O(n log n) for n ranges; for tests |
 ///
-/// It is deterministic: the same calls get the same offsets, on every machine. Dropping it frees nothing, as nothing
-/// was its own.
+/// It is deterministic: the same calls return the same offsets on every machine. Dropping it does not free
+/// the memory, which it does not own.
 ///
 /// # Examples
 ///
@@ -48,7 +48,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
 /// ```
 ///
-/// Free bytes are not enough, they have to be in one piece. Here half of the heap is free, in four pieces:
+/// A request needs one contiguous free range. Here half of the heap is free, in four ranges:
 ///
 /// ```
 /// use heapwright_core::suballoc::{SuballocError, Tlsf};
@@ -78,15 +78,15 @@ pub struct Tlsf {
     pub(super) bins: Bins,
     /// The free ranges by offset, from the first allocation at the lowest offset until everything is freed.
     pub(super) by_offset: Option<Box<OffsetIndex>>,
-    /// The bin of a free range of the whole capacity, or of the largest that it had: there are no bins above it.
+    /// The highest bin: that of a free range of the whole capacity, or of the largest capacity it had.
     pub(super) highest_bin: Bin,
-    /// In bytes: 1 to 2^63.
+    /// The capacity in bytes, 1 to 2^63.
     pub(super) capacity: u64,
     /// The sum of the sizes of the used ranges.
     pub(super) used: u64,
-    /// How many ranges are used.
+    /// The number of used ranges.
     pub(super) allocation_count: u64,
-    /// What the next suballocation gets.
+    /// The stamp of the next suballocation.
     pub(super) next_stamp: Stamp,
 }
 
@@ -94,18 +94,20 @@ impl Tlsf {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
 
-    /// A suballocator for the offsets from zero to `capacity`, all of them free.
+    /// Creates a suballocator for the offsets from zero to `capacity`, all free.
     ///
-    /// It takes O(log capacity) time, and at most 59 KiB of memory for its bins.
+    /// Takes O(log capacity) time, and at most 59 KiB of host memory for the bins.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than [`MAX_CAPACITY`](Self::MAX_CAPACITY).
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
+    /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_range_limit(capacity, u32::MAX)
     }
 
-    /// As [`new`](Self::new), with no more than `range_limit` ranges, used and free; it has to be 1 or more.
+    /// Creates a suballocator like [`new`](Self::new), with at most `range_limit` ranges, used and free; at
+    /// least 1.
     pub(in crate::suballoc) fn with_range_limit(
         capacity: ByteSize,
         range_limit: u32,
@@ -128,40 +130,41 @@ impl Tlsf {
         Ok(tlsf)
     }
 
-    /// Hands out `size` bytes that start at a multiple of `alignment`. O(1).
+    /// Allocates `size` bytes at a multiple of `alignment`. O(1).
     ///
-    /// What is left of the free range, in front for the alignment and behind, stays free: nothing is lost or rounded.
+    /// The rest of the free range, before the suballocation for the alignment and after it, stays free:
+    /// nothing is rounded.
     ///
     /// # The rule
     ///
-    /// The first of these free ranges in which the request fits, at the first aligned offset in it:
+    /// The first of these free ranges in which the request fits is taken, at the first aligned offset in it:
     ///
-    /// 1. Let R be the size rounded up to a multiple of the alignment. The free range freed last in the bin of R, then
-    ///    the one in the next bin that is not empty. At alignment 1, the latter fits if there is one. At larger
-    ///    alignments, a range of R bytes fits if it starts or ends at a multiple of the alignment: where all requests
-    ///    have the same alignment, each free range ends at one.
+    /// 1. Let R be the size rounded up to a multiple of the alignment. The free range freed last in the bin
+    ///    of R, then the one in the next bin that is not empty. At alignment 1, the latter fits if there is
+    ///    one. At larger alignments, a range of R bytes fits if it starts or ends at a multiple of the
+    ///    alignment: if all requests have the same alignment, each free range ends at one.
     /// 2. Up to 16 free ranges, in the bins from that of R up, that may fit.
     /// 3. One that is large enough to fit wherever it starts.
-    /// 4. Up to 64 free ranges from the largest down to the size asked for.
+    /// 4. Up to 64 free ranges from the largest down to the requested size.
     ///
-    /// So the time is bounded. When the heap is fragmented, that has a price: a request may be refused although a free
-    /// range holds it. It is certain to be served
+    /// The time is therefore bounded, but in a fragmented heap a request may be refused although a free range
+    /// holds it. A request is certain to succeed if any of these holds:
     ///
-    /// - when some free range has `size + alignment - 1` bytes and 1/32 more,
-    /// - when a free range fits, and there are no more than 64 free ranges,
-    /// - when it asks for [`largest_free_range`](Self::largest_free_range) bytes at alignment 1.
+    /// - Some free range has `size + alignment - 1` bytes and 1/32 more.
+    /// - A free range fits, and there are no more than 64 free ranges.
+    /// - It asks for [`largest_free_range`](Self::largest_free_range) bytes at alignment 1.
     ///
     /// # Errors
     ///
-    /// The state is what it was before the call.
+    /// On error, the state is unchanged.
     ///
     /// - [`SuballocError::OutOfSpace`]: no free range was found.
-    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request never succeeds.
-    /// - [`SuballocError::TooManyRanges`]: there are some four thousand million ranges.
+    /// - [`SuballocError::LargerThanCapacity`], [`SuballocError::ZeroSize`]: this request can never succeed.
+    /// - [`SuballocError::TooManyRanges`]: the limit of about four thousand million ranges is reached.
     ///
     /// # Examples
     ///
-    /// Padding in front of an aligned suballocation is a free range like any other:
+    /// Padding before an aligned suballocation is a free range like any other:
     ///
     /// ```
     /// use heapwright_core::suballoc::Tlsf;
@@ -180,20 +183,22 @@ impl Tlsf {
         self.allocate_by(size, alignment, Self::search)
     }
 
-    /// As [`allocate`](Self::allocate), which is this with [`Strategy::MinMemory`].
+    /// Allocates like [`allocate`](Self::allocate), which uses [`Strategy::MinMemory`], by the given
+    /// strategy.
     ///
-    /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up to the
-    ///   alignment; when there is none, it goes on as `MinMemory` does. O(1).
-    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. Of those that are large enough and have
-    ///   no aligned start for it, 64 are looked at; then it takes the lowest one that is certain to fit. O(log n) for n free
-    ///   ranges; and the first such call, after which every call is O(log n) until everything is freed, is O(n log n).
-    ///   Before it refuses a request it tries every free range, which is O(n).
+    /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up
+    ///   to the alignment; if there is none, it continues like `MinMemory`. O(1).
+    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. It examines up to 64
+    ///   ranges that are large enough but have no aligned start for it; after that, it takes the lowest range
+    ///   that is certain to fit. O(log n) for n free ranges. The first such call is O(n log n); after it,
+    ///   every call is O(log n) until everything is freed. Before it refuses a request it tries every free
+    ///   range, which is O(n).
     ///
-    /// Whatever the strategy, the requests that are certain to be served are the same.
+    /// Whatever the strategy, the requests that are certain to succeed are the same.
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate).
+    /// Returns the errors of [`allocate`](Self::allocate).
     ///
     /// ```
     /// use heapwright_core::suballoc::{Strategy, Tlsf};
@@ -226,7 +231,8 @@ impl Tlsf {
         }
     }
 
-    // Inlined to the caller's caller: handing the answer on through memory costs 2 of 25 ns in a heap set (2026-11-21).
+    // Inlined into the caller's caller: returning the result through memory costs 2 of 25 ns in a heap set
+    // (2026-11-21).
     #[inline(always)]
     fn allocate_by(
         &mut self,
@@ -247,11 +253,12 @@ impl Tlsf {
         self.allocate_at(placement, size)
     }
 
-    /// Carries out what [`find`](Self::find) or one of its relatives found for this size; nothing may have changed since. O(1).
+    /// Allocates at the placement that [`find`](Self::find) or a similar function returned for this size.
+    /// Nothing may have changed since. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::TooManyRanges`]
+    /// Returns [`SuballocError::TooManyRanges`] if the limit on the number of ranges is reached.
     #[inline(always)]
     pub(crate) fn allocate_at(
         &mut self,
@@ -264,7 +271,7 @@ impl Tlsf {
         Ok(self.split(placement, size.get()))
     }
 
-    /// Uses `size` bytes of a free range from `start` on; what is in front and behind stays free.
+    /// Uses `size` bytes of a free range from `start` on. The bytes before and after stay free.
     #[inline(always)]
     fn split(&mut self, Placement { free, start }: Placement, size: u64) -> Suballocation {
         let (slots, vacant) = self.nodes.slots_mut();
@@ -274,7 +281,7 @@ impl Tlsf {
 
         let (mut used, mut below, mut above) = (free, range.below, range.above);
         if rest > 0 {
-            // The rest keeps the node: it stays in its bin when it is the larger part of a large range.
+            // The rest keeps the node: if it is the larger part of a large range, it stays in its bin.
             used = vacant.take(slots);
             above = free;
             let mut node = Node::free(start + size, rest, used, range.above);
@@ -325,14 +332,14 @@ impl Tlsf {
         }
     }
 
-    /// Takes a suballocation back and answers its range. O(1).
+    /// Frees a suballocation and returns its range. O(1).
     ///
-    /// Its bytes become one free range with the free neighbours on both sides.
+    /// Its bytes coalesce with the free neighbours on both sides.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here. The state is what it was
-    /// before the call.
+    /// Returns [`SuballocError::StaleId`] if the suballocation was freed before, or the id is not from this
+    /// suballocator. The state is then unchanged.
     ///
     /// ```
     /// use heapwright_core::suballoc::{SuballocError, Tlsf};
@@ -373,7 +380,7 @@ impl Tlsf {
             below = lower.below;
             slots[below].above = index;
         }
-        // Read only now: the lower one may have been beside it in the bin.
+        // Read only now, because the lower neighbour may have been next to it in the bin.
         let upper = slots[above];
         if !upper.is_used() {
             if let Some(tree) = &mut self.by_offset {
@@ -396,11 +403,11 @@ impl Tlsf {
         Ok(heap_range(freed.start(), freed.size()))
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         match self.nodes.find(NodeIndex::from_slot(id.slot())) {
             Some(node) if node.stamp() == Some(id.stamp()) => Ok(heap_range(node.start(), node.size())),
@@ -408,7 +415,8 @@ impl Tlsf {
         }
     }
 
-    /// Takes everything back at once; ids that were live are stale from then on. O(number of bins), whatever is live.
+    /// Frees everything at once. Ids of live suballocations become stale. O(number of bins), however many are
+    /// live.
     pub fn clear(&mut self) {
         if self.allocation_count > 0 {
             self.nodes.unlink_all_bins();
@@ -418,7 +426,8 @@ impl Tlsf {
         }
     }
 
-    /// Makes the whole capacity one free range, as in a fresh one, when all bins are empty. Only the stamps go on. O(1).
+    /// Makes the whole capacity one free range, as in a new suballocator. All bins must be empty. The stamps
+    /// continue. O(1).
     fn reset(&mut self) {
         self.by_offset = None;
         let whole = self.nodes.reset();
@@ -426,7 +435,8 @@ impl Tlsf {
         self.bins.insert(self.nodes.slots_mut().0, whole, range, Bin::of(self.capacity));
     }
 
-    /// Takes another capacity, if nothing is handed out and the bins suffice for it; whether it did. Stamps go on. O(1).
+    /// Changes the capacity if nothing is allocated and the bins suffice for it. Returns whether it did. The
+    /// stamps continue. O(1).
     pub(crate) fn try_resize(&mut self, capacity: ByteSize) -> bool {
         if !self.is_empty() || capacity.is_zero() || Bin::of(capacity.get()) > self.highest_bin {
             return false;
@@ -439,82 +449,84 @@ impl Tlsf {
         true
     }
 
-    /// The size class up to which it has bins.
+    /// Returns the highest size class for which there is a bin.
     pub(crate) const fn highest_size_class(&self) -> u32 {
         self.highest_bin.number()
     }
 
-    /// The size of the whole range that is managed. O(1).
+    /// Returns the size of the managed range. O(1).
     #[must_use]
     pub const fn capacity(&self) -> ByteSize {
         ByteSize::new(self.capacity)
     }
 
-    /// The bytes handed out: the sum of the sizes asked for, as nothing is rounded. O(1).
+    /// Returns the sum of the requested sizes; nothing is rounded. O(1).
     #[must_use]
     pub const fn used(&self) -> ByteSize {
         ByteSize::new(self.used)
     }
 
-    /// The bytes not handed out, in however many pieces. O(1).
+    /// Returns the total size of the free ranges. O(1).
     #[must_use]
     pub const fn free_size(&self) -> ByteSize {
         ByteSize::new(self.capacity - self.used)
     }
 
-    /// How many suballocations are live. O(1).
+    /// Returns the number of live suballocations. O(1).
     #[must_use]
     pub const fn allocation_count(&self) -> u64 {
         self.allocation_count
     }
 
-    /// In how many pieces the free bytes are. O(1).
+    /// Returns the number of free ranges. O(1).
     #[must_use]
     pub fn free_range_count(&self) -> u64 {
         self.nodes.range_count() - self.allocation_count
     }
 
-    /// Whether nothing is handed out. O(1).
+    /// Returns whether there are no live suballocations. O(1).
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.allocation_count == 0
     }
 
-    /// The size of one of the largest free ranges; zero when nothing is free. O(1).
+    /// Returns the size of a large free range, or zero if nothing is free. O(1).
     ///
-    /// A lower bound of the largest: no free range is larger by 1/32 or more. It is exact when only one is as large as
-    /// that. The range exists, so a request of this size at alignment 1 succeeds.
+    /// The value is a lower bound of the largest: no free range is larger by 1/32 or more. It is exact if
+    /// only one free range is in that size class. The range exists, so a request of this size at alignment 1
+    /// succeeds.
     #[must_use]
     pub fn largest_free_range(&self) -> ByteSize {
         let size = |bin| self.nodes.slots()[self.first_in(bin)].size();
         ByteSize::new(self.bins.highest().map_or(0, size))
     }
 
-    /// Goes on with these stamps, so that ids of a suballocator that was here before are stale.
+    /// Continues the stamps of an earlier suballocator, so that its ids are stale here.
     pub(crate) fn continue_stamps(&mut self, next: Stamp) {
         self.next_stamp = self.next_stamp.max(next);
     }
 
-    /// The stamp that the next suballocation gets.
+    /// Returns the stamp of the next suballocation.
     pub(crate) const fn next_stamp(&self) -> Stamp {
         self.next_stamp
     }
 
-    /// The size class of the largest free range, zero when nothing is free. O(1).
+    /// Returns the size class of the largest free range, or zero if nothing is free. O(1).
     ///
-    /// A number as [`size_class`](Self::size_class) answers for the range's size, without looking at it.
+    /// The value is that of [`size_class`](Self::size_class) for the range's size, obtained without reading
+    /// the range.
     #[inline]
     pub(crate) fn largest_size_class(&self) -> u32 {
         self.bins.highest().map_or(0, Bin::number)
     }
 
-    /// The class of a size: they grow with the size, 32 for each power of two, and end below 1,920.
+    /// Returns the class of a size. Classes increase with the size, 32 per power of two, and are below 1,920.
     #[inline]
     pub(crate) const fn size_class(size: u64) -> u32 {
         Bin::of(size).number()
     }
 
-    /// All ranges, used and free, from the lowest offset to the highest. O(1) a step.
+    /// Returns an iterator over all ranges, used and free, in address order. O(1) per step.
     ///
     /// ```
     /// use heapwright_core::suballoc::{RangeUse, Tlsf};
@@ -533,20 +545,20 @@ impl Tlsf {
         Ranges::new(self.nodes.slots())
     }
 
-    /// Makes room in the table of ranges for `additional` more suballocations, 64 bytes for each.
+    /// Reserves space in the table of ranges for at least `additional` more suballocations, of 64 bytes each.
     ///
-    /// Without it, the table doubles as it fills, which copies it: O(1) on average, and O(n) for that one allocation.
+    /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one allocation.
     pub fn reserve(&mut self, additional: usize) {
-        // An allocation makes two ranges out of one, or three.
+        // An allocation turns one range into two or three.
         self.nodes.reserve(additional.saturating_mul(2));
     }
 
-    /// Checks the whole structure: every invariant of the [module page](super). O(n log n) for n ranges; for tests.
+    /// Checks every invariant of the [module page](super). O(n log n) for n ranges; for tests.
     ///
     /// # Errors
     ///
-    /// [`AuditError`] with the first rule found broken. That is a defect in this crate; no sequence of calls is meant to
-    /// bring it about.
+    /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
+    /// of calls should cause one.
     pub fn audit(&self) -> Result<(), AuditError> {
         audit::audit(self).map_err(AuditError::new)
     }

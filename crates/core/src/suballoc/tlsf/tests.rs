@@ -1,4 +1,4 @@
-//! What needs to see the inside. Behaviour through the public face is in `tests/tlsf.rs`.
+//! Tests that need private state. `tests/tlsf.rs` tests the public behaviour.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn tlsf(capacity: u64) -> Tlsf {
     Tlsf::new(ByteSize::new(capacity)).unwrap()
 }
 
-/// Everything but the stamps, which go on.
+/// Compares everything but the stamps, which continue.
 fn assert_same_state(left: &Tlsf, right: &Tlsf) {
     assert_eq!(left.nodes, right.nodes);
     assert_eq!(left.bins, right.bins);
@@ -25,7 +25,7 @@ fn assert_same_state(left: &Tlsf, right: &Tlsf) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// But for the bins that it has more, it is a new one of that capacity.
+    /// A resized heap equals a new one of that capacity, except for additional bins.
     #[test]
     fn resized_it_is_as_good_as_new(
         capacity in 1_u64..5000,
@@ -56,7 +56,8 @@ proptest! {
         }
     }
 
-    /// Not only one free range again: the same table, rings and bitmaps, so that whatever follows goes the same way.
+    /// Compares the table, rings and bitmaps as well as the free range, so that all later calls behave the
+    /// same.
     #[test]
     fn freed_completely_the_state_is_that_of_a_fresh_one(
         capacity in 1_u64..5000,
@@ -86,7 +87,7 @@ fn a_refused_request_changes_nothing() {
     heap.free(gone.id).unwrap();
     let (nodes, bins, stamp) = (heap.nodes.clone(), heap.bins.clone(), heap.next_stamp);
     for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
-        // The free range starts at 500, so that 1,024 is no offset of the heap.
+        // The free range starts at 500 and does not contain a multiple of 1,024.
         heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
         heap.free(gone.id).unwrap_err();
         assert_eq!(
@@ -126,7 +127,7 @@ fn the_table_does_not_move_while_what_was_reserved_lasts() {
     let table = heap.nodes.slots().as_ptr();
     heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
     for size in 1..400 {
-        // Padding in front each time: two more ranges with each suballocation.
+        // Each has padding before it: two more ranges per suballocation.
         heap.allocate(ByteSize::new(size), Alignment::new(512).unwrap()).unwrap();
     }
     assert_eq!(heap.nodes.slots().as_ptr(), table);
@@ -155,7 +156,7 @@ fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
 
 #[test]
 fn an_id_that_names_no_range_is_stale() {
-    // Ids of another suballocator whose slots are heads, edge or beyond the table here.
+    // Ids of another suballocator, whose slots are heads or the edge here, or lie beyond the table.
     let mut small = tlsf(1);
     let mut large = tlsf(1 << 63);
     let from_small = small.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
@@ -179,7 +180,7 @@ fn a_large_free_range_keeps_its_node_while_it_is_carved_up() {
     assert_eq!(heap.first_in(bin), whole);
 }
 
-/// One broken rule at a time, so that the audit is known to see it.
+/// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::super::bins::Bin;
     use super::super::nodes::NodeIndex;
@@ -201,7 +202,7 @@ mod audit_finds {
         &mut heap.nodes.slots_mut().0[index]
     }
 
-    /// A free range of other bytes, linked as it was.
+    /// Returns a free range of other bytes with the same links.
     fn resized(node: Node, start: u64, size: u64) -> Node {
         let range = Node::free(start, size, node.below, node.above);
         range.in_bin_between(node.previous_in_bin(), node.next_in_bin())

@@ -1,4 +1,4 @@
-//! Which algorithm serves a virtual block.
+//! Algorithms of virtual blocks.
 
 use std::fmt;
 
@@ -6,28 +6,29 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// [`Tlsf`](crate::suballoc::Tlsf): a good fit for sizes and lifetimes of any kind. What to take when in doubt.
+    /// [`Tlsf`](crate::suballoc::Tlsf): a good fit for sizes and lifetimes of any kind. The default.
     #[default]
     Tlsf,
-    /// [`Slabs`](crate::suballoc::Slabs): slots of size classes for sizes up to 64 KiB, a good fit for larger ones. The
-    /// fastest where many small things come and go.
+    /// [`Slabs`](crate::suballoc::Slabs): slots of size classes for sizes up to 64 KiB, a good fit for larger
+    /// sizes. The fastest for many small, short-lived suballocations.
     Slabs,
     /// [`Buddy`](crate::suballoc::Buddy), with blocks down to one byte: for sizes that are powers of two.
     Buddy,
-    /// [`Linear`](crate::suballoc::Linear): an arena or a stack, which hands out what lies above all that is live.
+    /// [`Linear`](crate::suballoc::Linear): an arena or a stack, which allocates above everything that is
+    /// live.
     Linear,
     /// [`DoubleStack`](crate::suballoc::DoubleStack): two stacks that grow towards each other from the ends.
     DoubleStack,
-    /// [`Ring`](crate::suballoc::Ring): first in, first out, as uploads are.
+    /// [`Ring`](crate::suballoc::Ring): first in, first out, for example for uploads.
     Ring,
 }
 
 impl Algorithm {
-    /// All that there are.
+    /// All algorithms.
     pub const ALL: &[Self] =
         &[Self::Tlsf, Self::Slabs, Self::Buddy, Self::Linear, Self::DoubleStack, Self::Ring];
 
-    /// Whether it has what some others do not.
+    /// Returns whether the algorithm supports an optional feature.
     #[must_use]
     pub const fn has(self, feature: Feature) -> bool {
         match feature {
@@ -39,7 +40,7 @@ impl Algorithm {
 }
 
 impl fmt::Display for Algorithm {
-    /// One word: "tlsf", "double-stack".
+    /// Formats the algorithm as one word: "tlsf", "double-stack".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Tlsf => "tlsf",
@@ -52,21 +53,21 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// What some algorithms have and others do not.
+/// A feature that only some algorithms support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Feature {
-    /// A choice of what matters most: a [`Strategy`](crate::suballoc::Strategy).
+    /// A choice of [`Strategy`](crate::suballoc::Strategy).
     Strategies,
-    /// An upper end to hand out from, besides the lower: [`End::Upper`](super::End::Upper).
+    /// Allocation at the upper end as well as the lower: [`End::Upper`](super::End::Upper).
     UpperEnd,
-    /// Taking back all that the GPU is done with: [`VirtualBlock::submit`](super::VirtualBlock::submit) and
+    /// Retirement by fence value: [`VirtualBlock::submit`](super::VirtualBlock::submit) and
     /// [`retire`](super::VirtualBlock::retire).
     Fences,
 }
 
 impl fmt::Display for Feature {
-    /// To follow "has no": "strategies".
+    /// Formats the feature as a phrase that can follow "has no": "strategies".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Strategies => "strategies",

@@ -1,4 +1,4 @@
-//! What is handed out, in address order.
+//! Iterator over the suballocations of a virtual block.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -6,14 +6,14 @@ use std::iter::FusedIterator;
 use super::user_data::UserData;
 use crate::suballoc::{RangeUse, Suballocation};
 
-/// Walks the suballocations of a [`VirtualBlock`](super::VirtualBlock), each with its value, from the lowest offset to the
-/// highest.
+/// An iterator over the suballocations of a [`VirtualBlock`](super::VirtualBlock) in address order, each with
+/// its value.
 ///
-/// Made by [`VirtualBlock::iter`](super::VirtualBlock::iter).
+/// Created by [`VirtualBlock::iter`](super::VirtualBlock::iter).
 pub struct Allocations<'a, T> {
     ranges: Box<dyn Iterator<Item = RangeUse> + 'a>,
     user_data: &'a UserData<T>,
-    /// How many are to come.
+    /// The number of remaining suballocations.
     left: usize,
 }
 
@@ -23,7 +23,7 @@ impl<'a, T> Allocations<'a, T> {
         user_data: &'a UserData<T>,
         count: u64,
     ) -> Self {
-        // Each has an entry in a table in memory, so the count is within a usize.
+        // Each suballocation has an entry in a table in memory, so the count fits in a usize.
         Self { ranges, user_data, left: usize::try_from(count).unwrap_or(usize::MAX) }
     }
 }

@@ -1,4 +1,4 @@
-//! The range, and what is handed out of it.
+//! Virtual blocks.
 
 use std::fmt;
 
@@ -11,20 +11,21 @@ use crate::suballoc::{
 };
 use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 
-/// The offsets from zero to a capacity, handed out by an [`Algorithm`], with a value of type `T` for each suballocation.
+/// A suballocator of any [`Algorithm`] over the offsets from zero to a capacity, with a value of type `T` for
+/// each suballocation.
 ///
-/// It touches no memory and no device: what the offsets mean is the user's to know.
+/// It touches no memory and no device: the user decides what the offsets mean.
 ///
 /// | call | cost |
 /// |---|---|
-/// | [`allocate`](Self::allocate), [`free`](Self::free) | what the algorithm costs, and O(1) for the value; tables grow by doubling |
+/// | [`allocate`](Self::allocate), [`free`](Self::free) | the cost of the algorithm, and O(1) for the value; tables grow by doubling |
 /// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`range_of`](Self::range_of), [`statistics`](Self::statistics) | O(1) |
 /// | [`iter`](Self::iter), [`detailed_statistics`](Self::detailed_statistics), [`dump`](Self::dump) | O(ranges) |
-/// | [`clear`](Self::clear) | O(ranges there were at one time) |
-/// | [`submit`](Self::submit), [`retire`](Self::retire) | O(1); O(1) for each suballocation taken back |
+/// | [`clear`](Self::clear) | O(largest number of ranges at one time) |
+/// | [`submit`](Self::submit), [`retire`](Self::retire) | O(1); O(1) per freed suballocation |
 ///
-/// A value is dropped exactly once, by whoever has it: [`free`](Self::free) gives it back; [`clear`](Self::clear),
-/// [`retire`](Self::retire) and the block's own drop drop it. The block is `Send` when `T` is.
+/// Each value is dropped exactly once: [`free`](Self::free) returns it to the caller; [`clear`](Self::clear),
+/// [`retire`](Self::retire) and dropping the block drop it. The block is `Send` if `T` is.
 ///
 /// # Examples
 ///
@@ -47,25 +48,26 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 /// ```
 pub struct VirtualBlock<T = ()> {
     heap: Heap,
-    /// A value for each live suballocation of the heap, and for nothing else.
+    /// The value of each live suballocation of the heap.
     user_data: UserData<T>,
 }
 
 impl<T> VirtualBlock<T> {
-    /// A block of the offsets from zero to `capacity`, all of them free.
+    /// Creates a block of the offsets from zero to `capacity`, all free.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::CapacityOutOfBounds`] for zero, and for more than the algorithm can manage.
+    /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds what the algorithm can
+    /// manage.
     pub fn new(algorithm: Algorithm, capacity: ByteSize) -> Result<Self, SuballocError> {
         Ok(Self { heap: Heap::new(algorithm, capacity)?, user_data: UserData::new() })
     }
 
-    /// Hands out `size` bytes that start at a multiple of `alignment`, and keeps `user_data` for them.
+    /// Allocates `size` bytes at a multiple of `alignment`, and stores `user_data` for them.
     ///
     /// # Errors
     ///
-    /// What the algorithm refuses, and the value back. The state is what it was.
+    /// Returns the algorithm's error, and the value. The state is then unchanged.
     pub fn allocate(
         &mut self,
         size: ByteSize,
@@ -75,11 +77,12 @@ impl<T> VirtualBlock<T> {
         self.allocate_desc(&VirtualAllocationDesc::new(size).with_alignment(alignment), user_data)
     }
 
-    /// The same for a request that says more than size and alignment.
+    /// Allocates by a full description of the request.
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate), and [`SuballocError::Unsupported`] for what the algorithm does not have.
+    /// Returns the errors of [`allocate`](Self::allocate), and [`SuballocError::Unsupported`] if the
+    /// algorithm does not support a requested feature.
     pub fn allocate_desc(
         &mut self,
         desc: &VirtualAllocationDesc,
@@ -94,54 +97,58 @@ impl<T> VirtualBlock<T> {
         }
     }
 
-    /// Takes a suballocation back, and answers its range and its value.
+    /// Frees a suballocation, and returns its range and its value.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed before, or the id never came from here. The state is what it was.
+    /// Returns [`SuballocError::StaleId`] if it was freed before, or the id is not from this block. The state
+    /// is then unchanged.
     pub fn free(&mut self, id: SuballocationId) -> Result<(HeapRange, T), SuballocError> {
         let range = self.heap.common_mut().free(id)?;
         let user_data = self.user_data.remove(id).expect("what is live has a value");
         Ok((range, user_data))
     }
 
-    /// The value of a live suballocation; `None` when it was freed, or the id never came from here. O(1).
+    /// Returns the value of a live suballocation, or `None` if it was freed or the id is not from this block.
+    /// O(1).
     #[must_use]
     pub fn get(&self, id: SuballocationId) -> Option<&T> {
-        // An id of a slot that was used again is stale.
+        // Rejects an id whose slot was reused.
         self.range_of(id).ok()?;
         self.user_data.get(id)
     }
 
-    /// As [`get`](Self::get), to change it. O(1).
+    /// Returns the value of a live suballocation mutably, like [`get`](Self::get). O(1).
     pub fn get_mut(&mut self, id: SuballocationId) -> Option<&mut T> {
         self.range_of(id).ok()?;
         self.user_data.get_mut(id)
     }
 
-    /// The range of a live suballocation. O(1).
+    /// Returns the range of a live suballocation. O(1).
     ///
     /// # Errors
     ///
-    /// [`SuballocError::StaleId`] when it was freed, or the id never came from here.
+    /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this block.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         self.heap.common().range_of(id)
     }
 
-    /// What is handed out, each with its value, from the lowest offset to the highest.
+    /// Returns an iterator over the live suballocations in address order, each with its value.
     pub fn iter(&self) -> Allocations<'_, T> {
         let heap = self.heap.common();
         Allocations::new(heap.ranges(), &self.user_data, heap.allocation_count())
     }
 
-    /// Closes a batch: all that was handed out since the last one is in use until the fence has this value. O(1).
+    /// Closes a batch: everything allocated since the last batch is in use until the fence reaches this
+    /// value. O(1).
     ///
-    /// For algorithms that have [`Feature::Fences`]; [`Ring::submit`](crate::suballoc::Ring::submit) says more.
+    /// Requires [`Feature::Fences`]. See [`Ring::submit`](crate::suballoc::Ring::submit) for details.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::Unsupported`], or [`SuballocError::FenceOrder`] when the value is below the one submitted last.
-    /// Nothing is changed.
+    /// Returns [`SuballocError::Unsupported`] if the algorithm does not support fences, or
+    /// [`SuballocError::FenceOrder`] if the value is below the one submitted last. The state is then
+    /// unchanged.
     ///
     /// ```
     /// use heapwright_core::suballoc::{Algorithm, VirtualBlock};
@@ -163,24 +170,27 @@ impl<T> VirtualBlock<T> {
         self.heap.submit(fence)
     }
 
-    /// Takes back all batches whose fence value is `completed` or less, drops their values, and answers what that was.
+    /// Frees all batches whose fence value is at most `completed`, drops their values, and returns how much
+    /// that was.
     ///
-    /// What was not submitted stays. What was freed before, one by one, is not counted.
+    /// Suballocations that were not submitted stay live. Suballocations freed individually before are not
+    /// counted.
     ///
     /// # Errors
     ///
-    /// [`SuballocError::Unsupported`] when the algorithm does not have [`Feature::Fences`].
+    /// Returns [`SuballocError::Unsupported`] if the algorithm does not support [`Feature::Fences`].
     pub fn retire(&mut self, completed: FenceValue) -> Result<Retired, SuballocError> {
         self.retire_each(completed, |_, _| ())
     }
 
-    /// As [`retire`](Self::retire), and hands on each suballocation with its value, the oldest first.
+    /// Frees batches like [`retire`](Self::retire), and passes each suballocation with its value to `take`,
+    /// the oldest first.
     ///
-    /// When `take` panics, those that come after the one that it was called with are still live.
+    /// If `take` panics, the suballocations after the one it was called with are still live.
     ///
     /// # Errors
     ///
-    /// As [`retire`](Self::retire).
+    /// Returns the errors of [`retire`](Self::retire).
     pub fn retire_each(
         &mut self,
         completed: FenceValue,
@@ -197,78 +207,80 @@ impl<T> VirtualBlock<T> {
         Ok(retired)
     }
 
-    /// The fence value of the oldest batch that has something live in it: what to wait for when there is no room. O(1).
+    /// Returns the fence value of the oldest batch with a live suballocation: the value to wait for when
+    /// space is short. O(1).
     ///
-    /// `None` when nothing that was submitted is live, as is always so where there are no fences.
+    /// Returns `None` if no submitted suballocation is live, and always for an algorithm without fences.
     #[must_use]
     pub fn oldest_fence(&self) -> Option<FenceValue> {
         self.heap.oldest_fence()
     }
 
-    /// Takes everything back at once and drops all values. Ids that were live are stale from then on.
+    /// Frees everything at once and drops all values. Ids of live suballocations become stale.
     pub fn clear(&mut self) {
         self.heap.common_mut().clear();
         self.user_data.clear();
     }
 
-    /// Whether nothing is handed out. O(1).
+    /// Returns whether there are no live suballocations. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.common().allocation_count() == 0
     }
 
-    /// The size of the whole range. O(1).
+    /// Returns the size of the range. O(1).
     #[must_use]
     pub fn capacity(&self) -> ByteSize {
         self.heap.common().capacity()
     }
 
-    /// Which algorithm serves it.
+    /// Returns the algorithm.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.heap.algorithm()
     }
 
-    /// How much is used and free. O(1).
+    /// Returns how much is used and free. O(1).
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         Statistics::of(self.heap.common())
     }
 
-    /// The sizes of all ranges, and how fragmented they are. O(ranges).
+    /// Returns the sizes of all ranges, and their fragmentation. O(ranges).
     #[must_use]
     pub fn detailed_statistics(&self) -> DetailedStatistics {
         DetailedStatistics::of(self.heap.common())
     }
 
-    /// The suballocator inside, to ask what all of them answer.
+    /// Returns the underlying suballocator.
     #[must_use]
     pub fn suballocator(&self) -> &dyn Suballocator {
         self.heap.common()
     }
 
-    /// Every range, a line each, for people; prints with `{}`. The format is that of [`Dump`].
+    /// Returns a value that formats every range as a line of text, for people. [`Dump`] documents the format.
     #[must_use]
     pub const fn dump(&self) -> Dump<'_, T> {
         Dump::new(self)
     }
 
-    /// Every range, a line of JSON each, for tools; prints with `{}`. The format is that of [`DumpJson`].
+    /// Returns a value that formats every range as a line of JSON, for tools. [`DumpJson`] documents the
+    /// format.
     #[must_use]
     pub const fn dump_json(&self) -> DumpJson<'_, T> {
         DumpJson::new(self)
     }
 
-    /// The value of a range that was just met in a walk.
+    /// Returns the value of a range that a walk has just returned.
     pub(super) fn user_data_of(&self, suballocation: Suballocation) -> Option<&T> {
         self.user_data.get(suballocation.id)
     }
 
-    /// Checks the suballocator inside, and that each suballocation has a value and nothing else has. For tests.
+    /// Checks the underlying suballocator, and that exactly the live suballocations have values. For tests.
     ///
     /// # Errors
     ///
-    /// The first rule found broken, a defect in this crate.
+    /// Returns the first violated invariant, a defect in this crate.
     pub fn audit(&self) -> Result<(), AuditError> {
         self.heap.common().audit()?;
         let (with_value, values) = (self.iter().count(), self.user_data.count());
@@ -291,7 +303,7 @@ impl<'a, T> IntoIterator for &'a VirtualBlock<T> {
 }
 
 impl<T> fmt::Debug for VirtualBlock<T> {
-    /// A summary, of one length whatever is live. [`dump`](Self::dump) shows the rest.
+    /// Formats a summary of constant length. See [`dump`](Self::dump) for the ranges.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VirtualBlock")
             .field("algorithm", &self.algorithm())

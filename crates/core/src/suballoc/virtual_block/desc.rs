@@ -1,11 +1,12 @@
-//! A request in full.
+//! Descriptions of requests.
 
 use crate::suballoc::Strategy;
 use crate::{Alignment, ByteSize};
 
-/// What to hand out of a virtual block.
+/// Describes a request to a virtual block.
 ///
-/// What is left out is up to the algorithm. What an algorithm does not have is refused, not ignored.
+/// The algorithm decides what is not specified. A feature that the algorithm does not support is an error,
+/// not ignored.
 ///
 /// ```
 /// use heapwright_core::suballoc::{Algorithm, Strategy, SuballocError, VirtualAllocationDesc, VirtualBlock};
@@ -25,48 +26,48 @@ use crate::{Alignment, ByteSize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct VirtualAllocationDesc {
-    /// How many bytes; zero is refused.
+    /// The size in bytes. Zero is an error.
     pub size: ByteSize,
-    /// What the offset is a multiple of; 1 unless told.
+    /// The alignment of the offset. The default is 1.
     pub alignment: Alignment,
-    /// What matters most; what [`allocate`](super::VirtualBlock::allocate) does unless told.
-    /// For algorithms that have [`Feature::Strategies`](super::Feature::Strategies).
+    /// The strategy. `None` means that of [`allocate`](super::VirtualBlock::allocate). Requires
+    /// [`Feature::Strategies`](super::Feature::Strategies).
     pub strategy: Option<Strategy>,
-    /// Which end of what is free; the lower unless told.
-    /// The upper is for algorithms that have [`Feature::UpperEnd`](super::Feature::UpperEnd).
+    /// The end at which to allocate. The default is the lower end. The upper end requires
+    /// [`Feature::UpperEnd`](super::Feature::UpperEnd).
     pub end: End,
 }
 
-/// An end of what is free in a double stack.
+/// An end of the free range of a double stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum End {
-    /// The lowest offset that will do; where an algorithm has but one way, that way.
+    /// The lowest suitable offset. Algorithms without an upper end ignore the distinction.
     #[default]
     Lower,
-    /// The highest offset that will do.
+    /// The highest suitable offset.
     Upper,
 }
 
 impl VirtualAllocationDesc {
-    /// A request of `size` bytes at alignment 1.
+    /// Creates a request of `size` bytes at alignment 1.
     #[must_use]
     pub const fn new(size: ByteSize) -> Self {
         Self { size, alignment: Alignment::ONE, strategy: None, end: End::Lower }
     }
 
-    /// The same at `alignment`.
+    /// Sets the alignment.
     #[must_use]
     pub const fn with_alignment(self, alignment: Alignment) -> Self {
         Self { alignment, ..self }
     }
 
-    /// The same by `strategy`.
+    /// Sets the strategy.
     #[must_use]
     pub const fn with_strategy(self, strategy: Strategy) -> Self {
         Self { strategy: Some(strategy), ..self }
     }
 
-    /// The same from `end`.
+    /// Sets the end.
     #[must_use]
     pub const fn with_end(self, end: End) -> Self {
         Self { end, ..self }

@@ -1,16 +1,16 @@
-//! Every range of a block, for people and for tools.
+//! Dumps of all ranges of a block, as text and as JSON.
 
 use std::fmt::{self, Debug, Display, Formatter, Write};
 
 use super::VirtualBlock;
 use crate::suballoc::RangeUse;
 
-/// Prints every range of a [`VirtualBlock`], for people. Made by [`VirtualBlock::dump`].
+/// Formats every range of a [`VirtualBlock`] as text, for people. Created by [`VirtualBlock::dump`].
 ///
-/// Three lines about the whole, the names of the columns, then one line for each range from the lowest offset to the
-/// highest: the offset in hexadecimal, the size in bytes, the use (`used`, `free`, or `padding`), and the value of a used
-/// one as its `Debug` prints it, with line breaks and other control characters escaped. The columns are as wide as the
-/// capacity needs.
+/// The text has three lines of totals, the column names, then one line per range in address order: the offset
+/// in hexadecimal, the size in bytes, the use (`used`, `free`, or `padding`), and for a used range the
+/// `Debug` format of its value, with line breaks and other control characters escaped. The columns are as
+/// wide as the capacity requires.
 ///
 /// ```
 /// use heapwright_core::suballoc::{Algorithm, SuballocError, VirtualBlock};
@@ -74,25 +74,26 @@ impl<T: Debug> Display for Dump<'_, T> {
     }
 }
 
-/// Prints every range of a [`VirtualBlock`] as JSON lines, for tools. Made by [`VirtualBlock::dump_json`].
+/// Formats every range of a [`VirtualBlock`] as JSON lines, for tools. Created by
+/// [`VirtualBlock::dump_json`].
 ///
-/// One JSON object a line. The first is about the whole:
+/// Each line is one JSON object. The first has the totals:
 ///
-/// | key | is |
+/// | key | value |
 /// |---|---|
-/// | `algorithm` | [`Algorithm`](super::Algorithm) as it prints |
+/// | `algorithm` | [`Algorithm`](super::Algorithm) as it is formatted by `Display` |
 /// | `capacity`, `used`, `free`, `padding` | bytes |
-/// | `allocation_count`, `free_range_count` | how many |
+/// | `allocation_count`, `free_range_count` | counts |
 /// | `largest_free_range` | bytes, exact |
 /// | `internal_fragmentation`, `external_fragmentation` | 0 to 1, with six digits; the [formulas](crate::suballoc::statistics) |
 ///
-/// Each of the others is one range, from the lowest offset to the highest:
+/// Each following line is one range, in address order:
 ///
-/// | key | is |
+/// | key | value |
 /// |---|---|
 /// | `offset`, `size` | bytes |
 /// | `use` | `used`, `free` or `padding` |
-/// | `user_data` | the value as its `Debug` prints it, a string; only where `use` is `used` |
+/// | `user_data` | the `Debug` format of the value, as a string; only if `use` is `used` |
 ///
 /// Numbers are exact and have up to 64 bits, more than the 53 that some readers keep. Keys may be added later.
 ///
@@ -172,10 +173,10 @@ fn value<T>(block: &VirtualBlock<T>, range_use: RangeUse) -> Option<&T> {
     }
 }
 
-/// Passes text on, with some characters replaced.
+/// A writer that replaces some characters.
 struct Escaping<'a, 'f> {
     to: &'a mut Formatter<'f>,
-    /// Writes a character, or what stands for it.
+    /// Writes a character, or its replacement.
     escape: fn(&mut Formatter<'f>, char) -> fmt::Result,
 }
 
@@ -185,12 +186,12 @@ impl Write for Escaping<'_, '_> {
     }
 }
 
-/// For a line of text.
+/// Escapes control characters, for a line of text.
 fn escape_control(f: &mut Formatter<'_>, character: char) -> fmt::Result {
     if character.is_control() { write!(f, "{}", character.escape_default()) } else { f.write_char(character) }
 }
 
-/// For the inside of a string in JSON (RFC 8259, section 7).
+/// Escapes a character for a JSON string (RFC 8259, section 7).
 fn escape_json(f: &mut Formatter<'_>, character: char) -> fmt::Result {
     match character {
         '"' | '\\' => write!(f, "\\{character}"),

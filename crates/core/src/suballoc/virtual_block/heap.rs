@@ -1,4 +1,4 @@
-//! The suballocator of a virtual block: one of those there are.
+//! The suballocator of a virtual block.
 
 use super::{Algorithm, End, Feature, VirtualAllocationDesc};
 use crate::suballoc::{
@@ -6,8 +6,8 @@ use crate::suballoc::{
 };
 use crate::{ByteSize, FenceValue};
 
-/// One suballocator of any algorithm. An enum and not a trait object, for the calls that only one of them has; boxed, as
-/// their sizes differ by a thousand bytes.
+/// A suballocator of any algorithm. It is an enum, not a trait object, because some calls exist in one
+/// algorithm only. The variants are boxed because their sizes differ by a thousand bytes.
 pub(super) enum Heap {
     Tlsf(Box<Tlsf>),
     Slabs(Box<Slabs>),
@@ -40,7 +40,7 @@ impl Heap {
         }
     }
 
-    /// What it has in common with the others.
+    /// Returns the common interface.
     pub(super) fn common(&self) -> &dyn Suballocator {
         match self {
             Self::Tlsf(tlsf) => &**tlsf,
@@ -52,7 +52,7 @@ impl Heap {
         }
     }
 
-    /// What it has in common with the others.
+    /// Returns the common interface.
     pub(super) fn common_mut(&mut self) -> &mut dyn Suballocator {
         match self {
             Self::Tlsf(tlsf) => &mut **tlsf,
@@ -98,7 +98,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Takes back the oldest suballocation of those batches whose fence value was reached.
+    /// Frees the oldest suballocation of the batches whose fence value is reached.
     pub(super) fn retire_next(&mut self, completed: FenceValue) -> Option<Suballocation> {
         match self {
             Self::Linear(linear) => linear.retire_next(completed),
@@ -107,7 +107,7 @@ impl Heap {
         }
     }
 
-    /// The fence value of the oldest batch.
+    /// Returns the fence value of the oldest batch.
     pub(super) fn oldest_fence(&self) -> Option<FenceValue> {
         match self {
             Self::Linear(linear) => linear.oldest_fence(),
@@ -116,7 +116,7 @@ impl Heap {
         }
     }
 
-    /// An error unless the algorithm has the feature.
+    /// Returns an error unless the algorithm supports the feature.
     pub(super) fn require(&self, feature: Feature) -> Result<(), SuballocError> {
         let algorithm = self.algorithm();
         if algorithm.has(feature) { Ok(()) } else { Err(SuballocError::Unsupported { algorithm, feature }) }

@@ -1,17 +1,20 @@
-//! A range of offsets that the user owns, by any of the algorithms, with a value of the user's beside each suballocation.
+//! Virtual blocks: ranges of offsets that the user owns, managed by any of the algorithms, with a user value
+//! for each suballocation.
 //!
-//! Nothing here touches memory: the offsets may be of a buffer, of a descriptor heap, of a file, of an atlas's rows.
+//! Nothing here touches memory: the offsets may belong to a buffer, a descriptor heap, a file, or the rows of
+//! an atlas.
 //!
-//! | type | is |
+//! | type | meaning |
 //! |---|---|
-//! | [`VirtualBlock`] | the range, and what is handed out of it |
-//! | [`Algorithm`] | which algorithm serves it, and what it can do beyond the others ([`Feature`]) |
-//! | [`VirtualAllocationDesc`], [`End`] | a request in full |
-//! | [`Refused`] | why a request was declined, and the value that came with it |
-//! | [`Allocations`] | what is handed out, in address order |
-//! | [`Dump`], [`DumpJson`] | every range, for people and for tools |
+//! | [`VirtualBlock`] | the range and its suballocations |
+//! | [`Algorithm`] | the algorithm, and its optional features ([`Feature`]) |
+//! | [`VirtualAllocationDesc`], [`End`] | the description of a request |
+//! | [`Refused`] | the error of a refused request, with the value passed to it |
+//! | [`Allocations`] | an iterator over the suballocations in address order |
+//! | [`Dump`], [`DumpJson`] | dumps of every range, for people and for tools |
 //!
-//! The values are kept in a table by the dense number that an id carries: no hashing, and no allocation of their own.
+//! The values are kept in a table indexed by the dense number in an id, so they need no hashing and no host
+//! allocation of their own.
 
 mod algorithm;
 mod allocations;

@@ -1,13 +1,13 @@
-//! A request that was declined.
+//! Errors of refused requests.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::suballoc::SuballocError;
 
-/// Why a virtual block declined a request, and the value that came with it: nothing is lost.
+/// The error of a request that a virtual block refused, and the value passed to it.
 ///
-/// `?` makes a plain [`SuballocError`] of it where the value is not needed.
+/// `?` converts it to a plain [`SuballocError`] if the value is not needed.
 ///
 /// ```
 /// use heapwright_core::suballoc::{Algorithm, SuballocError, VirtualBlock};
@@ -32,9 +32,9 @@ use crate::suballoc::SuballocError;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Refused<T> {
-    /// Why.
+    /// The reason.
     pub error: SuballocError,
-    /// The value that was to be kept.
+    /// The value that was to be stored.
     pub user_data: T,
 }
 
@@ -51,7 +51,7 @@ impl<T> fmt::Display for Refused<T> {
 }
 
 impl<T> fmt::Debug for Refused<T> {
-    /// Without the value, so that any type of value will do.
+    /// Omits the value, so that `T` need not be `Debug`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
     }
@@ -59,7 +59,7 @@ impl<T> fmt::Debug for Refused<T> {
 
 impl<T> Error for Refused<T> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // What there is to say is said already.
+        // `Display` already formats the inner error.
         None
     }
 }

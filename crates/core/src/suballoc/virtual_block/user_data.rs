@@ -1,27 +1,28 @@
-//! The users' values, by the slots of ids.
+//! User values, indexed by the slots of ids.
 
 use std::num::NonZeroU32;
 
 use crate::suballoc::SuballocationId;
 
-/// A value for each live suballocation. O(1) for each call; the tables grow by doubling, up to the highest slot in use.
+/// The value of each live suballocation. O(1) per call; the tables grow by doubling, up to the highest slot
+/// in use.
 ///
-/// Slots are dense and used again, so a table is as long as there ever were ranges at one time. Those of slabs count
-/// apart, with the top bit set.
+/// Slots are dense and reused, so a table is as long as the largest number of ranges at one time. Slots of
+/// slabs are counted separately, with the top bit set.
 pub(super) struct UserData<T> {
     ranges: Vec<Option<T>>,
     slab_slots: Vec<Option<T>>,
 }
 
 impl<T> UserData<T> {
-    /// Says that a slot is one of a slab.
+    /// The bit that marks a slot of a slab.
     const SLAB_SLOT: u32 = 1 << 31;
 
     pub(super) const fn new() -> Self {
         Self { ranges: Vec::new(), slab_slots: Vec::new() }
     }
 
-    /// Keeps the value of what was just handed out.
+    /// Stores the value of a new suballocation.
     pub(super) fn insert(&mut self, id: SuballocationId, value: T) {
         let position = position(id.slot());
         let table = if is_slab_slot(id.slot()) { &mut self.slab_slots } else { &mut self.ranges };
@@ -31,19 +32,19 @@ impl<T> UserData<T> {
         table[position] = Some(value);
     }
 
-    /// The value of what is live.
+    /// Returns the value of a live suballocation.
     pub(super) fn get(&self, id: SuballocationId) -> Option<&T> {
         let table = if is_slab_slot(id.slot()) { &self.slab_slots } else { &self.ranges };
         table.get(position(id.slot()))?.as_ref()
     }
 
-    /// The value of what is live.
+    /// Returns the value of a live suballocation mutably.
     pub(super) fn get_mut(&mut self, id: SuballocationId) -> Option<&mut T> {
         let table = if is_slab_slot(id.slot()) { &mut self.slab_slots } else { &mut self.ranges };
         table.get_mut(position(id.slot()))?.as_mut()
     }
 
-    /// The value of what was just taken back.
+    /// Removes the value of a freed suballocation.
     pub(super) fn remove(&mut self, id: SuballocationId) -> Option<T> {
         let table = if is_slab_slot(id.slot()) { &mut self.slab_slots } else { &mut self.ranges };
         table.get_mut(position(id.slot()))?.take()
@@ -51,12 +52,13 @@ impl<T> UserData<T> {
 
     /// Drops all values. O(length of the tables).
     pub(super) fn clear(&mut self) {
-        // The vectors are empty before the first value is dropped, so one whose drop panics leaves no gaps.
+        // The vectors are empty before the first value is dropped, so a value whose drop panics leaves no
+        // gaps.
         self.ranges.clear();
         self.slab_slots.clear();
     }
 
-    /// How many values there are. O(length of the tables): for the audit.
+    /// Returns the number of values. O(length of the tables); for the audit.
     pub(super) fn count(&self) -> usize {
         self.ranges.iter().chain(&self.slab_slots).flatten().count()
     }
@@ -66,7 +68,7 @@ fn is_slab_slot(slot: NonZeroU32) -> bool {
     slot.get() & UserData::<()>::SLAB_SLOT != 0
 }
 
-/// The place in the table: slots count from one, and those of slabs from one or zero.
+/// Returns the index in the table. Slots of ranges count from one; those of slabs from zero.
 fn position(slot: NonZeroU32) -> usize {
     let number = slot.get() & !UserData::<()>::SLAB_SLOT;
     usize::try_from(number).expect("wherever there is a GPU, a usize has 32 bits or more")

@@ -1,4 +1,4 @@
-//! Where many things were freed at random: how many steps it takes, and what is held in the end.
+//! Measures the number of steps, and the bytes held at the end, after many random frees.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ type Heap = u32;
 
 struct Scene {
     set: SharedHeapSet<Heap>,
-    /// Kept in the order of allocation.
+    /// The live allocations, in allocation order.
     live: Vec<(SharedPlacementId, ByteSize)>,
     heap_count: u32,
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     steps: u32,
@@ -28,7 +28,7 @@ struct Figures {
     live: u64,
     before: u64,
     after: u64,
-    /// The most bytes of heaps.
+    /// The peak of reserved bytes.
     peak: u64,
     worst_step: Duration,
     all_steps: Duration,
@@ -47,7 +47,7 @@ impl Random {
 }
 
 impl Scene {
-    /// Allocates all sizes on so many lanes, and frees 70 of 100 at random.
+    /// Allocates all sizes on `lanes` lanes, and frees 70 of 100 at random.
     fn new(sizes: impl Iterator<Item = u64>, lanes: u64) -> Self {
         let mut random = Random(0x1234_5678_9abc_def1);
         let mut scene = Self { set: SharedHeapSet::default(), live: Vec::new(), heap_count: 0 };
@@ -77,7 +77,7 @@ impl Scene {
         self.set.allocate_in_new(wanted.size, self.heap_count, size, alignment).unwrap()
     }
 
-    /// Evacuates, completing the moves so many steps after they were planned, and takes everything down.
+    /// Evacuates, completing each move `latency` steps after it was planned, and then frees everything.
     fn evacuate(mut self, latency: usize) -> Figures {
         let reserved = |set: &SharedHeapSet<Heap>| set.totals().reserved.get();
         let live = self.live.iter().map(|(_, size)| size.get()).sum();
@@ -99,7 +99,7 @@ impl Scene {
         let mut under_way: VecDeque<Vec<PlannedMove<Heap>>> = VecDeque::new();
         let mut run = Evacuation::new(&self.set);
         loop {
-            // There is always time left, so that it is the planning itself that is bounded.
+            // There is always time left, so that only the planning itself is bounded.
             let begin = Instant::now();
             let step = run.step(EvacuationBudget::default(), &mut || true);
             let time = begin.elapsed();
@@ -146,7 +146,7 @@ impl Scene {
     }
 }
 
-/// 20,000 sizes from 8 B to 16 KiB, all equally likely.
+/// 20,000 sizes from 8 B to 16 KiB, uniformly distributed.
 fn buffers(multiple: u64, lanes: u64) -> Scene {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     Scene::new((0..20_000).map(|_| multiple * (1 + random.below((16 << 10) / multiple))), lanes)
@@ -188,7 +188,8 @@ fn print(name: &str, latency: usize, figures: &Figures) {
     );
 }
 
-/// The case of D3D12MemoryAllocator's issue 91: many thousand allocations in several hundred heaps, of which little is left.
+/// The case of D3D12MemoryAllocator's issue 91: many thousand allocations in several hundred heaps, most of
+/// them freed.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn within_200_steps_little_more_is_held_than_lives() {

@@ -1,4 +1,4 @@
-//! Any order of allocating, freeing, planning, completing and abandoning, beside a plain model.
+//! Random orders of allocating, freeing, planning, completing and abandoning, compared with a simple model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,8 @@ enum Operation {
         size: u64,
         alignment_log2: u32,
     },
-    /// In memory that is held, whatever the request wastes there; slabs give their free slots to the heaps.
+    /// Allocates in existing memory, whatever the request wastes there; slabs return their free slots to the
+    /// heaps.
     AllocateAnywhere {
         size: u64,
         alignment_log2: u32,
@@ -38,7 +39,7 @@ enum Operation {
     },
     Complete(Index),
     Abandon(Index),
-    /// By the owner's own hand, past the run.
+    /// The owner frees the source directly, not through the run.
     FreeSourceOf(Index),
     Supply,
     Refuse,
@@ -68,30 +69,30 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 0..if cfg!(miri) { 30 } else { 250 })
 }
 
-/// What the owner knows of an allocation.
+/// The owner's view of an allocation.
 #[derive(Debug, Clone, Copy)]
 struct Live {
     placed: SharedPlaced<Heap>,
     alignment: Alignment,
 }
 
-/// A set, its owner and what its memory holds.
+/// A set, its owner, and the content of its memory.
 struct Scene<'a> {
     set: &'a SharedHeapSet<Heap>,
     run: Evacuation<&'a SharedHeapSet<Heap>, Heap>,
     made: u32,
     heaps: BTreeMap<u32, ByteSize>,
-    /// By a number that is the content, too.
+    /// The live allocations by number; the number is also their content.
     live: BTreeMap<u32, Live>,
     next: u32,
-    /// What is written at the begin of a range.
+    /// The content at the start of each range.
     memory: BTreeMap<(u32, u64), u32>,
-    /// Moves neither completed nor abandoned, and of what.
+    /// Moves neither completed nor abandoned, with the number of their allocation.
     moves: Vec<(PlannedMove<Heap>, u32)>,
     wanted: Option<ByteSize>,
-    /// Heaps that were made for a run.
+    /// The heaps created for a run.
     supplied: BTreeSet<u32>,
-    /// How often something moved out of a heap.
+    /// The number of moves of each allocation out of each heap.
     moved: BTreeMap<(u32, u32), u32>,
 }
 
@@ -139,7 +140,7 @@ impl<'a> Scene<'a> {
 
     fn allocate(&mut self, lane: u32, size: u64, alignment: Alignment) {
         let closed = self.closed();
-        // As D3D12 does for resources: sizes are multiples of their alignment.
+        // As for D3D12 resources, sizes are multiples of the alignment.
         let size = ByteSize::new(size.next_multiple_of(alignment.get()));
         let placed = match self.set.allocate_on(lane, size, alignment).unwrap() {
             Some(placed) => placed,
@@ -203,7 +204,7 @@ impl<'a> Scene<'a> {
             assert_eq!(step.state, EvacuationState::AwaitingHeap);
             assert!(self.wanted.replace(size).is_none(), "asked for twice");
         }
-        // One that is given up in the step is open again.
+        // A heap that was given up in the step is open again.
         let closed: BTreeSet<_> = closed.intersection(&self.closed()).copied().collect();
         for planned in step.moves {
             let (number, live) = self
@@ -261,7 +262,7 @@ impl<'a> Scene<'a> {
     }
 
     fn restart(&mut self) {
-        // What the former run planned is completed and abandoned by freeing either place, once it is gone.
+        // Moves of a run that has ended are completed and abandoned by freeing either place.
         let mut former = std::mem::replace(&mut self.run, Evacuation::new(self.set));
         former.cancel();
         for (at, (planned, number)) in std::mem::take(&mut self.moves).into_iter().enumerate() {
@@ -279,7 +280,7 @@ impl<'a> Scene<'a> {
         self.wanted = None;
         self.moved.clear();
         let closed = self.set.survey().into_iter().filter(|heap| heap.is_closed);
-        // What became empty is too late to open.
+        // A heap that became empty is not reopened.
         for heap in closed {
             assert!(heap.ranges.iter().all(|range| !matches!(range, SurveyedRange::Used { .. })), "{heap:?}");
         }
@@ -372,7 +373,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Does all that is asked for, until the run is finished.
+    /// Carries out all actions until the run is finished.
     fn finish(&mut self) {
         for _ in 0..10_000 {
             self.supply(true);
@@ -427,7 +428,8 @@ proptest! {
         prop_assert!(scene.heaps.is_empty());
     }
 
-    /// A run that nothing disturbs moves each thing once at most out of each heap, and leaves no more than there was.
+    /// An undisturbed run moves each allocation at most once out of each heap, and leaves no more heap bytes
+    /// than before.
     #[test]
     fn undisturbed_it_ends_with_no_more_heap(operations in operations()) {
         let set = set(2);

@@ -1,4 +1,4 @@
-//! Single rules.
+//! Tests of individual rules.
 
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSizing, SharedHeapSet, SharedPlaced,
@@ -8,13 +8,13 @@ use crate::{Alignment, ByteSize};
 const MIB: ByteSize = ByteSize::from_mib(1);
 const ONE: Alignment = Alignment::ONE;
 
-/// A set with a heap of a mebibyte for each of these, which hold so many ranges of 100 KiB.
+/// Creates a set with one heap of a mebibyte per count, holding that many ranges of 100 KiB.
 fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<SharedPlaced<usize>>>) {
     let set = SharedHeapSet::default();
     let size = ByteSize::from_kib(100);
     let mut all = Vec::new();
     for (heap, &count) in counts.iter().enumerate() {
-        // Full at first, so that no range goes to another heap.
+        // Each heap is filled first, so that no range is placed in another heap.
         let mut placed = vec![set.allocate_in_new(MIB, heap, size, ONE).unwrap()];
         while let Some(one) = set.allocate(size, ONE).unwrap() {
             placed.push(one);
@@ -88,7 +88,7 @@ fn a_closed_slab_gets_nothing_and_is_open_again_when_the_run_is_dropped() {
     let heap = ByteSize::from_kib(256);
     let low = set.allocate_in_new(heap, 1, size, ONE).unwrap();
     let mut run = Evacuation::new(&set);
-    // It is the only heap, so a smaller one is asked for.
+    // It is the only heap, so a smaller one is requested.
     let asked = run.step(EvacuationBudget::default(), &mut || true);
     assert_eq!((asked.create, asked.state), (Some(ByteSize::from_kib(64)), EvacuationState::AwaitingHeap));
     assert_eq!(set.allocate(size, ONE).unwrap(), None, "seven slots of its slab are free, and closed");
@@ -105,7 +105,7 @@ fn an_abandoned_heap_is_not_chosen_again() {
     assert_eq!(planned[0].source_heap, 1);
     assert!(run.abandon(&planned[0]).is_empty());
     assert!(set.free(planned[0].target.id).is_err(), "the target is free");
-    // The other may be completed.
+    // The other move may be completed.
     assert!(run.complete(&planned[1]).is_moved);
     for _ in 0..100 {
         let next = step(&mut run, 64);
@@ -130,7 +130,8 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
     let first = step(&mut run, 2).moves;
     let second = step(&mut run, 2).moves;
     assert_eq!((first.len(), second.len()), (2, 2));
-    // Others free most of where the second heap goes to, so that there is another round with the first one still closed.
+    // Free most of the heap into which the second heap moved, so that there is another round while the first
+    // is still closed.
     let thinned = second[0].target.heap;
     assert_ne!(thinned, first[0].target.heap);
     for one in kept[thinned].drain(1..) {
@@ -167,7 +168,7 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
     let planned = step(&mut run, 1).moves;
     assert_eq!(planned[0].source, thin.id);
     assert!(set.free(thin.id).unwrap().is_empty(), "its slab is left");
-    // The request that finds no room takes the memory of slabs that nothing is in, those of closed heaps, too.
+    // A request that finds no room takes the memory of empty slabs, including those of closed heaps.
     while set.allocate(size, ONE).unwrap().is_some() {}
     assert_eq!(run.abandon(&planned[0]), [0]);
     assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
@@ -195,7 +196,7 @@ fn what_is_freed_while_it_moves_is_no_error() {
 
 #[test]
 fn thin_heaps_become_one_exactly_as_large_as_they_need() {
-    // A third each, and no room beside: too much for the free ranges of one another.
+    // Each heap is a third full, which is too much for the free ranges of the others.
     let sizing = HeapSizing { batch: 1, minimum: MIB, ..HeapSizing::default() };
     let set: SharedHeapSet<u32> =
         SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
@@ -230,7 +231,7 @@ fn a_refused_heap_leaves_everything_as_it_was() {
     assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
     set.audit().unwrap();
     assert_eq!(set.allocate(ByteSize::from_kib(100), ONE).unwrap().map(|placed| placed.heap), Some(1));
-    // Nor is it an error to supply what nobody asked for, or what is no heap.
+    // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
     assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());
     assert_eq!(set.take_empty(), [2]);

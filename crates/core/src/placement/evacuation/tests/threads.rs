@@ -43,7 +43,7 @@ fn assert_apart(things: &Things) {
     }
 }
 
-/// Three threads allocate and free what any of them allocated, and one runs evacuations all the time.
+/// Three threads allocate, and free allocations of any thread, while one runs evacuations continuously.
 #[test]
 fn others_allocate_and_free_meanwhile() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
@@ -55,7 +55,7 @@ fn others_allocate_and_free_meanwhile() {
     let set: SharedHeapSet<Heap> =
         SharedHeapSet::new(sizing, HeapRetention { decay_log2: 6 }, ByteSize::from_kib(16), 2);
     let owner = Mutex::new(Owner::default());
-    // What is live, as whoever takes it out before freeing it knows.
+    // The live allocations. A thread removes an entry before it frees the allocation.
     let things: Mutex<Things> = Mutex::default();
     let is_over = AtomicBool::new(false);
     let moved = std::thread::scope(|threads| {
@@ -89,11 +89,12 @@ fn others_allocate_and_free_meanwhile() {
                         let key = next(u64::MAX);
                         let old = things.lock().unwrap().insert(key, (placed.id, placed.heap, placed.range));
                         assert!(old.is_none());
-                        // As many are freed as allocated, and now and then most of them.
+                        // As many are freed as allocated, and occasionally most of them.
                         let count = if next(1000) == 0 { 500 } else { u64::from(round > 500) };
                         for _ in 0..count {
                             let from = next(u64::MAX);
-                            // It is taken out before it is freed, so the run may find that it is gone.
+                            // The entry is removed before the allocation is freed, so the run may not find
+                            // the entry.
                             let victim = {
                                 let mut things = things.lock().unwrap();
                                 let key = things.range(from..).next().map(|(&key, _)| key);
@@ -125,7 +126,7 @@ fn others_allocate_and_free_meanwhile() {
                             owner.lock().unwrap().give_back(released);
                             continue;
                         }
-                        // The owner's table says who lives where: it changes, and then the source is freed.
+                        // The owner's table of places is updated before the source is freed.
                         let mut things = things.lock().unwrap();
                         let thing = things.iter_mut().find(|(_, thing)| thing.0 == planned.source);
                         let is_known = thing.is_some();
@@ -139,7 +140,8 @@ fn others_allocate_and_free_meanwhile() {
                             owner.lock().unwrap().give_back(completed.release);
                             moved += 1;
                         } else {
-                            // Somebody took it out, to free it; or it is not noted yet.
+                            // Another thread removed the entry to free the allocation, or has not added it
+                            // yet.
                             let released = run.abandon(planned);
                             owner.lock().unwrap().give_back(released);
                         }

@@ -1,11 +1,12 @@
-//! For how long heaps stay away that do not come when they are expected.
+//! Statistics of how long heaps stay away after they were expected.
 
 use super::habit::SUBMISSION;
 
-/// How much longer heaps stayed away, by their interval and by how long they had been away by then: an octave a row, an octave a column.
+/// How much longer heaps stayed away, by their interval (rows) and the time for which they had been away
+/// (columns), both in octaves.
 ///
-/// What a heap did itself says little as long as its gaps are few, or not regular. But most of what a program uses it uses in phases, and what
-/// is away comes back with others.
+/// The data of a single heap say little while its gaps are few or irregular. But most programs use heaps in
+/// phases, and heaps that are away return together with others.
 #[derive(Debug)]
 pub(super) struct Absences {
     cells: Box<[[Cell; OCTAVES]; OCTAVES]>,
@@ -14,23 +15,23 @@ pub(super) struct Absences {
 /// Heaps of about one interval that were away for about as long.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    /// How much longer those stayed that came, smoothed; 0 as long as none came.
+    /// How much longer the returning heaps stayed away, smoothed; 0 while none has returned.
     longer: u32,
     waited_for: u32,
     came: u32,
 }
 
-/// The longest intervals, and ages, are of 2^25 submissions.
+/// The number of octaves. The longest intervals and ages are of 2^25 submissions.
 const OCTAVES: usize = 26;
 const LAST: u8 = 25;
 
-/// A new value counts for one in so many.
+/// The inverse weight of a new value.
 const WEIGHT: u32 = 16;
 
-/// So many may be away at any time without being taken for lost.
+/// The number of heaps that may be away at any time without being considered lost.
 const STILL_AWAY: u32 = 3;
 
-/// Both counts are halved at that many, so that what was long ago counts less.
+/// The value at which both counts are halved, so that old events count less.
 const MOST_COUNTED: u32 = 512;
 
 impl Default for Absences {
@@ -39,7 +40,7 @@ impl Default for Absences {
     }
 }
 
-/// The octave of a time; the first is that of a submission and less.
+/// Returns the octave of a time; the first is that of one submission and less.
 #[inline]
 fn octave(time: u32) -> u8 {
     let octave = (time / SUBMISSION).max(1).ilog2();
@@ -47,7 +48,8 @@ fn octave(time: u32) -> u8 {
 }
 
 impl Absences {
-    /// A heap of that interval came after that gap; it was waited for in that column, if in any. O(log(gap / interval)).
+    /// Records that a heap of the interval returned after the gap, and the column in which it was expected,
+    /// if any. O(log(gap / interval)).
     pub(super) fn come(&mut self, interval: u32, gap: u32, column: Option<u8>) {
         let row = octave(interval);
         let cells = &mut self.cells[usize::from(row)];
@@ -65,8 +67,9 @@ impl Absences {
         }
     }
 
-    /// A heap of that interval has been away for that time, and is waited for: the column, and for how much longer it is expected to stay,
-    /// if others came so late, and all of them but a few: somewhat longer where some have not come yet. O(1).
+    /// Records that a heap of the interval has been away for the time `away`. Returns the column, and how
+    /// much longer it is expected to stay away, if all but a few of the other heaps returned; somewhat longer
+    /// if some have not returned yet. O(1).
     pub(super) fn wait(&mut self, interval: u32, away: u32) -> (u8, Option<u64>) {
         let row = octave(interval);
         let column = octave(away).max(row);
@@ -76,7 +79,8 @@ impl Absences {
             cell.came /= 2;
         }
         cell.waited_for += 1;
-        // Where some never come, who is away for long is more likely to be one of them: that is not for means to say.
+        // If some heaps never return, a heap that is away for long is more likely to be one of them, and a
+        // mean says nothing.
         let all_came = cell.came + STILL_AWAY >= cell.waited_for;
         let (waited_for, came) = (u64::from(cell.waited_for + STILL_AWAY), u64::from(cell.came + STILL_AWAY));
         let longer = u64::from(cell.longer) * waited_for / came;
@@ -94,7 +98,7 @@ mod tests {
         let interval = 4 * SUBMISSION;
         assert_eq!(absences.wait(interval, 32 * SUBMISSION).1, None, "none has come yet");
         absences.come(interval, 96 * SUBMISSION, Some(5));
-        // One was waited for, and came; this is the second.
+        // One heap was expected, and returned; this is the second.
         let expected = u64::from(64 * SUBMISSION) * 5 / 4;
         assert_eq!(absences.wait(interval, 40 * SUBMISSION), (5, Some(expected)));
         assert_eq!(absences.wait(interval, 128 * SUBMISSION).1, None, "none came so late");

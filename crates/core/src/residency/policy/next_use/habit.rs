@@ -1,18 +1,19 @@
-//! How one heap is used.
+//! The usage pattern of one heap.
 
 use super::super::Moment;
 
-/// Intervals and ages are in units of a sixteenth of a submission, so that smoothing loses little.
+/// The resolution of intervals and ages, a sixteenth of a submission, so that smoothing loses little.
 pub(super) const SUBMISSION: u32 = 16;
 
-/// From that many usual intervals on, one that is too long is a gap between runs of use, and no outlier. Of 3, 6, 10 and 20 six did best
-/// over the scenarios of `tests/residency`: a geometric mean of 1.166 times the bound, against 1.176, 1.173 and 1.176.
+/// The number of usual intervals from which on a longer one is a gap between runs of use, and not an outlier.
+/// Of 3, 6, 10 and 20, six did best over the scenarios of the simulation: a geometric mean of 1.166 times the
+/// bound, against 1.176, 1.173 and 1.176.
 const GAP_IN_INTERVALS: u32 = 6;
 
-/// A mean, and how far off single values are, in which older values count less and less.
+/// A smoothed mean and its deviation, in which older values count less.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Smoothed {
-    /// 0 as long as there was no value.
+    /// The mean; 0 while there was no value.
     pub(super) mean: u32,
     pub(super) deviation: u32,
 }
@@ -22,7 +23,7 @@ impl Smoothed {
         Self { mean: value, deviation: value / 8 }
     }
 
-    /// Takes a value in, with a weight of one in `2^SHIFT`.
+    /// Adds a value, with a weight of one in `2^SHIFT`.
     #[inline]
     pub(super) fn learn<const SHIFT: u32>(&mut self, value: u32) {
         if self.mean == 0 {
@@ -30,7 +31,7 @@ impl Smoothed {
             return;
         }
         let off = value.abs_diff(self.mean);
-        // Rounded up, so that what is regular is off by nothing in the end.
+        // Rounded up, so that the deviation of regular values decreases to zero.
         self.deviation -= self.deviation.div_ceil(1 << SHIFT);
         self.deviation += off >> SHIFT;
         if value >= self.mean {
@@ -40,70 +41,71 @@ impl Smoothed {
         }
     }
 
-    /// A value above that is not to be expected any more. What is regular is late at once.
+    /// Returns the value above which the heap is late. Regular heaps are late at once.
     #[inline]
     pub(super) fn latest(self) -> u32 {
         self.mean.saturating_add(self.deviation.saturating_mul(4).max(SUBMISSION / 2))
     }
 }
 
-/// What is known of how a heap is used: runs of regular use, with gaps between them.
+/// The usage pattern of a heap: runs of regular use, with gaps between them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Habit {
-    /// The submission of the last use, its low bits.
+    /// The low bits of the submission of the last use.
     last: u32,
-    /// Between two uses within a run.
+    /// The interval between two uses within a run.
     pub(super) interval: Smoothed,
     /// The last two gaps between runs, the older one first; 0 for none.
     gaps: [u32; 2],
-    /// How far off the gaps were from what was expected.
+    /// The deviation of the gaps from the expectation.
     pub(super) gap_deviation: u32,
-    /// The gap that it is taken to be in, ...
+    /// The gap in which the heap is assumed to be.
     pub(super) expected: u32,
-    /// ... and how far off that may be.
+    /// The deviation of the expected gap.
     expected_deviation: u32,
-    /// The column of [`Absences`](super::absences::Absences) in which it is waited for, plus one; 0 if it is in none.
+    /// The column of [`Absences`](super::absences::Absences) in which the heap is expected, plus one; 0 for
+    /// none.
     pub(super) column: u8,
-    /// The chain that it is in, plus one; 0 if it is not held.
+    /// The chain that contains the heap, plus one; 0 if it is not held.
     pub(super) place: u8,
     seen: bool,
-    /// The last interval was a gap.
+    /// Whether the last interval was a gap.
     after_gap: bool,
-    /// It did not come when it was expected, and was counted as such.
+    /// Whether the heap was not used when expected, and was counted as such.
     pub(super) missed: bool,
 }
 
-/// What a use says about what came before.
+/// The classification of a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Learned {
-    /// It is the heap's first use.
+    /// The first use of the heap.
     First,
-    /// It is the second one, after that time.
+    /// The second use, after this time.
     Second(u32),
-    /// It is one of a run.
+    /// A use within a run.
     InRun,
-    /// The same, exactly when it was expected: the habit is what it was.
+    /// A use within a run, exactly when it was expected, which changes nothing.
     Nothing,
-    /// It begins a run, after that time.
+    /// The first use of a run, after this time.
     AfterGap(u32),
 }
 
 impl Habit {
-    /// The low bits of a submission's number. Ages are differences of them, so a heap that was not used for 2^32 submissions looks
-    /// recent again.
+    /// Returns the low bits of a submission's number. Ages are differences of them, so a heap that was not
+    /// used for 2^32 submissions appears recently used.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "it is meant")]
     pub(super) fn clock(now: Moment) -> u32 {
         now.submission as u32
     }
 
-    /// The chain that it is in, if it is held.
+    /// Returns the chain that contains the heap, if it is held.
     #[inline]
     pub(super) fn chain(&self) -> Option<usize> {
         self.place.checked_sub(1).map(usize::from)
     }
 
-    /// For how long it was not used. At most 2^29, so that four times as much and one more have 32 bits.
+    /// Returns the time since the last use, at most 2^29, so that four times as much plus one fit in 32 bits.
     #[inline]
     pub(super) fn age(&self, now: u32) -> u32 {
         now.wrapping_sub(self.last).saturating_mul(SUBMISSION).min(1 << 29)
@@ -127,7 +129,7 @@ impl Habit {
         }
         let usual = self.interval;
         if passed == usual.mean && usual.deviation == 0 {
-            // What is regular is common, and teaches nothing.
+            // Regular use is frequent, and changes nothing.
             self.after_gap = false;
             return Learned::Nothing;
         }
@@ -138,7 +140,7 @@ impl Habit {
         let after_gap = std::mem::take(&mut self.after_gap);
         if passed > usual.latest().max(usual.mean.saturating_mul(GAP_IN_INTERVALS)) {
             if after_gap {
-                // Twice in a row: that is how it is used now.
+                // Two gaps in a row: they are the new interval.
                 let before = self.gaps[1];
                 self.interval =
                     Smoothed { mean: passed / 2 + before / 2, deviation: passed.abs_diff(before) / 2 };
@@ -149,7 +151,7 @@ impl Habit {
             return Learned::AfterGap(passed);
         }
         if usual.mean.saturating_sub(passed) > (4 * usual.deviation).max(usual.mean / 2) {
-            // What it was used at before were gaps, and this is a run.
+            // The earlier intervals were gaps, and this is a run.
             self.learn_gap(usual.mean);
             self.interval = Smoothed::first(passed);
         } else {
@@ -166,19 +168,20 @@ impl Habit {
         self.gaps = [self.gaps[1], gap];
     }
 
-    /// The gap to expect: the one before the last, as who goes back and forth sees a short one and a long one in turn.
+    /// Returns the expected gap: the one before the last, because alternating use has a short and a long gap
+    /// in turn.
     #[inline]
     pub(super) fn gap(&self) -> u32 {
         if self.gaps[0] == 0 { self.gaps[1] } else { self.gaps[0] }
     }
 
-    /// How many of its last gaps were longer than `age`, and the sum of what they were longer.
+    /// Returns how many of the last gaps were longer than `age`, and the sum of the differences.
     pub(super) fn longer_gaps(&self, age: u32) -> (u64, u64) {
         let longer = self.gaps.iter().filter(|&&gap| gap > age);
         longer.fold((0, 0), |(count, sum), &gap| (count + 1, sum + u64::from(gap - age)))
     }
 
-    /// Whether gaps were about as long as expected.
+    /// Returns whether gaps were about as long as expected.
     pub(super) fn gap_is_regular(&self) -> bool {
         self.gap() != 0 && self.gap_deviation <= self.gap() / 2
     }
@@ -187,26 +190,26 @@ impl Habit {
         (self.expected, self.expected_deviation) = (gap, deviation);
     }
 
-    /// When the gap is longer than that, it is another one than was expected.
+    /// Returns the time after which the gap is not the one that was expected.
     pub(super) fn latest_gap(&self) -> u32 {
         let slack = self.expected_deviation.saturating_mul(4).max(self.expected / 4).max(2 * SUBMISSION);
         self.expected.saturating_add(slack)
     }
 
-    /// How far away its next use is, if it is in a run.
+    /// Returns the distance of the next use, if the heap is in a run.
     #[inline]
     pub(super) fn left_in_run(&self, now: u32) -> u64 {
         left(self.interval, self.age(now))
     }
 
-    /// How far away its next use is, if it is in a gap.
+    /// Returns the distance of the next use, if the heap is in a gap.
     #[inline]
     pub(super) fn left_in_gap(&self, now: u32) -> u64 {
         left(Smoothed { mean: self.expected, deviation: self.expected_deviation }, self.age(now))
     }
 }
 
-/// What is left of an interval: at least as much as it may be off.
+/// Returns the rest of an interval, at least its deviation.
 #[inline]
 pub(super) fn left(interval: Smoothed, age: u32) -> u64 {
     u64::from(interval.mean.saturating_sub(age).max(interval.deviation))

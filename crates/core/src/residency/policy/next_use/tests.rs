@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// Heaps of one byte, some of them resident, and what uses them.
+/// Heaps of one byte, some of them resident, and a program that uses them.
 #[derive(Debug, Default)]
 struct Program {
     policy: NextUse,
@@ -16,7 +16,7 @@ impl Program {
         Moment { submission: self.submission, time: std::time::Duration::ZERO }
     }
 
-    /// The next submission uses these heaps, and pages in what is missing.
+    /// Makes a submission that uses these heaps, and pages in the missing ones.
     fn submit(&mut self, heaps: impl IntoIterator<Item = u32>) {
         self.submission += 1;
         let now = self.now();
@@ -30,7 +30,7 @@ impl Program {
         }
     }
 
-    /// What goes first, of all that is resident.
+    /// Returns the order of eviction of all resident heaps.
     fn order(&mut self) -> Vec<u32> {
         let mut victims = Vec::new();
         let now = self.now();
@@ -47,7 +47,8 @@ impl Program {
         self.policy.withdraw(HeapSlot::new(heap), Withdrawal::Evicted, now);
     }
 
-    /// As [`submit`](Self::submit), with no more than so many heaps resident, and none going that is used now.
+    /// Makes a submission like [`submit`](Self::submit), with at most `room` heaps resident, and without
+    /// evicting its own heaps.
     fn submit_within(&mut self, room: usize, heaps: impl IntoIterator<Item = u32>) {
         let heaps: Vec<_> = heaps.into_iter().collect();
         let union: BTreeSet<_> = self.resident.iter().chain(&heaps).copied().collect();
@@ -98,7 +99,8 @@ fn the_longer_the_interval_the_sooner_it_goes() {
     for turn in 0..120 {
         program.submit((1..=12).filter(|interval| turn % interval == 0));
     }
-    // The last submission was number 119. Of 12, 6, 4, 3 and so on the last use was a whole interval ago, and the next one is due.
+    // The last submission has number 119. 12, 6, 4, 3 and so on were last used a whole interval ago, and are
+    // due next.
     let order = program.order();
     assert_eq!(order.len(), 12);
     // 11 was used in 110, 7 in 119, 8 in 112, 9 in 117, 10 in 110.
@@ -138,7 +140,7 @@ fn what_is_over_goes_before_what_goes_on() {
     for _ in 0..50 {
         program.submit([0, 1, 2]);
     }
-    // Another level: nothing of the old one is used any more.
+    // Another level: nothing of the old level is used any more.
     for _ in 0..4 {
         program.submit([10, 11, 12]);
     }
@@ -155,7 +157,8 @@ fn what_passes_through_once_leaves_before_what_is_used_seldom() {
         program.submit_within(12, seldom.into_iter().chain([1, 1000 + turn]));
     }
     let of_seldom = program.missed.iter().filter(|&&heap| heap == 0).count();
-    // At its second use it had gone, as nothing told it from the others; from then on it stays. LRU pages it in 14 times.
+    // Before its second use it was evicted, as nothing distinguished it from the others; from then on it is
+    // kept. LRU pages it in 14 times.
     assert_eq!(of_seldom, 2);
 }
 
@@ -177,7 +180,7 @@ fn of_models_in_turn_the_one_that_was_just_served_goes_when_the_next_begins() {
             program.missed.clear();
         }
     }
-    // Room is for nine of twelve layers. LRU pages in all twelve in each round.
+    // There is room for nine of twelve layers. LRU pages in all twelve in each round.
     assert!(program.missed.len() <= 8, "{:?}", program.missed);
 }
 
@@ -215,7 +218,7 @@ fn back_and_forth_gaps_are_known_though_they_differ() {
         habit.learn(now);
     }
     assert!(habit.gap_is_regular());
-    // One more than the pause: from the last use to the first of the next run.
+    // One more than the pause: from the last use to the first use of the next run.
     assert_eq!(habit.gap(), 101 * SUBMISSION);
     assert_eq!(habit.interval.mean, SUBMISSION);
 }

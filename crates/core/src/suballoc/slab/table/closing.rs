@@ -1,7 +1,7 @@
-//! Closed slabs: nothing is allocated from them, while what is live in them may be freed.
+//! Closed slabs, from which nothing is allocated, while their live suballocations may still be freed.
 //!
-//! They are in a ring of their own, that no class of sizes has, so that neither allocating nor freeing looks whether a slab is
-//! closed.
+//! They are in a ring of their own, which belongs to no size class, so neither allocating nor freeing has to
+//! check whether a slab is closed.
 
 use super::super::super::{RangeUse, Suballocation};
 use super::super::class::SizeClass;
@@ -12,30 +12,32 @@ use crate::{Alignment, ByteSize};
 /// How much of a slab is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlabOccupancy {
-    /// The bytes of its used slots.
+    /// The total size of its used slots, in bytes.
     pub(crate) used_slot_bytes: u64,
-    /// All its bytes.
+    /// The total size of its slots, in bytes.
     pub(crate) bytes: u64,
 }
 
-/// What the slots of a slab measure, if there is such a slab: those of its class, and of a closed one those of some class.
+/// Returns the slot size that the slab should have: that of its class, or for a closed slab, that of the
+/// class which its slot size determines.
 pub(super) fn slot_size_of(slab: &Slab) -> Option<u64> {
     let class = if slab.class == SizeClass::CLOSED { class_by_slots(slab)? } else { slab.class };
     Some(class.slot_size())
 }
 
-/// The class that a slab has while it is not closed.
+/// Returns the class of a slab while it is not closed.
 fn class_by_slots(slab: &Slab) -> Option<SizeClass> {
     SizeClass::of(ByteSize::new(slab.slot_size), Alignment::ONE)
 }
 
 impl<P> SlabTable<P> {
-    /// All slabs have numbers below this one. O(1).
+    /// Returns a number greater than the numbers of all slabs. O(1).
     pub(crate) fn place_count(&self) -> u32 {
         u32::try_from(self.parents.len()).unwrap_or(u32::MAX)
     }
 
-    /// How much of a slab is used, and what is held for its memory; `None` if there is no slab of this number. O(1).
+    /// Returns how much of a slab is used, and the handle of its memory, or `None` if no slab has this
+    /// number. O(1).
     pub(crate) fn occupancy(&self, number: u32) -> Option<(&P, SlabOccupancy)> {
         let parent = self.parent(number)?;
         let slab = self.slabs[SlabIndex::of(number)];
@@ -43,7 +45,8 @@ impl<P> SlabTable<P> {
         Some((parent, SlabOccupancy { used_slot_bytes: used * slab.slot_size, bytes: slab.bytes() }))
     }
 
-    /// What is live in a slab, from the lowest offset up, and its class; `None` if there is no slab of this number. O(slots).
+    /// Returns the class of a slab and its live suballocations in address order, or `None` if no slab has
+    /// this number. O(slots).
     pub(crate) fn live_in(&self, number: u32) -> Option<(SizeClass, impl Iterator<Item = Suballocation>)> {
         self.parent(number)?;
         let class = class_by_slots(&self.slabs[SlabIndex::of(number)])?;
@@ -54,20 +57,20 @@ impl<P> SlabTable<P> {
         Some((class, live))
     }
 
-    /// A slab of so many slots, or as many as one may have. O(1).
+    /// Returns the shape of a slab with `slots` slots, or with the maximum number of slots. O(1).
     pub(crate) fn shape_for(&self, class: SizeClass, slots: u32) -> SlabShape {
         let within = u32::try_from(MAX_BYTES / class.slot_size()).unwrap_or(u32::MAX);
         SlabShape { class, slot_count: slots.clamp(1, within.min(MAX_SLOTS)) }
     }
 
-    /// Closes a slab, if there is one of this number. O(1).
+    /// Closes the slab with this number, if it exists. O(1).
     pub(crate) fn close(&mut self, number: u32) {
         if self.parent(number).is_some() {
             self.change_class(SlabIndex::of(number), SizeClass::CLOSED);
         }
     }
 
-    /// Takes a closed slab back into use. O(1).
+    /// Reopens a closed slab. O(1).
     pub(crate) fn reopen(&mut self, number: u32) {
         if self.parent(number).is_some() {
             if let Some(class) = class_by_slots(&self.slabs[SlabIndex::of(number)]) {
@@ -79,7 +82,7 @@ impl<P> SlabTable<P> {
     fn change_class(&mut self, index: SlabIndex, class: SizeClass) {
         let slab = self.slabs[index];
         let before = slab.class;
-        // A full slab is a ring of its own, and stays one.
+        // A full slab is a ring of its own, and remains one.
         self.slabs.unlink(index);
         self.slabs[index].class = class;
         if slab.free == 0 {
@@ -97,13 +100,12 @@ impl<P> SlabTable<P> {
         }
     }
 
-    /// Takes a closed slab without a used slot out of the table. O(1).
+    /// Removes a closed slab without a used slot from the table. O(1).
     pub(crate) fn take_closed_empty(&mut self) -> Option<P> {
         let has_one = self.with_empty.lowest_from(SizeClass::CLOSED).is_some();
         has_one.then(|| self.take_empty_of(SizeClass::CLOSED))?
     }
 
-    /// Whether a slab is closed.
     #[cfg(test)]
     pub(crate) fn is_closed(&self, number: u32) -> bool {
         self.parent(number).is_some() && self.slabs[SlabIndex::of(number)].class == SizeClass::CLOSED
@@ -119,7 +121,7 @@ mod tests {
         SizeClass::of(ByteSize::new(size), Alignment::ONE).unwrap()
     }
 
-    /// A table with one slab of eight slots, `count` of them used.
+    /// Returns a table with one slab of eight slots, `count` of them used.
     fn table(count: u64) -> (SlabTable<&'static str>, Vec<Suballocation>) {
         let mut table = SlabTable::default();
         let (class, size) = (class(100), ByteSize::new(100));

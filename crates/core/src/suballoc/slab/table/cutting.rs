@@ -1,21 +1,21 @@
-//! Slabs that give up their free slots: the slots in use stay where they are, and the memory between them serves others.
+//! Cutting the free slots off a slab: the used slots stay in place, and the memory between them is released.
 
 use super::super::class::SizeClass;
 use super::super::slabs::SlabIndex;
 use super::SlabTable;
 use crate::{ByteSize, HeapOffset};
 
-/// The slots that a slab has and had.
+/// The slots of a slab before and after cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CutSlots {
     kept: u64,
     cut: u64,
-    /// The bytes of each.
+    /// The size of a slot.
     pub(crate) slot_size: ByteSize,
 }
 
 impl CutSlots {
-    /// The slots that were there before, from the highest down.
+    /// Iterates over the slots that existed before, in descending order.
     pub(crate) fn highest_first(self) -> impl Iterator<Item = u32> {
         let mut rest = self.kept | self.cut;
         std::iter::from_fn(move || {
@@ -25,17 +25,17 @@ impl CutSlots {
         })
     }
 
-    /// Whether a slot is still there.
+    /// Returns whether a slot still exists.
     pub(crate) const fn keeps(self, slot: u32) -> bool {
         self.kept >> slot & 1 == 1
     }
 }
 
 impl<P> SlabTable<P> {
-    /// Cuts the free slots off a slab that has free and used ones; `None` for any other slab, for a closed one, and if there is none
-    /// of this number. O(1).
+    /// Cuts the free slots off a slab that has both free and used slots. Returns `None` for any other slab,
+    /// for a closed one, and if no slab has this number. O(1).
     ///
-    /// The memory of the cut slots is the owner's from then on.
+    /// The memory of the cut slots then belongs to the owner.
     pub(crate) fn cut_free_slots(&mut self, number: u32) -> Option<CutSlots> {
         self.parent(number)?;
         let index = SlabIndex::of(number);
@@ -53,12 +53,12 @@ impl<P> SlabTable<P> {
         Some(CutSlots { kept, cut, slot_size: ByteSize::new(slab.slot_size) })
     }
 
-    /// What is held for the memory of a slab.
+    /// Returns the owner's handle of a slab's memory.
     pub(crate) fn parent_mut(&mut self, number: u32) -> Option<&mut P> {
         self.parents.get_mut(super::position(number))?.as_mut()
     }
 
-    /// The slot of a slab in which an offset lies, if there is one of this number.
+    /// Returns the slot of a slab that contains an offset, if a slab has this number.
     pub(crate) fn slot_at(&self, number: u32, offset: HeapOffset) -> Option<u32> {
         self.parent(number)?;
         let slab = self.slabs[SlabIndex::of(number)];
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(table.cut_free_slots(number), None, "nothing is used");
         assert_eq!(table.take_empty(), Some("memory"));
         table.audit().unwrap();
-        // Its numbers serve a new slab, all of them.
+        // All of its numbers serve a new slab.
         let records = table.slots.len();
         table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
         assert_eq!(table.slots.len(), records);

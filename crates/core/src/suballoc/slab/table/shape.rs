@@ -1,21 +1,21 @@
-//! The shapes that slabs may have.
+//! Shapes of slabs.
 
 use super::super::class::SizeClass;
 use super::SlabShape;
 use crate::ByteSize;
 
 impl SlabShape {
-    /// The first slab of a class in a table that has none. O(1).
+    /// Returns the shape of a class's first slab. O(1).
     pub(crate) fn of_first(class: SizeClass) -> Self {
         Self::after(class, 0)
     }
 
-    /// The bytes of a slot.
+    /// Returns the size of a slot.
     pub(crate) fn slot_size(self) -> ByteSize {
         ByteSize::new(self.class.slot_size())
     }
 
-    /// The shape, and those with half the slots of the one before, down to one slot.
+    /// Iterates over this shape and the shapes with half the slots of the previous one, down to one slot.
     pub(crate) fn and_halves(self) -> impl Iterator<Item = Self> {
         std::iter::successors(Some(self), |shape| shape.halved())
     }
