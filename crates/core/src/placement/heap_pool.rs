@@ -123,7 +123,7 @@ impl<H> HeapPool<H> {
 
     /// Removes heaps until their total size is `bytes`, or none are left, and returns them with their sizes.
     ///
-    /// To remove as few as possible, it takes the largest first, and last the smallest that suffices.
+    /// Removes the largest heaps first, and last the smallest heap that suffices, so that few heaps are removed.
     /// `u64::MAX` bytes removes all heaps.
     pub fn release(&self, bytes: ByteSize) -> Vec<(ByteSize, H)> {
         lock(&self.state).heaps.take_up_to(bytes)

@@ -49,7 +49,7 @@ struct Submission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceHeap(usize);
 
-/// How a heap of a [`Sequence`] is resident at its first use.
+/// The residency of a heap of a [`Sequence`] before its first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Beginning {
     /// The heap is resident before the first submission, unless it is evicted.

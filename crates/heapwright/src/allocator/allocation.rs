@@ -84,7 +84,7 @@ pub struct ResourceAllocationInfo {
     pub size: ByteSize,
     /// Alignment of its offset, in bytes.
     pub alignment: Alignment,
-    /// How it was placed, and why.
+    /// The placement of the resource, and the reason for it.
     pub decision: Decision,
 }
 

@@ -39,7 +39,7 @@ pub struct ResourceAllocationDesc<'a> {
     pub pool: Option<&'a Pool>,
     /// The rule that selects the free range.
     pub strategy: Strategy,
-    /// How a buffer is used: views require larger alignments than the buffer itself.
+    /// The intended uses of a buffer, some of which require a larger alignment than the buffer itself.
     pub uses: BufferUses,
     /// The application's value for the allocation, zero for none. Reports and moves of a defragmentation contain it.
     pub user_data: u64,

@@ -59,7 +59,7 @@ enum Inner<H> {
     Locked(PlacementAlgorithm, Mutex<Heaps<H>>),
 }
 
-/// How often an engine already knew the size of a request: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
+/// The numbers of requests of known and of new sizes: GPGMM's `SizeCacheHits` and `SizeCacheMisses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SizeCacheCounts {
     /// The number of requests of a known size.

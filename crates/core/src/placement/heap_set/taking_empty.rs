@@ -26,7 +26,7 @@ impl<H> HeapSet<H> {
 
     /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     ///
-    /// Of heaps that differ by less than an eighth, at most eight are examined, so a heap may be missed.
+    /// Examines at most eight heaps whose sizes differ by less than an eighth, so it may miss a heap that fits.
     pub(in super::super) fn take_empty_fitting(
         &mut self,
         at_least: ByteSize,

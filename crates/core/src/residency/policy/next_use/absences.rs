@@ -12,10 +12,10 @@ pub(super) struct Absences {
     cells: Box<[[Cell; OCTAVES]; OCTAVES]>,
 }
 
-/// Heaps of about one interval that were away for about as long.
+/// The statistics of heaps with similar intervals and absences.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
-    /// How much longer the returning heaps stayed away, smoothed; 0 while none has returned.
+    /// The smoothed additional absence of the heaps that returned; 0 until one has returned.
     longer: u32,
     waited_for: u32,
     came: u32,
