@@ -204,7 +204,7 @@ impl Resource {
         state: CreatedState,
         clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
     ) -> Self {
-        let aliasing = Arc::clone(self.child.device.aliasing());
+        let aliasing = self.child.device.aliasing();
         if !aliasing.is_on() {
             return self;
         }

@@ -230,7 +230,7 @@ impl Device_Impl {
             let check = || {
                 self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap = Arc::clone(self.own_heap(heap)?.inner());
+                let heap = Arc::clone(self.own_heap(&heap)?.inner());
                 let resource = request.check_resource(self, name)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 // SAFETY: guaranteed by the caller.
@@ -330,12 +330,13 @@ impl Device_Impl {
     }
 
     /// Returns the heap behind an interface, if it belongs to this device.
-    fn own_heap(&self, heap: Ref<'_, ID3D12Heap>) -> Result<ComObject<Heap>, Refusal> {
+    fn own_heap<'a>(&self, heap: &'a Ref<'_, ID3D12Heap>) -> Result<&'a Heap, Refusal> {
         let heap = heap.as_ref().ok_or_else(|| {
             Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
         })?;
-        heap.cast_object::<Heap>()
+        heap.cast_object_ref::<Heap>()
             .ok()
+            .map(|heap| &**heap)
             .filter(|heap| heap.child().belongs_to(self))
             .ok_or_else(|| Refusal::invalid("pHeap is a heap of another device"))
     }
