@@ -190,7 +190,7 @@ fn a_warning_is_a_message_of_a_call_that_succeeds() {
 }
 
 #[test]
-fn a_message_needs_room() {
+fn a_message_requires_a_large_enough_buffer() {
     let gpu = open();
     gpu.add(c"text");
     let mut room = [0_u64; 64];
@@ -205,7 +205,7 @@ fn a_message_needs_room() {
 }
 
 #[test]
-fn the_oldest_messages_give_way() {
+fn the_oldest_messages_are_discarded_first() {
     let gpu = open();
     assert_eq!(unsafe { gpu.queue.GetMessageCountLimit() }, 1024);
     for _ in 0..1030 {
@@ -323,7 +323,7 @@ fn filters_can_be_read_back() {
 }
 
 #[test]
-fn hostile_filters_and_messages_are_refused() {
+fn invalid_filters_and_messages_are_refused() {
     let gpu = open();
     let missing = D3D12_INFO_QUEUE_FILTER {
         AllowList: D3D12_INFO_QUEUE_FILTER_DESC { NumIDs: u32::MAX, ..Default::default() },
@@ -393,7 +393,7 @@ unsafe extern "system" fn remember(
 }
 
 #[test]
-fn callbacks_are_told_what_is_stored_and_on_request_everything() {
+fn callbacks_receive_stored_messages_or_on_request_all() {
     let gpu = open();
     let (stored, all) = (Told::default(), Told::default());
     let (mut first, mut second) = (7, 7);
@@ -586,7 +586,7 @@ fn stored_after_a_broken_rule(device: ID3D12Device) -> u64 {
 
 /// A single test for everything that changes the settings of the process.
 #[test]
-fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
+fn the_debug_layer_applies_to_devices_created_afterwards() {
     let debug: ID3D12Debug =
         exported(|iid, out| unsafe { D3D12GetDebugInterface(iid, out) }).expect("the debug layer");
     let without = create_device();
@@ -648,7 +648,7 @@ fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
 }
 
 #[test]
-fn a_device_factory_refuses_what_is_not_there() {
+fn a_device_factory_refuses_unsupported_requests() {
     let factory: ID3D12DeviceFactory =
         exported(|iid, out| unsafe { D3D12GetInterface(&CLSID_D3D12DeviceFactory, iid, out) })
             .expect("a factory");
@@ -668,7 +668,7 @@ fn a_device_factory_refuses_what_is_not_there() {
 }
 
 #[test]
-fn the_exports_refuse_what_is_not_there() {
+fn the_exports_refuse_unsupported_requests() {
     let get = |class: &windows_core::GUID| {
         exported::<ID3D12SDKConfiguration>(|iid, out| unsafe { D3D12GetInterface(class, iid, out) })
     };

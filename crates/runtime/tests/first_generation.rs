@@ -47,7 +47,7 @@ fn owner(child: &ID3D12DeviceChild) -> ID3D12Device {
 }
 
 #[test]
-fn it_answers_to_the_first_interface_alone() {
+fn only_the_first_interface_is_supported() {
     let gpu = open();
     let device: IUnknown = gpu.device.cast().expect("every object is one");
     for iid in [IUnknown::IID, ID3D12Object::IID, ID3D12Device::IID] {
@@ -68,7 +68,7 @@ fn it_answers_to_the_first_interface_alone() {
 }
 
 #[test]
-fn it_knows_the_first_features_alone() {
+fn only_the_first_features_are_known() {
     let gpu = open();
     let ask = |feature, data: *mut c_void, size: usize| {
         let size = u32::try_from(size).expect("small");
@@ -115,7 +115,7 @@ fn children_lead_to_the_same_object() {
 }
 
 #[test]
-fn the_last_reference_ends_it() {
+fn the_last_reference_destroys_the_device() {
     let gpu = open();
     let child = heap(&gpu.device, 0).expect("there is room");
     drop(owner(&child.cast().expect("a child")));
@@ -174,7 +174,7 @@ fn later_flags_are_errors() {
 }
 
 #[test]
-fn resources_that_the_cpu_reaches_have_one_state() {
+fn cpu_accessible_resources_have_one_state() {
     let gpu = open();
     let desc = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
@@ -202,7 +202,7 @@ fn resources_that_the_cpu_reaches_have_one_state() {
 }
 
 #[test]
-fn another_device_on_its_adapter_is_of_its_kind() {
+fn another_device_on_the_adapter_is_also_first_generation() {
     let gpu = open();
     let mut device = null_mut();
     let (adapter, level) = (gpu.adapter.as_raw(), D3D_FEATURE_LEVEL_11_0);

@@ -195,7 +195,7 @@ fn only_what_was_created_to_be_shared_is_shared() {
         (share(&device, &heap), "D3D12_HEAP_FLAG_SHARED"),
         (share(&device, &buffer), "not committed with D3D12_HEAP_FLAG_SHARED"),
         (share(&device, &fence), "D3D12_FENCE_FLAG_SHARED"),
-        (share(&device, &queue.queue), "no heap, resource or fence"),
+        (share(&device, &queue.queue), "not a heap, resource or fence"),
         (share_as(&device, &shared, 0x8000_0000, None), "GENERIC_ALL"),
         (share_as(&device, &shared, GENERIC_ALL, Some("")), "has 0 characters"),
         (share_as(&device, &shared, GENERIC_ALL, Some(&"n".repeat(261))), "has 261 characters"),

@@ -73,7 +73,7 @@ const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
 const TO_BUDGET: i32 = D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET;
 
 #[test]
-fn callbacks_hear_what_the_system_says_until_they_are_unregistered() {
+fn callbacks_receive_notifications_until_they_are_unregistered() {
     let (gpu, device) = open("discrete");
     let (one, other) = (Heard::default(), Heard::default());
     let (result, first) = register(&device, Some(hear), &one);
@@ -110,7 +110,7 @@ fn mistakes_are_refused() {
 }
 
 #[test]
-fn a_callback_does_not_end_registrations() {
+fn callbacks_cannot_unregister() {
     let (gpu, device) = open("discrete");
     // The first cookie of a device is zero, a valid cookie.
     let heard = Heard { unregister: Some((device.clone(), 0)), ..Heard::default() };
@@ -121,7 +121,7 @@ fn a_callback_does_not_end_registrations() {
 }
 
 #[test]
-fn a_device_without_them_says_so() {
+fn a_device_without_trim_notifications_returns_e_notimpl() {
     let (gpu, device) = open("old-ddi");
     let heard = Heard::default();
     assert_eq!(register(&device, Some(hear), &heard), (E_NOTIMPL, 0));

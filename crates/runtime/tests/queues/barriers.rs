@@ -232,7 +232,7 @@ fn texture(device: &ID3D12Device14, flags: D3D12_RESOURCE_FLAGS) -> ID3D12Resour
 }
 
 #[test]
-fn an_undefined_layout_goes_with_no_access() {
+fn an_undefined_layout_requires_no_access() {
     let device = open();
     let queue = Queue::direct(&device);
     let target = texture(&device, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
@@ -270,7 +270,7 @@ fn an_undefined_layout_goes_with_no_access() {
 }
 
 #[test]
-fn synchronization_and_accesses_go_together() {
+fn synchronization_and_accesses_must_be_compatible() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -371,7 +371,7 @@ fn synchronization_and_accesses_go_together() {
 }
 
 #[test]
-fn layouts_and_accesses_go_together() {
+fn layouts_and_accesses_must_be_compatible() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -532,7 +532,7 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
 }
 
 #[test]
-fn who_discards_what_is_checked() {
+fn discards_are_checked_by_list_type_and_resource() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]

@@ -85,7 +85,7 @@ fn swizzled_desc(side: u32) -> D3D12_RESOURCE_DESC {
 }
 
 #[test]
-fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
+fn a_buffer_and_a_texture_that_alias_share_the_standard_swizzle() {
     let device = open_named("uma");
     let queue = Queue::direct(&device);
     let heap = default_heap(&device, 4 * TILE, D3D12_HEAP_FLAG_SHARED);
@@ -129,7 +129,7 @@ fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
 
 /// The CPU may map a texture of this layout, except for its packed mips, whose layout the driver defines.
 #[test]
-fn the_cpu_finds_the_standard_swizzle_too() {
+fn mapped_memory_has_the_standard_swizzle() {
     let device = open_named("uma");
     let queue = Queue::direct(&device);
     let properties = D3D12_HEAP_PROPERTIES {
@@ -213,7 +213,7 @@ fn copies_between_layouts_keep_texels() {
 
 /// Row-major textures have rows of 256 bytes, as a buffer over the same memory shows.
 #[test]
-fn cross_adapter_textures_lie_in_rows() {
+fn cross_adapter_textures_are_row_major() {
     let device = open();
     let queue = Queue::direct(&device);
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;

@@ -44,7 +44,7 @@ fn lists_record_once_and_are_closed_once() {
 }
 
 #[test]
-fn one_bad_list_and_nothing_of_the_call_executes() {
+fn one_invalid_list_prevents_execution_of_all_lists_of_the_call() {
     let device = open();
     let queue = Queue::direct(&device);
     let copy = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
@@ -80,7 +80,7 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
 
 /// As in vkd3d-proton's test_device_removed_reason for an open list.
 #[test]
-fn executing_an_open_or_a_failed_list_loses_the_device() {
+fn executing_an_open_or_a_failed_list_removes_the_device() {
     for is_open in [true, false] {
         let device = open();
         let (queue, other) = (Queue::direct(&device), Queue::direct(&device));
@@ -115,7 +115,7 @@ fn executing_an_open_or_a_failed_list_loses_the_device() {
 }
 
 #[test]
-fn an_allocator_is_not_reset_while_its_lists_execute() {
+fn an_allocator_cannot_be_reset_while_its_lists_execute() {
     let device = open();
     let queue = Queue::direct(&device);
     let gate = create_fence(&device, 0);
@@ -131,7 +131,7 @@ fn an_allocator_is_not_reset_while_its_lists_execute() {
 }
 
 #[test]
-fn objects_answer_to_their_interfaces() {
+fn objects_support_their_interfaces() {
     let device = open();
     let queue = Queue::direct(&device);
     macro_rules! check {
@@ -175,7 +175,7 @@ fn refused_commands_say_which_rule_they_broke() {
 }
 
 #[test]
-fn every_object_goes_when_it_is_released() {
+fn every_object_is_destroyed_when_it_is_released() {
     let device = open();
     let live = || {
         let report: ID3D12DebugDevice = device.cast().expect("the debug layer is on");

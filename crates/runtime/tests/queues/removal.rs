@@ -46,7 +46,7 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
 
 /// The documentation does not mention `Evict`. It still succeeds, as giving up memory needs no GPU.
 #[test]
-fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
+fn memory_of_a_removed_device_cannot_be_mapped_or_made_resident() {
     let device = open();
     let queue = Queue::direct(&device);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -85,7 +85,7 @@ fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
 }
 
 #[test]
-fn remove_device_removes_it() {
+fn remove_device_removes_the_device() {
     let device = open();
     let fence = create_fence(&device, 0);
     unsafe {

@@ -219,7 +219,7 @@ fn a_pass_ends_with_resolves() {
 }
 
 #[test]
-fn what_a_pass_begins_and_ends_with_is_checked() {
+fn beginning_and_ending_accesses_are_checked() {
     let device = open();
     let queue = Queue::direct(&device);
     let target = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
@@ -404,7 +404,7 @@ fn commands_that_passes_disallow_are_refused_in_them() {
 }
 
 #[test]
-fn barriers_in_passes_are_about_what_was_written_before() {
+fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target_desc(RGBA, [4, 4], 1) };

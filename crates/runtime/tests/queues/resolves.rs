@@ -50,7 +50,7 @@ fn row(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, y: us
 }
 
 #[test]
-fn cleared_samples_resolve_to_the_colour() {
+fn cleared_samples_resolve_to_the_clear_color() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
@@ -71,7 +71,7 @@ fn cleared_samples_resolve_to_the_colour() {
 }
 
 #[test]
-fn depth_and_stencil_resolve_apart() {
+fn depth_and_stencil_are_resolved_separately() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
@@ -185,9 +185,9 @@ fn regions_of_resolves_are_checked() {
     let average = D3D12_RESOLVE_MODE_AVERAGE;
     assert_eq!(region([0, 0], rect(4, 4, 8, 8), average), S_OK);
     assert_eq!(region([4, 4], rect(4, 4, 4, 4), average), S_OK, "nothing");
-    assert_eq!(region([1, 0], rect(4, 4, 8, 8), average), E_INVALIDARG, "leaves the target");
+    assert_eq!(region([1, 0], rect(4, 4, 8, 8), average), E_INVALIDARG, "exceeds the destination");
     assert_eq!(region([u32::MAX, 0], rect(0, 0, 1, 1), average), E_INVALIDARG);
-    assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "leaves the source");
+    assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "exceeds the source");
     assert_eq!(region([0, 0], rect(-1, 0, 1, 1), average), E_INVALIDARG);
     assert_eq!(region([0, 0], rect(2, 0, 1, 1), average), E_INVALIDARG, "inverted");
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS), E_NOTIMPL);

@@ -79,7 +79,7 @@ fn number(bytes: &mut [u8]) {
 }
 
 #[test]
-fn texels_go_from_a_buffer_to_a_texture_and_back() {
+fn texels_are_copied_from_a_buffer_to_a_texture_and_back() {
     let device = open();
     let queue = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
@@ -112,7 +112,7 @@ fn texels_go_from_a_buffer_to_a_texture_and_back() {
 }
 
 #[test]
-fn blocks_mips_slices_and_planes_are_told_apart() {
+fn copies_distinguish_blocks_mips_slices_and_planes() {
     let device = open();
     let queue = Queue::direct(&device);
     let (upload, readback) =
@@ -244,7 +244,7 @@ fn regions_that_do_not_fit_fail_the_list() {
 }
 
 #[test]
-fn whole_textures_are_copied_when_they_are_alike() {
+fn copy_resource_copies_whole_textures_of_equal_shape() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [16, 4]);
@@ -342,7 +342,7 @@ fn render_targets_are_cleared_subresource_by_subresource() {
 }
 
 #[test]
-fn depth_and_stencil_are_cleared_apart() {
+fn depth_and_stencil_are_cleared_separately() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {

@@ -45,7 +45,7 @@ fn map_tiles(
 }
 
 #[test]
-fn tiles_stand_where_the_queue_maps_them() {
+fn tiles_access_the_memory_that_the_queue_maps() {
     let device = open();
     let queue = Queue::direct(&device);
     let tiled = reserve(&device, 4 * TILE);
@@ -216,7 +216,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
 
 /// Tiles are mapped only to a heap that accepts the resource; a heap without a range is not checked.
 #[test]
-fn tiles_are_mapped_to_heaps_that_take_the_resource() {
+fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
     let device = open();
     let queue = Queue::direct(&device);
     let tiled = reserve(&device, TILE);
@@ -262,7 +262,7 @@ fn tiles_are_mapped_to_heaps_that_take_the_resource() {
 
 /// Tiled resources tier 4: the packed mips of each slice are mapped by their own subresources.
 #[test]
-fn slices_have_packed_mips_of_their_own() {
+fn each_slice_has_its_own_packed_mips() {
     let profile = heapwright_runtime::HostProfile::find("compressing").expect("a profile of tier 4");
     let gpu = heapwright_runtime::Instance::open(profile).expect("a fresh instance");
     let device: ID3D12Device14 = windows_core::Interface::cast(&gpu.device).expect("the newest interface");

@@ -40,7 +40,7 @@ fn refused<T>(device: &ID3D12Device14, answer: windows_core::Result<T>, code: HR
 }
 
 #[test]
-fn the_tier_is_that_of_the_drivers_ddi() {
+fn the_tier_follows_the_drivers_ddi_version() {
     for profile in HostProfile::all() {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let found = tier(&gpu.device);
@@ -58,7 +58,7 @@ fn the_tier_is_that_of_the_drivers_ddi() {
 }
 
 #[test]
-fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address() {
+fn a_device_without_the_tier_refuses_ranges_and_addresses() {
     let gpu = open("old-ddi", 1);
     let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("the driver cannot");
     assert_eq!(refusal.code(), DXGI_ERROR_UNSUPPORTED);
@@ -81,7 +81,7 @@ fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address(
 }
 
 #[test]
-fn an_allocation_is_what_the_object_takes_and_not_its_width() {
+fn an_allocation_has_the_allocated_size_and_not_the_width() {
     let gpu = open("discrete", 1);
     let device: ID3D12Device14 = gpu.device.cast().expect("the newest interface");
     let small = heap(&device, 1000).expect("a heap");
@@ -114,7 +114,7 @@ fn an_allocation_is_what_the_object_takes_and_not_its_width() {
 }
 
 #[test]
-fn an_address_is_used_up_by_the_next_object_of_its_thread() {
+fn an_address_applies_to_the_next_object_of_its_thread() {
     let (_gpu, device) = open_reserving();
     let first = heap_at(&device, PLACE, PAGE).expect("reserved");
     assert_eq!(allocation(&first), (PLACE, PAGE));
@@ -145,7 +145,7 @@ fn an_address_is_used_up_by_the_next_object_of_its_thread() {
 }
 
 #[test]
-fn every_kind_of_creation_uses_the_address_up() {
+fn every_kind_of_creation_consumes_the_address() {
     let (_gpu, device) = open_reserving();
     let at = PLACE + 8 * PAGE;
     let home = heap_at(&device, PLACE, 4 * PAGE).expect("reserved");
@@ -192,7 +192,7 @@ fn every_kind_of_creation_uses_the_address_up() {
 }
 
 #[test]
-fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
+fn failed_creations_and_checks_do_not_consume_the_address() {
     let (_gpu, device) = open_reserving();
     set_next(&device, PLACE);
     assert_eq!(code(heap(&device, 0)), E_INVALIDARG, "by the rules");
@@ -225,7 +225,7 @@ fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
 }
 
 #[test]
-fn an_address_that_cannot_be_had_says_which_and_why_and_the_device_lives() {
+fn an_unavailable_address_is_reported_with_its_reason() {
     let (gpu, device) = open_reserving();
     let usage = || gpu.current_usage(heapwright_runtime::SegmentGroup::NonLocal);
     let home = heap_at(&device, PLACE, 4 * PAGE).expect("reserved");
@@ -398,7 +398,7 @@ fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
 
 /// *GPU Upload Heaps* and *Recreate at GPUVA*: both features need developer mode.
 #[test]
-fn developer_mode_is_a_switch_of_the_system() {
+fn developer_mode_is_a_system_setting() {
     let user =
         HostProfile { developer_mode: false, address_seed: Some(1), ..*HostProfile::default_profile() };
     let gpu = Instance::open(&user).expect("a fresh instance");
@@ -423,7 +423,7 @@ fn developer_mode_is_a_switch_of_the_system() {
 }
 
 #[test]
-fn shader_instrumentation_is_a_setting_of_the_factory() {
+fn shader_instrumentation_is_a_factory_setting() {
     let factory = open("discrete", 1).device_factory().expect("the profile is new enough");
     let (one, other): (ID3D12Tools, ID3D12Tools) =
         (tools_of(&factory).into(), tools_of(&factory).cast().expect("an older interface"));
@@ -467,7 +467,7 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
 /// A heap that another device opens is at the address where it was created.
 #[cfg(any(windows, target_os = "linux"))]
 #[test]
-fn a_shared_heap_is_at_its_address_for_who_opens_it() {
+fn an_opened_shared_heap_has_the_same_address() {
     let (gpu, device) = open_reserving();
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: 4 * PAGE,

@@ -336,8 +336,8 @@ impl Drop for RecordingFile {
 }
 
 #[test]
-fn what_one_process_recorded_is_recreated_in_another() {
-    const NAME: &str = "two_processes::what_one_process_recorded_is_recreated_in_another";
+fn objects_recorded_in_one_process_are_recreated_in_another() {
+    const NAME: &str = "two_processes::objects_recorded_in_one_process_are_recreated_in_another";
     if let Ok(role) = std::env::var(ROLE) {
         let (role, file) = role.split_once(' ').expect("a role and a file");
         if role == "record" {

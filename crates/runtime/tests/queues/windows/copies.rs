@@ -178,7 +178,7 @@ fn depth_of_24_bits_keeps_three_bytes_of_a_copy() {
 }
 
 #[test]
-fn parts_of_multisampled_textures_are_copied_and_the_debug_layer_speaks() {
+fn partial_copies_of_multisampled_textures_are_reported_and_executed() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {
@@ -318,7 +318,7 @@ fn read_only_views_leave_the_other_aspect_writable() {
 }
 
 #[test]
-fn no_slices_of_a_barrier_are_one() {
+fn zero_slices_of_a_barrier_mean_one() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc =
@@ -354,7 +354,7 @@ fn no_slices_of_a_barrier_are_one() {
 
 /// A clear with FLT_MAX stores the largest finite half float.
 #[test]
-fn a_clear_beyond_a_half_float_is_its_largest_number() {
+fn a_clear_value_beyond_the_range_of_a_half_float_is_clamped() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {

@@ -41,7 +41,7 @@ fn value(fence: &ID3D12Fence) -> u64 {
 /// A queued wait is released by a value that the fence reaches while the wait is pending, even behind
 /// another wait.
 #[test]
-fn a_queued_wait_is_released_for_good() {
+fn a_queued_wait_stays_satisfied() {
     within(SOON, || {
         let device = open();
         for by_queue in [true, false] {
@@ -69,7 +69,7 @@ fn a_queued_wait_is_released_for_good() {
 
 /// A wait that begins after the fence was rewound waits for the next signal.
 #[test]
-fn a_new_wait_does_not_see_what_the_fence_has_been() {
+fn a_new_wait_ignores_earlier_values_of_the_fence() {
     let device = open();
     let queue = Queue::direct(&device);
     let (fence, progress) = (create_fence(&device, 9), create_fence(&device, 0));
@@ -83,7 +83,7 @@ fn a_new_wait_does_not_see_what_the_fence_has_been() {
 }
 
 #[test]
-fn a_thread_is_released_by_a_value_that_does_not_last() {
+fn a_thread_is_released_by_a_transient_value() {
     within(SOON, || {
         let device = open();
         for _ in 0..200 {
@@ -109,7 +109,7 @@ fn a_thread_is_released_by_a_value_that_does_not_last() {
 
 /// Two queues hand over to each other while the CPU rewinds the fence.
 #[test]
-fn ping_pong_over_a_fence_that_is_set_back_goes_on() {
+fn ping_pong_continues_after_the_fence_value_is_decreased() {
     within(Duration::from_secs(60), || {
         let device = open();
         let (ping, pong) = (Queue::direct(&device), Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE));

@@ -38,7 +38,7 @@ fn volume(side: u32, mips: u16) -> D3D12_RESOURCE_DESC {
 }
 
 #[test]
-fn map_that_fails_leaves_the_pointer() {
+fn a_failed_map_does_not_change_the_pointer() {
     let device = open();
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -53,7 +53,7 @@ fn map_that_fails_leaves_the_pointer() {
 
 /// vkd3d-proton's test_map_texture_validation.
 #[test]
-fn a_volume_of_several_mips_is_not_mapped_without_a_pointer() {
+fn mapping_a_volume_with_several_mips_requires_a_pointer() {
     let device = open();
     let map = |desc| unsafe { code(cpu_texture(&device, &desc).Map(0, None, null_mut())) };
     assert_eq!(map(volume(8, 2)), E_INVALIDARG);
