@@ -139,10 +139,10 @@ fn later_flags_are_errors() {
         D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
         D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
     ] {
-        let error = heap(&gpu.device, flags).expect_err("it does not know the flag");
+        let error = heap(&gpu.device, flags).expect_err("the flag is unknown");
         assert_eq!(error.code(), E_INVALIDARG, "{flags:#x}");
         let messages = gpu.messages();
-        let (severity, text) = messages.last().expect("it says why");
+        let (severity, text) = messages.last().expect("the refusal is logged");
         assert_eq!(*severity, D3D12_MESSAGE_SEVERITY_ERROR);
         assert!(text.contains("first D3D12"), "{text}");
     }
@@ -170,7 +170,7 @@ fn later_flags_are_errors() {
         assert_eq!(info.SizeInBytes != u64::MAX, is_known, "{flags:#x}");
     }
     let breaks = debug::break_count(&gpu.device);
-    assert_eq!(breaks, Some(0), "the device is known as one of this runtime");
+    assert_eq!(breaks, Some(0), "the device belongs to this runtime");
 }
 
 #[test]

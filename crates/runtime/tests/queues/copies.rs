@@ -60,7 +60,7 @@ fn copies_beyond_the_end_of_a_buffer_fail_the_list() {
     messages(&device);
     assert_eq!(region(Some(&upload), 0, Some(&local), 0, 1), S_OK, "an UPLOAD heap");
     assert_eq!(region(Some(&local), 0, Some(&readback), 0, 1), S_OK, "a READBACK heap");
-    assert_eq!(messages(&device).len(), 2, "states are the debug layer's");
+    assert_eq!(messages(&device).len(), 2, "states are checked by the debug layer");
     let whole = |to, from| queue.close_after(|list| unsafe { list.CopyResource(to, from) });
     assert_eq!(whole(&local, &local), E_INVALIDARG);
     assert_eq!(whole(&local, &upload), E_INVALIDARG, "different widths");

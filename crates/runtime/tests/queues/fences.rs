@@ -139,7 +139,7 @@ fn a_queue_that_waits_forever_can_be_released() {
         queue.execute(&[&queue.list]);
     }
     let Queue { queue, allocator, .. } = queue;
-    assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "it waits to execute");
+    assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "the list is pending");
     drop(queue);
-    assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "it never will");
+    assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "the list was dropped with the queue");
 }

@@ -160,7 +160,7 @@ fn mapped_memory_has_the_standard_swizzle() {
         texture.Map(1, None, &mut second).succeeds();
         assert_eq!(second.addr(), start.addr() + (4 << 16), "the tile after those of the first mip");
         assert_eq!(code(texture.Map(2, None, &mut packed)), E_INVALIDARG, "packed");
-        assert_eq!(packed, std::ptr::dangling_mut(), "left as it was");
+        assert_eq!(packed, std::ptr::dangling_mut(), "unchanged");
         texture.Map(2, None, std::ptr::null_mut()).succeeds();
         // `ReadFromSubresource`, which knows the layout itself, agrees.
         let mut row = [0_u8; 1024];

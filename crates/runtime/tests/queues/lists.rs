@@ -28,12 +28,16 @@ fn lists_record_once_and_are_closed_once() {
             device.CreateCommandList1(0, list_type, D3D12_COMMAND_LIST_FLAG_NONE).expect("a closed list");
         assert_eq!(code(closed.Close()), E_FAIL);
         assert_eq!(code(closed.Reset(&queue.allocator, None)), S_OK);
-        assert_eq!(code(queue.list.Reset(&queue.allocator, None)), E_INVALIDARG, "the other list records");
+        assert_eq!(
+            code(queue.list.Reset(&queue.allocator, None)),
+            E_INVALIDARG,
+            "the other list is recording"
+        );
         drop(closed);
         assert_eq!(
             code(queue.list.Reset(&queue.allocator, None)),
             S_OK,
-            "a list that goes gives its turn back"
+            "a dropped list releases its allocator"
         );
         let of = |list_type| code(device.CreateCommandAllocator::<ID3D12CommandAllocator>(list_type));
         assert_eq!(of(D3D12_COMMAND_LIST_TYPE_BUNDLE), S_OK);
@@ -103,7 +107,7 @@ fn executing_an_open_or_a_failed_list_removes_the_device() {
         let made = unsafe { device.CreateCommandQueue::<ID3D12CommandQueue>(&desc) };
         assert_eq!(code(made), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(unsafe { queue.fence.GetCompletedValue() }, u64::MAX);
-        assert_eq!(found, [0; 16], "nothing of the call executed");
+        assert_eq!(found, [0; 16], "no list of the call was executed");
         let told: Vec<_> = messages(&device).into_iter().map(|(id, _)| id).collect();
         let id = if is_open {
             D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST

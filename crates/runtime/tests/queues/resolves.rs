@@ -109,12 +109,12 @@ fn depth_and_stencil_are_resolved_separately() {
                 list.ResolveSubresourceRegion(&target, to, 0, 0, &source, from, None, format, mode);
             })
         };
-        assert_eq!(refused([1, 1], D3D12_RESOLVE_MODE_AVERAGE), E_INVALIDARG, "stencil has no average");
+        assert_eq!(refused([1, 1], D3D12_RESOLVE_MODE_AVERAGE), E_INVALIDARG, "stencil cannot be averaged");
         assert_eq!(refused([0, 1], D3D12_RESOLVE_MODE_MAX), E_INVALIDARG, "two planes");
         let whole = queue.close_after(|list| unsafe {
             list.ResolveSubresource(&target, 0, &source, 0, format);
         });
-        assert_eq!(whole, S_OK, "depth is resolved, too");
+        assert_eq!(whole, S_OK, "depth is resolved as well");
     }
 }
 

@@ -223,7 +223,7 @@ fn regions_that_do_not_fit_fail_the_list() {
     assert_eq!(copy(&footprint(&texture, 0, format, [16, 16, 1], 256), origin, &sound, None), E_INVALIDARG);
     messages(&device);
     assert_eq!(copy(&sound, origin, &to, None), S_OK, "an UPLOAD heap");
-    assert_eq!(messages(&device).len(), 1, "states are the debug layer's");
+    assert_eq!(messages(&device).len(), 1, "states are checked by the debug layer");
     let from = |offset, format, size, pitch| {
         copy(&to, origin, &footprint(&upload, offset, format, size, pitch), None)
     };
@@ -238,7 +238,7 @@ fn regions_that_do_not_fit_fail_the_list() {
     let block_source = footprint(&upload, 0, DXGI_FORMAT_BC3_TYPELESS, [16, 16, 1], 256);
     let to_blocks = |at, part| copy(&subresource(&blocks, 0), at, &block_source, part);
     assert_eq!(to_blocks(origin, None), S_OK);
-    assert_eq!(to_blocks([2, 0, 0], Some(region([0; 3], [4, 4, 1]))), E_INVALIDARG, "inside of a block");
+    assert_eq!(to_blocks([2, 0, 0], Some(region([0; 3], [4, 4, 1]))), E_INVALIDARG, "not aligned to a block");
     assert_eq!(to_blocks(origin, Some(region([0; 3], [3, 4, 1]))), E_INVALIDARG);
     assert_eq!(to_blocks([12, 12, 0], Some(region([0; 3], [4, 4, 1]))), S_OK);
 }

@@ -99,7 +99,11 @@ fn tiles_access_the_memory_that_the_queue_maps() {
         };
         assert_eq!(refused(3, &upload, 0, to_tiles), E_INVALIDARG);
         assert_eq!(refused(0, &upload, 3 * TILE, to_tiles), E_INVALIDARG);
-        assert_eq!(refused(0, &upload, 0, from_tiles), S_OK, "an UPLOAD heap: states are the debug layer's");
+        assert_eq!(
+            refused(0, &upload, 0, from_tiles),
+            S_OK,
+            "an UPLOAD heap; states are checked by the debug layer"
+        );
         assert_eq!(refused(0, &upload, 0, to_tiles | from_tiles), E_INVALIDARG, "both directions");
         let untiled = queue.close_after(|list| list.CopyTiles(&readback, &at(0), &two, &upload, 0, to_tiles));
         assert_eq!(untiled, E_INVALIDARG);
@@ -249,7 +253,7 @@ fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
         }),
         "{told:?}"
     );
-    assert_eq!(first_byte(), 0, "it is mapped to nothing");
+    assert_eq!(first_byte(), 0, "the tile is not mapped");
     map_tiles(&queue, &tiled, 0, Some(&create_heap(&device, TILE)), &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
     let buffers = create_heap(&device, TILE);
     map_tiles(&queue, &tiled, 0, Some(&buffers), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);

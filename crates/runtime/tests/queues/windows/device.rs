@@ -50,7 +50,7 @@ fn placed_resources_do_not_change_the_reference_count_of_the_heap() {
     drop(heap);
     assert_eq!(references(&device), before + 1);
     bytes(&placed)[255] = 7;
-    assert_eq!(bytes(&placed)[255], 7, "the memory lives as long as what is placed in it");
+    assert_eq!(bytes(&placed)[255], 7, "placed resources keep the memory alive");
     drop(placed);
     assert_eq!(references(&device), before);
 }

@@ -17,8 +17,10 @@ fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
         let _ = done.send(());
     });
     match ended.recv_timeout(limit) {
-        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => thread.join().expect("it does not fail"),
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {
+            thread.join().expect("the test thread panicked")
+        }
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test timed out"),
     }
 }
 
@@ -59,7 +61,7 @@ fn a_queued_wait_stays_satisfied() {
             }
             block(&progress, 1);
             unsafe { fence.Signal(0) }.succeeds();
-            assert_eq!(value(&progress), 1, "the gate is closed");
+            assert_eq!(value(&progress), 1, "the gate is not signaled yet");
             unsafe { gate.Signal(1) }.succeeds();
             block(&progress, 2);
             assert_eq!(value(&fence), 0);
@@ -169,7 +171,7 @@ fn a_shared_fence_is_released_with_its_last_object() {
     unsafe { device.OpenSharedHandle(handle, &mut opened) }.expect("an open handle");
     unsafe { fence.SetEventOnCompletion(1, event.handle()) }.succeeds();
     drop(fence);
-    assert!(!event.is_set().expect("asked"), "the other object is there");
+    assert!(!event.is_set().expect("asked"), "the other object keeps the fence alive");
     drop(opened);
     assert!(event.is_set().expect("asked"));
 }

@@ -98,5 +98,5 @@ fn texels_are_written_and_read_without_a_mapping() {
         }
     };
     assert_eq!(outside(box_of([0, 0, 7], [1, 1, 9])), [E_INVALIDARG; 2]);
-    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty, and outside");
+    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty and out of bounds");
 }

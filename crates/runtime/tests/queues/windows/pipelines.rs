@@ -63,7 +63,7 @@ fn a_list_reports_skipped_draws_and_dispatches_once() {
         queue.list.SetGraphicsRootSignature(&signature);
         queue.list.SetGraphicsRootConstantBufferView(0, upload.GetGPUVirtualAddress());
         queue.list.IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY(D3D_PRIMITIVE_TOPOLOGY_TRIANGLELIST));
-        assert_eq!(messages(&device).len(), 0, "state is state");
+        assert_eq!(messages(&device).len(), 0, "setting state is not reported");
         queue.list.DrawInstanced(3, 1, 0, 0);
         queue.list.Dispatch(1, 1, 1);
         queue.list.DrawInstanced(3, 1, 0, 0);
@@ -94,7 +94,7 @@ fn bundles_are_recorded_and_executed_by_lists() {
         assert_eq!(code(queue.list.Close()), E_INVALIDARG, "it records");
         let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
         bundle.CopyResource(&upload, &upload);
-        assert_eq!(code(bundle.Close()), E_INVALIDARG, "a bundle copies nothing");
+        assert_eq!(code(bundle.Close()), E_INVALIDARG, "copies are not allowed in a bundle");
         let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
         assert_eq!(code(device.CreateCommandQueue::<ID3D12CommandQueue>(&desc)), E_INVALIDARG);
     }
