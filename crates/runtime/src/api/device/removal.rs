@@ -48,7 +48,7 @@ impl Removal {
     pub(in crate::api) fn check_present(&self) -> Result<(), Refusal> {
         match self.reason() {
             None => Ok(()),
-            Some(_) => Err(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, "the device is lost")),
+            Some(_) => Err(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, "the device is removed")),
         }
     }
 
@@ -76,7 +76,7 @@ impl Removal {
 
     /// Removes the device for `ID3D12Device5::RemoveDevice`.
     pub(super) fn remove_on_request(&self) {
-        let message = "the application removed the device".to_owned();
+        let message = "the application called RemoveDevice".to_owned();
         let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_NOT_AT_FAULT;
         self.lose(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, message).with_id(id));
     }
