@@ -204,7 +204,7 @@ mod tests {
         let waiter = Arc::clone(&fence);
         let thread = std::thread::spawn(move || waiter.wait(10));
         fence.set(10);
-        thread.join().expect("it returns");
+        thread.join().expect("the waiting thread does not panic");
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         fence.set(5);
         fence.set(0);
         assert!(first.is_released() && !second.is_released());
-        assert!(!fence.begin_wait(5).is_released(), "it was set back before this wait began");
+        assert!(!fence.begin_wait(5).is_released(), "the value was set back before this wait began");
         fence.remove_object();
         assert!(!second.is_released());
         fence.remove_object();

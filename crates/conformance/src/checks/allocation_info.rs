@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
                 format!("description {place} of 3 is invalid: expected UINT64_MAX, found {found:#x}")
             })?;
         }
-        Ok("UINT64_MAX, whichever it is".to_owned())
+        Ok("UINT64_MAX for an invalid description at any position".to_owned())
     }),
     validation("allocation-info/visible-mask-out-of-range", INVALID, &[], |ctx| {
         let beyond = 1_u32.checked_shl(device::node_count(ctx.device())).unwrap_or(0);

@@ -269,7 +269,9 @@ pub(super) const CHECKS: &[Check] = &[
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
         let before = object::reference_count(&held);
-        let unknown: IUnknown = held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
+        let unknown: IUnknown = held
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
         answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
         drop(unknown);
         let during = object::reference_count(&held);
@@ -277,7 +279,7 @@ pub(super) const CHECKS: &[Check] = &[
         let back = object::private_interface(&owner, &OWN).ok("an interface")?;
         require_eq("the interface that comes back", object::identity(&back), object::identity(&held))?;
         drop((back, owner));
-        require_eq("references after the owner has gone", object::reference_count(&held), before)?;
+        require_eq("references after the owner was released", object::reference_count(&held), before)?;
         Ok(format!("{before}, {during} while attached, {before} after"))
     }),
     check("device/private-interface-is-released-when-replaced", PRIVATE_INTERFACE, &[], |ctx| {
@@ -285,7 +287,9 @@ pub(super) const CHECKS: &[Check] = &[
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
         let before = object::reference_count(&held);
-        let unknown: IUnknown = held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
+        let unknown: IUnknown = held
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
         answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
         drop(unknown);
         set("replace", &owner, b"bytes")?;
@@ -318,8 +322,9 @@ pub(super) const CHECKS: &[Check] = &[
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 128 * KIB);
         let heap = device::create_heap1(&newer, &desc).ok("128 KiB")?;
-        let heap: ID3D12Heap =
-            heap.cast().map_err(|_| Stop::Failed("ID3D12Heap1 is no ID3D12Heap".to_owned()))?;
+        let heap: ID3D12Heap = heap
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap1 to ID3D12Heap fails".to_owned()))?;
         require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)
     }),
     check("device/heap1-of-nothing-refused", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {

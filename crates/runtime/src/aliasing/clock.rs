@@ -96,9 +96,9 @@ mod tests {
         let late = first.advance(1);
         fence.signalled(6, &first);
         assert!(!second.has_seen(early));
-        second.join(fence.reached(5).expect("it was signalled"));
+        second.join(fence.reached(5).expect("the value was signalled"));
         assert!(second.has_seen(early) && !second.has_seen(late));
-        second.join(fence.reached(6).expect("it was signalled"));
+        second.join(fence.reached(6).expect("the value was signalled"));
         assert!(second.has_seen(late));
         assert!(fence.reached(7).is_none());
         let own = second.advance(2);

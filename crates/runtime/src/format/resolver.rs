@@ -95,7 +95,7 @@ impl Resolver {
     }
 
     /// Returns the bits of the nearest number.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from what the bits hold")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from the stored bits")]
     fn bits(&self, channel: usize, bits: u32, value: f64) -> u32 {
         match self.layout.numbers {
             Numbers::Unorm => (value + 0.5) as u32,

@@ -7,7 +7,7 @@ use super::tile::{TileDimension, TileShape, TileSize};
 use super::*;
 
 fn of(format: DXGI_FORMAT) -> &'static FormatProperties {
-    properties(format).expect("a format of the table")
+    properties(format).expect("a known format")
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn planes_are_copied_as_typeless_formats() {
     }
     let nv12 = of(DXGI_FORMAT_NV12);
     assert_eq!((nv12.plane_count(), nv12.plane(1).subsample_x, nv12.plane(1).block_bytes), (2, 1, 2));
-    assert_eq!(nv12.plane(7), nv12.plane(0), "a plane that is not there is the first");
+    assert_eq!(nv12.plane(7), nv12.plane(0), "a nonexistent plane index selects the first plane");
 }
 
 #[test]

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn bytes(format: DXGI_FORMAT, values: [f32; 4]) -> Vec<u8> {
-        of_floats(format, values).expect("a format that clears know").as_bytes().to_vec()
+        of_floats(format, values).expect("a format that can be cleared").as_bytes().to_vec()
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn integers_keep_their_lower_bits() {
         let texel =
-            of_uints(DXGI_FORMAT_R8G8B8A8_UNORM, [0x101, 0x202, 3, 4]).expect("a format that clears know");
+            of_uints(DXGI_FORMAT_R8G8B8A8_UNORM, [0x101, 0x202, 3, 4]).expect("a format that can be cleared");
         assert_eq!(texel.as_bytes(), [1, 2, 3, 4]);
         let texel = of_uints(DXGI_FORMAT_R32_TYPELESS, [0xdead_beef, 0, 0, 0]).expect("raw");
         assert_eq!(texel.as_bytes(), 0xdead_beef_u32.to_le_bytes());

@@ -92,10 +92,7 @@ impl Clock {
     }
 
     fn time_to_move(&self, moved: Moved) -> Duration {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "53 bits are more than a figure in milliseconds shows"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are sufficient for milliseconds")]
         let seconds = moved.bytes.get() as f64 / self.cost.bytes_per_second;
         let latency = self.cost.latency.saturating_mul(u32::try_from(moved.heaps).unwrap_or(u32::MAX));
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).saturating_add(latency)
@@ -158,7 +155,7 @@ mod tests {
         assert_eq!(clock.arrival_of(arrives), 16 * MS, "13 MB at 1 GB/s, and 1 ms for each of 3 heaps");
         assert_eq!(clock.submit(0, 5 * MS, arrives), 21 * MS);
         assert_eq!(clock.submit(1, 5 * MS, FenceValue::ZERO), 5 * MS);
-        assert_eq!(clock.submit(0, 5 * MS, FenceValue::ZERO), 26 * MS, "after the one before it");
+        assert_eq!(clock.submit(0, 5 * MS, FenceValue::ZERO), 26 * MS, "after the previous submission of the queue");
         assert_eq!(clock.now(), Duration::ZERO, "the CPU did not wait");
     }
 
@@ -171,7 +168,7 @@ mod tests {
         assert_eq!([first, second].map(|value| clock.arrival_of(value)), [10 * MS, 20 * MS]);
         assert_eq!(clock.wait_until(10 * MS), 6 * MS);
         assert_eq!(clock.paging_completed(), first);
-        assert_eq!(clock.wait_until(3 * MS), Duration::ZERO, "time does not go back");
+        assert_eq!(clock.wait_until(3 * MS), Duration::ZERO, "the clock is monotonic");
         clock.work(15 * MS);
         let late = clock.page(Moved::default(), Moved::default());
         assert_eq!(clock.arrival_of(late), 25 * MS);

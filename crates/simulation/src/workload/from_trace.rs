@@ -50,7 +50,7 @@ const FRAMES_IN_FLIGHT: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum CannotDerive {
     /// An allocation of the trace fails.
-    #[error("{location}: the allocator does not hold it all at once: {error}")]
+    #[error("{location}: allocation failed: {error}")]
     Allocate {
         /// The line of the trace.
         location: String,
@@ -58,7 +58,7 @@ pub enum CannotDerive {
         error: heapwright::Error,
     },
     /// The simulated GPU cannot be opened.
-    #[error("{path}: the simulated GPU does not open: {reason}")]
+    #[error("{path}: cannot open the simulated GPU: {reason}")]
     Open {
         /// The trace.
         path: String,
@@ -66,7 +66,7 @@ pub enum CannotDerive {
         reason: String,
     },
     /// The trace has no allocation.
-    #[error("{path}: the trace has no allocation")]
+    #[error("{path}: the trace contains no allocations")]
     Empty {
         /// The trace.
         path: String,

@@ -25,7 +25,7 @@ impl Random {
     /// of a scenario.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
         let product = (self.next() >> 32) * u64::from(end);
-        u32::try_from(product >> 32).expect("it is below end")
+        u32::try_from(product >> 32).expect("the number is below end")
     }
 
     /// Returns a number between the two, both included. The first must not be greater than the second.

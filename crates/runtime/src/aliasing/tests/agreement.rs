@@ -338,7 +338,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
         let wrong: BTreeSet<_> = model.order.iter().copied().filter(|(rule, _)| *rule == Rule::I8).collect();
         let expected: BTreeSet<_> = model.order.difference(&wrong).copied().collect();
         prop_assert_eq!(&order, &expected, "submission {}: order", number);
-        prop_assert!(wrong.is_subset(&contents), "submission {number}: of {wrong:?} one is missing");
+        prop_assert!(wrong.is_subset(&contents), "submission {number}: expected one of {wrong:?}");
         // After an access without a barrier, the simple model guarantees nothing.
         has_order &= !program.is_simple || order.is_empty();
         if !has_order {
@@ -346,12 +346,15 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
         }
         for (rules, of) in &model.contents {
             let is_said = rules.iter().any(|rule| contents.contains(&(*rule, *of)));
-            prop_assert!(is_said, "submission {number}: one of {rules:?} of {of} is missing in {contents:?}");
+            prop_assert!(
+                is_said,
+                "submission {number}: expected one of {rules:?} for {of}, found {contents:?}"
+            );
         }
         for (rule, of) in &contents {
             let is_right = model.contents.iter().any(|(rules, wrong)| wrong == of && rules.contains(rule));
             let is_right = is_right || wrong.contains(&(*rule, *of));
-            prop_assert!(is_right, "submission {number}: {rule} of {of} is not in {:?}", model.contents);
+            prop_assert!(is_right, "submission {number}: {rule} of {of} is not among {:?}", model.contents);
         }
         for (id, resource) in resources.iter().enumerate() {
             for unit in 0..model.resources[id].elements.len() {
@@ -368,7 +371,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
                 let is_same_nothing = is_rough && is_nothing(is) && expected.is_none_or(is_nothing);
                 prop_assert!(
                     expected == Some(is) || is_same_nothing,
-                    "submission {number}: unit {unit} of {id} is {is}, by the model {expected:?}: {:?}",
+                    "submission {number}: unit {unit} of {id} is {is}, expected {expected:?}: {:?}",
                     model.resources[id].elements[unit]
                 );
             }

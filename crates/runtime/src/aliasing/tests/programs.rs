@@ -98,7 +98,7 @@ fn what_was_lost_before_does_not_spoil_what_is_inherited() {
             if let Command::Scramble { ranges, .. } = command {
                 let is_apart =
                     |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
-                assert!(ranges.iter().all(is_apart), "{ranges:?} has what was inherited at {tight_at}");
+                assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
             }
         }
     }
@@ -257,7 +257,10 @@ fn what_is_gone_is_forgotten() {
         assert_eq!(stage.said(QUEUE, &[stage.bytes(&other, 0, 16, false)]), []);
     }
     let (resources, heaps) = stage.known();
-    assert!(resources < 10 && heaps < 10, "{resources} resources and {heaps} heaps are known of 3 and 1");
+    assert!(
+        resources < 10 && heaps < 10,
+        "{resources} resources and {heaps} heaps are tracked, expected at most 3 and 1"
+    );
 }
 
 #[test]
@@ -371,11 +374,11 @@ fn hidden_memory_takes_contents_and_hands_none_on() {
             assert_eq!(
                 stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, true)]),
                 [],
-                "its bytes are the tile's"
+                "its bytes are those of the tile"
             );
             let second = if wide == 2 { vec![(Rule::I2, Some(2), Some(1))] } else { Vec::new() };
             let read = stage.bytes(&buffer, (wide - 1) * KIB_64, 16, true);
-            assert_eq!(stage.said(QUEUE, &[read]), second, "{layout:?}: nothing comes from what is hidden");
+            assert_eq!(stage.said(QUEUE, &[read]), second, "{layout:?}: hidden memory hands on no contents");
             let whole = if wide == 2 { vec![(Rule::I2, Some(1), Some(2))] } else { Vec::new() };
             assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, true)]), whole, "{layout:?} {wide}");
         }
@@ -460,7 +463,7 @@ fn placed_tiles_inherit_as_reserved_ones_do() {
         assert_eq!(
             stage.said(QUEUE, &[read]),
             Vec::from_iter(lost),
-            "tile 1 of the one is tile 0 of the other"
+            "tile 1 of one resource is tile 0 of the other"
         );
     }
 }

@@ -49,7 +49,7 @@ fn the_size_of_several_resources_depends_on_their_order() {
         assert_eq!(
             layout(&tail),
             Some((4 << 20, 2 << 20)),
-            "8,192 of them fill the room before the large one"
+            "8,192 buffers fill the gap before the large one"
         );
     }
 }

@@ -39,7 +39,7 @@ fn castable_formats_have_blocks_of_one_size() {
 #[test]
 fn buffers_cast_to_nothing() {
     assert_eq!(check(&buffer(16), &[]), Ok(()));
-    assert_eq!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN; 2]), Ok(()), "what it has");
+    assert_eq!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN; 2]), Ok(()), "a buffer's own format");
     assert!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN, DXGI_FORMAT_R32_UINT]).is_err());
 }
 

@@ -29,7 +29,7 @@ fn initial_states_follow_the_heap_type() {
         assert!(!check(state, D3D12_HEAP_TYPE_DEFAULT), "{state:#x}");
     }
     let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "needs a flag");
+    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "RENDER_TARGET needs a flag");
     let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     for flags in [unordered, unordered | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE] {
         let check = |heap_type| initial::check_state(&valid(&buffer(1)), structure, heap_type, flags).is_ok();

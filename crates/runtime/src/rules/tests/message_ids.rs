@@ -97,7 +97,7 @@ fn heaps() {
     }
     let missing = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_HARDWARE_PROTECTED, ..heap_desc() };
     let refusal = heap::check(&missing, &caps, &PLAIN).expect_err("not implemented");
-    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_UNKNOWN, "no rule of D3D12's is broken");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_UNKNOWN, "D3D12 allows it");
 }
 
 fn assert_ids(sound: D3D12_RESOURCE_DESC1, cases: &[IdCase<D3D12_RESOURCE_DESC1>]) {

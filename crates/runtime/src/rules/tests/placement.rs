@@ -13,8 +13,8 @@ fn a_buffer_is_placed_at_its_alignment_within_a_heap_that_takes_buffers() {
     assert!(check(65_536, 65_536, 0, D3D12_HEAP_FLAG_NONE));
     assert!(check(100, 256, 65_280, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS));
     assert!(!check(100, 256, 128, D3D12_HEAP_FLAG_NONE), "not a multiple");
-    assert!(!check(257, 256, 65_280, D3D12_HEAP_FLAG_NONE), "one byte too many");
-    assert!(!check(1, 8, 65_536, D3D12_HEAP_FLAG_NONE), "begins at the end");
+    assert!(!check(257, 256, 65_280, D3D12_HEAP_FLAG_NONE), "one byte beyond the heap's end");
+    assert!(!check(1, 8, 65_536, D3D12_HEAP_FLAG_NONE), "begins at the heap's end");
     assert!(!check(1, 8, u64::MAX - 7, D3D12_HEAP_FLAG_NONE), "overflows");
     assert!(!check(1, 8, 0, D3D12_HEAP_FLAG_DENY_BUFFERS));
     assert!(!check(1, 8, 0, D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES));

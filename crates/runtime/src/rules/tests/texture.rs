@@ -45,7 +45,7 @@ fn texture_descriptions_are_checked_field_by_field() {
         (|d| d.Layout = D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, E_INVALIDARG, "StandardSwizzle"),
         (|d| d.Layout = 4, E_INVALIDARG, "Layout"),
         (|d| d.Layout = -1, E_INVALIDARG, "Layout"),
-        (|d| d.Flags = 3, E_INVALIDARG, "exclude each other"),
+        (|d| d.Flags = 3, E_INVALIDARG, "mutually exclusive"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, E_INVALIDARG, "ALLOW_DEPTH_STENCIL"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, E_INVALIDARG, "DENY_SHADER_RESOURCE"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE, E_INVALIDARG, "RAYTRACING"),
@@ -98,9 +98,13 @@ fn mip_levels_are_counted_from_the_largest_side() {
     assert_eq!(
         mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 0),
         Some(3),
-        "slices have no mips"
+        "array slices do not add mip levels"
     );
-    assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7), Some(7), "beyond the chain");
+    assert_eq!(
+        mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7),
+        Some(7),
+        "more levels than the full chain"
+    );
     // 15 * 2,048 is exactly the limit; two planes exceed it.
     let deep = D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2048, ..texture2d(16_384, 1) };
     assert_eq!(mips(deep, 15), Some(15));
@@ -110,7 +114,7 @@ fn mip_levels_are_counted_from_the_largest_side() {
         ..deep
     };
     assert_eq!(mips(planar, 15), None);
-    assert_eq!(mips(multisampled(4), 0), Some(1), "0 stands for the one level there is");
+    assert_eq!(mips(multisampled(4), 0), Some(1), "0 stands for one level");
     assert_eq!(mips(multisampled(4), 2), None);
 }
 
@@ -338,7 +342,8 @@ fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
     }
     // Reserved resources require the other layout.
     let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
-    let refusal = resource::reserved::check(&found, desc.Flags, 4).expect_err("a defined swizzle");
+    let refusal =
+        resource::reserved::check(&found, desc.Flags, 4).expect_err("the standard swizzle is defined");
     assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
 }
 
@@ -488,7 +493,7 @@ proptest! {
     fn subresource_indices_are_taken_apart_and_back(desc in any_texture()) {
         let args = args(&desc);
         for index in 0..args.subresource_count() {
-            let at = args.subresource(index).expect("below the count");
+            let at = args.subresource(index).expect("the index is below the count");
             prop_assert_eq!(at.mip + args.mip_levels * (at.slice + args.array_size * at.plane), index);
         }
         prop_assert_eq!(args.subresource(args.subresource_count()), None);
@@ -514,5 +519,9 @@ fn refusals_of_descriptions_carry_d3d12_s_ids() {
     assert_eq!(id(|d| d.Alignment = 8), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT);
     let small = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE;
     assert_eq!(id(|d| (d.Alignment, d.Width) = (4096, 512)), small);
-    assert_eq!(id(|d| d.Format = DXGI_FORMAT_NV12), D3D12_MESSAGE_ID_UNKNOWN, "what is not there has none");
+    assert_eq!(
+        id(|d| d.Format = DXGI_FORMAT_NV12),
+        D3D12_MESSAGE_ID_UNKNOWN,
+        "an unimplemented format has no message id"
+    );
 }

@@ -24,7 +24,7 @@ fn take(owners: &mut AddressOwners, size: u64) -> Option<Interval> {
 
 #[test]
 fn a_seed_decides_where_the_first_object_is() {
-    let first = |seed| take(&mut AddressOwners::new(44, seed), 1).expect("there is room").start;
+    let first = |seed| take(&mut AddressOwners::new(44, seed), 1).expect("the request fits").start;
     assert_eq!(first(0), BASE);
     let mut places: Vec<u64> = (0..1000).map(first).collect();
     assert_eq!(places, (0..1000).map(first).collect::<Vec<_>>(), "the same seed gives the same place");
@@ -61,7 +61,7 @@ fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
     assert!(place > BASE);
     let all = owners.free_size();
     let id = owners.reserve(&[addresses(place - 1, 2)]).expect("free");
-    assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first that is free");
+    assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first free address");
     let taken = owners.take_at(Some(id), address(place - PAGE), ByteSize::new(2 * PAGE), Alignment::ONE);
     let taken = taken.expect("both pages are reserved");
     owners.release(id);
@@ -82,7 +82,7 @@ fn what_an_object_has_of_a_reservation_outlives_it() {
     let others = owners.reserve(&[addresses(BASE, PAGE), addresses(BASE + 2 * PAGE, 2 * PAGE)]);
     owners.release(others.expect("given back with the reservation"));
     owners.give_back(held, Some(id));
-    owners.reserve(&[range]).expect("all of it is free");
+    owners.reserve(&[range]).expect("the whole range is free");
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn what_cannot_be_had_says_why() {
     assert_eq!(at(None, BASE, 1, 1), not_reserved(BASE));
     assert_eq!(at(id, BASE, 2 * PAGE + 1, 1), not_reserved(BASE + 2 * PAGE));
     assert_eq!(at(id, BASE + 5 * PAGE, 1, 1), not_reserved(BASE + 5 * PAGE));
-    at(id, BASE + PAGE, 1, 1).expect("reserved and free");
+    at(id, BASE + PAGE, 1, 1).expect("the range is reserved and free");
     assert_eq!(at(id, BASE, 2 * PAGE, 1), Err(CreateAtFault::InUse { address: address(BASE + PAGE) }));
-    at(id, BASE, PAGE, 1).expect("reserved and free");
+    at(id, BASE, PAGE, 1).expect("the range is reserved and free");
 }
 
 /// The owner of a page.
@@ -158,7 +158,7 @@ proptest! {
             match step {
                 Step::Take { pages: count, alignment } => {
                     let alignment = Alignment::new(PAGE << alignment).expect("a power of two");
-                    let taken = owners.take(ByteSize::new(count * PAGE - 1), alignment).expect("there is room");
+                    let taken = owners.take(ByteSize::new(count * PAGE - 1), alignment).expect("the request fits");
                     prop_assert_eq!((taken.len(), taken.start % alignment.get()), (count * PAGE, 0));
                     for page in pages(taken) {
                         prop_assert_eq!(model.insert(page, Owner::Object), None);

@@ -27,7 +27,7 @@ struct Gpu {
 impl Gpu {
     fn new() -> Self {
         let driver = HostDriver::new(HostProfile::find("discrete").expect("a profile of that name"));
-        let device = driver.create_device(&DeviceArgs::default()).expect("nothing is reserved");
+        let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         let args = HeapArgs {
             size: ByteSize::from_mib(1),
             alignment: super::super::KIB_64,
@@ -38,7 +38,7 @@ impl Gpu {
             pageable: PageableKind::Heap,
             create_at: None,
         };
-        let heap = driver.create_heap(&*device, &args).expect("there is room");
+        let heap = driver.create_heap(&*device, &args).expect("the request fits");
         let memory = GpuMemory::new(Arc::clone(&driver.space));
         Self { driver, device, memory, heap }
     }
@@ -51,7 +51,7 @@ impl Gpu {
             create_at: None,
         };
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
-        self.driver.create_resource(&*self.device, &args, placement).expect("there is room")
+        self.driver.create_resource(&*self.device, &args, placement).expect("the request fits")
     }
 }
 
