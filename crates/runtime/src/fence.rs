@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_is_called_once_the_value_is_reached() {
+    fn waiters_are_called_when_the_value_is_reached() {
         let fence = Fence::new(0);
         let calls = Arc::new(AtomicU64::new(0));
         for value in [1, 5, 5, 9] {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_released_for_good_and_by_the_last_object() {
+    fn waits_end_permanently_and_with_the_last_object() {
         let fence = Fence::new(0);
         (0..2).for_each(|_| fence.add_object());
         let [first, second] = [5, 6].map(|value| fence.begin_wait(value));

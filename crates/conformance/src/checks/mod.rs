@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_areas_tables_stand_together() {
+    fn tables_of_an_area_are_adjacent() {
         let mut areas: Vec<&str> = Vec::new();
         for table in TABLES {
             let area = table[0].area();

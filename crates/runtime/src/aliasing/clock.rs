@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_carries_what_happened_before_the_signal_and_no_more() {
+    fn a_fence_wait_orders_only_work_before_the_signal() {
         let (mut first, mut second) = (Clock::default(), Clock::default());
         let early = first.advance(1);
         let mut fence = FenceHistory::default();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_the_same_stay_as_they_are() {
+    fn equal_samples_resolve_to_themselves() {
         let modes = [ResolveMode::Average, ResolveMode::Min, ResolveMode::Max];
         let formats = [
             DXGI_FORMAT_R8_UNORM,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_of_numbers() {
+    fn averages_are_computed_from_decoded_values() {
         let average = ResolveMode::Average;
         assert_eq!(resolved(DXGI_FORMAT_R8_UNORM, average, &[0, 0, 0, 255]), [64], "63.75");
         assert_eq!(resolved(DXGI_FORMAT_R8_SNORM, average, &[0x81, 0x7f]), [0]);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_and_the_greatest_are_of_each_channel() {
+    fn minimum_and_maximum_are_per_channel() {
         let (min, max) = (ResolveMode::Min, ResolveMode::Max);
         let samples = [1, 200, 3, 100];
         assert_eq!(resolved(DXGI_FORMAT_R8G8_UINT, min, &samples), [1, 100]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_have_no_average_and_typeless_formats_nothing() {
+    fn integers_have_no_average_and_typeless_formats_no_resolve() {
         assert_eq!(Resolver::new(DXGI_FORMAT_R8_UINT, ResolveMode::Average), None);
         assert_eq!(Resolver::new(DXGI_FORMAT_R32_TYPELESS, ResolveMode::Min), None);
         assert_eq!(Resolver::new(DXGI_FORMAT_BC1_UNORM, ResolveMode::Max), None);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_become_what_the_format_says() {
+    fn colours_are_converted_to_the_format() {
         assert_eq!(bytes(DXGI_FORMAT_R8G8B8A8_UNORM, [1.0, 0.5, 0.0, 2.0]), [255, 128, 0, 255]);
         assert_eq!(bytes(DXGI_FORMAT_B8G8R8A8_UNORM, [1.0, 0.5, 0.0, -1.0]), [0, 128, 255, 0]);
         assert_eq!(bytes(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, [0.5, 0.0, 1.0, 0.5]), [188, 0, 255, 128]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_scenario_keeps_the_rules_and_has_its_name() {
+    fn every_built_in_scenario_is_valid_and_has_its_files_name() {
         for (name, text) in FILES.into_iter().chain(CONTROLS) {
             match Scenario::parse(&format!("scenarios/{name}.toml"), text) {
                 Ok(scenario) => assert_eq!(scenario.name, name),

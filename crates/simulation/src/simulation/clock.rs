@@ -149,18 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_waits_for_its_pages_and_another_does_not() {
+    fn only_the_queue_that_needs_pages_waits() {
         let mut clock = clock();
         let arrives = clock.page(moved(1, 3), moved(2, 10));
         assert_eq!(clock.arrival_of(arrives), 16 * MS, "13 MB at 1 GB/s, and 1 ms for each of 3 heaps");
         assert_eq!(clock.submit(0, 5 * MS, arrives), 21 * MS);
         assert_eq!(clock.submit(1, 5 * MS, FenceValue::ZERO), 5 * MS);
-        assert_eq!(clock.submit(0, 5 * MS, FenceValue::ZERO), 26 * MS, "after the previous submission of the queue");
+        assert_eq!(
+            clock.submit(0, 5 * MS, FenceValue::ZERO),
+            26 * MS,
+            "after the previous submission of the queue"
+        );
         assert_eq!(clock.now(), Duration::ZERO, "the CPU did not wait");
     }
 
     #[test]
-    fn the_engine_moves_one_after_the_other() {
+    fn the_copy_engine_processes_transfers_in_order() {
         let mut clock = clock();
         let first = clock.page(Moved::default(), moved(1, 9));
         clock.work(4 * MS);
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_come_to_their_values_in_time() {
+    fn fences_reach_their_values_at_the_simulated_time() {
         let mut clock = clock();
         assert_eq!(clock.next_value(0), FenceValue::new(1));
         clock.submit(0, 5 * MS, FenceValue::ZERO);

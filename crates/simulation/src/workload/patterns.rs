@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_everything_in_order() {
+    fn shares_cover_everything_in_order() {
         for (of, parts) in [(10, 3), (3, 10), (0, 2), (u32::MAX, 7)] {
             let mut end = 0;
             for part in 0..parts {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_camera_that_turns_back_comes_by_where_it_was() {
+    fn a_camera_that_turns_back_revisits_tiles() {
         let mut camera = CameraPath::new(0.01, 0.0, 1.0, Random::new(5, 0));
         let start = camera.position;
         for _ in 0..20 {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_have_their_lengths_and_weights() {
+    fn turns_follow_their_lengths_and_weights() {
         let draw = Draw::Weighted(sums([3.0, 1.0]));
         let mut turns = Turns::new([5, 5], draw, Random::new(9, 0));
         let mut counts = [0; 2];
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drifting_set_changes_by_as_many_as_asked_for() {
+    fn a_drifting_set_changes_by_the_requested_count() {
         let mut set = Drifting::new(100, 40, 2.5, Random::new(2, 0));
         let mut before: Option<BTreeSet<u32>> = None;
         let mut changed = 0;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn popular_places_are_drawn_more_often() {
+    fn popular_heaps_are_drawn_more_often() {
         let mut draws = Draws::new(10, 10_000, 1.0, Random::new(4, 0));
         let mut used = Vec::new();
         draws.step(&mut used);

@@ -385,7 +385,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_tracker_judges_as_the_model_does() {
+fn the_tracker_agrees_with_the_model() {
     // The default programs are always the same, so that failures are reproducible; PROPTEST_CASES requests more.
     let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {

@@ -38,7 +38,7 @@ fn fault<T>(result: Result<T, DriverError>) -> Option<CreateAtFault> {
 }
 
 #[test]
-fn a_heap_is_created_where_it_was() {
+fn a_heap_is_recreated_at_its_address() {
     let recording =
         HostDriver::new(&HostProfile { address_seed: Some(1), ..*HostProfile::default_profile() });
     let heaps: Vec<_> =
@@ -59,7 +59,7 @@ fn a_heap_is_created_where_it_was() {
 
 /// A heap of 4 KiB has a page of its own, so its recorded range reserves the whole page.
 #[test]
-fn a_recorded_range_that_is_no_page_reserves_what_the_object_needs() {
+fn a_recorded_range_below_a_page_reserves_whole_pages() {
     let driver = driver("discrete");
     let device = device(&driver, &[addresses(FIRST, 4096)]).expect("free");
     let small = HeapArgs { implicit: true, ..video(ByteSize::new(1000)) };
@@ -70,7 +70,7 @@ fn a_recorded_range_that_is_no_page_reserves_what_the_object_needs() {
 }
 
 #[test]
-fn a_placed_buffer_is_where_its_heap_and_offset_say() {
+fn a_placed_buffers_address_follows_from_heap_and_offset() {
     let driver = driver("discrete");
     let device = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("free");
     let heap = driver.create_heap(&*device, &at(pages(4), FIRST)).expect("reserved");
@@ -90,7 +90,7 @@ fn a_placed_buffer_is_where_its_heap_and_offset_say() {
 }
 
 #[test]
-fn a_reserved_buffer_has_addresses_of_ones_choice_too() {
+fn a_reserved_buffer_can_be_created_at_an_address() {
     let driver = driver("discrete");
     let device = device(&driver, &[addresses(FIRST + PAGE, 3 * PAGE)]).expect("free");
     let reserve = |address| {
@@ -105,7 +105,7 @@ fn a_reserved_buffer_has_addresses_of_ones_choice_too() {
 }
 
 #[test]
-fn one_devices_reservation_is_not_anothers() {
+fn devices_cannot_use_each_others_reservations() {
     let driver = driver("discrete");
     let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("free");
     let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("free");
@@ -130,7 +130,7 @@ fn a_heap_outlives_the_device_that_reserved_its_addresses() {
 }
 
 #[test]
-fn the_runtime_lets_it_from_ddi_0111_on() {
+fn recreate_at_is_supported_from_ddi_0111_on() {
     for (ddi_version, tier, has_it) in
         [(88, 0, false), (109, 1, false), (110, 1, false), (111, 1, true), (115, 1, true)]
     {
@@ -140,7 +140,7 @@ fn the_runtime_lets_it_from_ddi_0111_on() {
 }
 
 #[test]
-fn gpus_without_a_seed_begin_at_different_addresses() {
+fn gpus_without_a_seed_start_at_different_addresses() {
     let first = || {
         let driver = HostDriver::new(HostProfile::default_profile());
         driver.make_heap(&pages(1)).expect("the request fits").gpu_virtual_address()
@@ -188,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// A failed creation holds nothing: no memory of a segment group, no address, no entry in the residency ledger.
     #[test]
-    fn what_is_refused_leaves_nothing_behind(
+    fn refused_creations_leave_nothing_behind(
         reserved in prop::collection::vec((0_u64..40 * PAGE, 1_u64..8 * PAGE), 0..8),
         steps in prop::collection::vec(step(), 1..60),
     ) {
@@ -237,6 +237,6 @@ proptest! {
         drop(live);
         drop(device);
         let whole = driver.make_heap(&pages(64)).expect("the request fits");
-        prop_assert_eq!(whole.gpu_virtual_address().get(), FIRST, "every address came back");
+        prop_assert_eq!(whole.gpu_virtual_address().get(), FIRST, "every address was freed");
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn usage(driver: &HostDriver) -> (u64, u64) {
 }
 
 #[test]
-fn profiles_are_sound_and_named_apart() {
+fn profiles_are_valid_and_have_unique_names() {
     for (index, profile) in HostProfile::all().iter().enumerate() {
         assert_eq!(HostProfile::find(profile.name), Some(profile), "names are unique");
         assert!(profile.local.budget <= profile.local.capacity);
@@ -78,7 +78,7 @@ fn profiles_are_sound_and_named_apart() {
 
 /// Rules depend on these properties, so every value must be available for tests.
 #[test]
-fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
+fn profiles_cover_all_tiled_resources_tiers_and_swizzle_caps() {
     let with = |wanted: &dyn Fn(&HostProfile) -> bool| HostProfile::all().iter().any(wanted);
     for tier in 1..=4 {
         assert!(with(&|profile| profile.tiled_resources_tier == tier), "tier {tier}");
@@ -91,7 +91,7 @@ fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
 }
 
 #[test]
-fn memory_is_charged_to_its_segment_group_and_given_back() {
+fn memory_is_charged_to_its_segment_group_and_released() {
     let size = ByteSize::from_mib(3);
     let discrete = driver("discrete");
     let local = discrete.make_heap(&video(size)).expect("the request fits");
@@ -120,7 +120,7 @@ fn heaps_are_charged_in_64_kib_and_implicit_ones_in_4_kib() {
 }
 
 #[test]
-fn what_does_not_fit_takes_nothing() {
+fn failed_allocations_charge_nothing() {
     let driver = driver("discrete-2gib");
     let held = driver.make_heap(&video(ByteSize::from_mib(1500))).expect("the request fits");
     let error = driver.make_heap(&video(ByteSize::from_mib(1500))).err();
@@ -189,7 +189,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
 
 /// If system memory is full, video memory above the budget is used.
 #[test]
-fn memory_without_system_memory_to_fall_back_to_stays_in_video_memory() {
+fn memory_without_a_system_memory_fallback_stays_in_video_memory() {
     let none = SegmentProfile::EMPTY;
     let driver = HostDriver::new(&HostProfile { non_local: none, ..*HostProfile::default_profile() });
     let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
@@ -255,7 +255,7 @@ fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on()
 }
 
 #[test]
-fn addresses_are_aligned_and_apart() {
+fn addresses_are_aligned_and_do_not_overlap() {
     let driver = driver("discrete");
     let four_mib = Alignment::new(4 << 20).expect("a power of two");
     let mut heaps = Vec::new();
@@ -290,7 +290,7 @@ pub(super) const FIRST: u64 = 1 << 32;
 
 /// Recreate-at-GPUVA specification: addresses that a device reserves are not allocated while it lives.
 #[test]
-fn what_a_device_reserves_is_given_to_nothing_else() {
+fn reserved_addresses_are_not_given_to_other_objects() {
     let driver = driver("discrete");
     let kib_64 = ByteSize::from_kib(64);
     // The first two places and that of the fourth heap; a single reserved byte makes a place unusable.
@@ -386,7 +386,7 @@ fn a_range_to_reserve_lies_within_the_address_space() {
 }
 
 #[test]
-fn mapped_bytes_are_zero_first_and_keep_their_place() {
+fn mapped_memory_is_zeroed_and_keeps_its_address() {
     let driver = driver("discrete");
     let size = ByteSize::from_gib(4);
     let heap =
@@ -409,7 +409,7 @@ fn mapped_bytes_are_zero_first_and_keep_their_place() {
 }
 
 #[test]
-fn reservations_have_a_bound() {
+fn reservations_are_limited() {
     let driver = driver("discrete");
     let info = driver.video_memory(SegmentGroup::Local);
     assert_eq!(info.current_reservation, ByteSize::ZERO);
@@ -423,13 +423,13 @@ fn reservations_have_a_bound() {
 
 /// Returns whether the GPU can access the heap now.
 fn is_resident(heap: &Arc<dyn DriverHeap>) -> bool {
-    heap.as_any().downcast_ref::<HostHeap>().expect("the host driver's").has_arrived()
+    heap.as_any().downcast_ref::<HostHeap>().expect("created by the host driver").has_arrived()
 }
 
 /// Creates a heap of 16 MiB on `profile` and evicts it.
 fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
     let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("the request fits");
-    assert!(is_resident(&heap), "as it was created");
+    assert!(is_resident(&heap), "resident after creation");
     heap.evict().expect("it is resident");
     assert!(!is_resident(&heap));
     heap
@@ -455,7 +455,7 @@ fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
 }
 
 #[test]
-fn a_heap_arrives_when_it_was_paged_in_and_not_before() {
+fn a_heap_becomes_resident_when_paging_completes() {
     for profile in ["discrete", "slow-paging"] {
         let heap = evicted(profile);
         let work = begin(&heap);
@@ -467,7 +467,7 @@ fn a_heap_arrives_when_it_was_paged_in_and_not_before() {
 }
 
 #[test]
-fn paging_that_an_evict_overtook_brings_nothing() {
+fn paging_overtaken_by_evict_has_no_effect() {
     let heap = evicted("discrete");
     let (first, second) = {
         let first = begin(&heap);
@@ -501,7 +501,7 @@ fn a_second_call_waits_for_the_paging_of_the_first() {
 }
 
 #[test]
-fn who_waits_for_a_heap_that_is_evicted_waits_no_more() {
+fn evicting_a_heap_ends_waits_for_its_paging() {
     let heap = evicted("slow-paging");
     let (first, second) = (begin(&heap), begin(&heap));
     let waiter = std::thread::spawn(second);

@@ -100,7 +100,7 @@ fn subresources_that_do_not_exist_have_no_footprints() {
 proptest! {
     /// Subresources do not overlap and stay within the total.
     #[test]
-    fn footprints_are_apart(desc in any_texture()) {
+    fn footprints_do_not_overlap(desc in any_texture()) {
         let args = valid(&desc).texture().expect("a texture").args;
         let (found, total) = all(&desc, 0, args.subresource_count(), 0).expect("valid");
         let mut end = 0;

@@ -95,7 +95,7 @@ fn states_of_textures_follow_their_flags() {
 }
 
 #[test]
-fn a_state_that_writes_stands_alone() {
+fn write_states_are_exclusive() {
     let state = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
     let check = |state| {
         initial::check_state(&valid(&buffer(1)), state, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_NONE)

@@ -150,7 +150,7 @@ fn textures() {
 }
 
 #[test]
-fn where_a_resource_goes_and_how_it_begins() {
+fn placement_and_initial_states() {
     let resource = valid(&buffer(1000));
     let textures_only = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_DENY_BUFFERS, ..heap_desc() };
     let refusal = placement::check(&resource, member(65_536, 65_536), 0, &textures_only).expect_err("denied");

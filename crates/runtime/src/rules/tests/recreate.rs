@@ -8,7 +8,7 @@ use crate::rules::recreate::{check_heap, check_placed, check_ranges, check_resou
 use crate::rules::resource;
 
 #[test]
-fn heaps_and_buffers_may_and_textures_may_not() {
+fn only_heaps_and_buffers_can_be_created_at_an_address() {
     let caps = caps("discrete");
     let address = GpuVirtualAddress::new(1 << 36);
     let rules = |desc| resource::check_castable(&desc, &[], &caps, &PLAIN).expect("a valid description");
@@ -33,7 +33,7 @@ fn a_placed_buffer_needs_a_heap_at_an_address() {
 }
 
 #[test]
-fn nothing_may_without_the_tier() {
+fn creation_at_an_address_requires_the_tier() {
     let old = caps("old-ddi");
     let start = GpuVirtualAddress::new(1 << 36).expect("not zero");
     let range = GpuVirtualAddressRange { start, size: ByteSize::from_kib(64) };

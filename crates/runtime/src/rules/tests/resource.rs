@@ -43,7 +43,7 @@ fn buffer_descriptions_are_checked_field_by_field() {
 
 /// Tight alignment specification, *Validation*.
 #[test]
-fn tight_alignment_is_refused_where_the_document_says_so() {
+fn tight_alignment_is_refused_as_documented() {
     assert!(is_tight(&valid(&tight(1000))));
     assert!(resource::check(&tight(1000), &caps("old-ddi"), &PLAIN).is_err(), "the tier is NOT_SUPPORTED");
     for alignment in [8, 256, 65_536] {
@@ -61,7 +61,7 @@ fn tight_alignment_is_refused_where_the_document_says_so() {
 
 /// Later headers: a non-zero alignment combined with the flag is a floor.
 #[test]
-fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
+fn with_the_option_alignment_is_a_floor_for_tight_alignment() {
     let options = Options { alignment_is_floor: true, ..PLAIN };
     let floor = |desc: D3D12_RESOURCE_DESC1, alignment| {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };

@@ -41,7 +41,7 @@ const TABLE: [Row; 26] = [
 ];
 
 #[test]
-fn textures_are_cut_as_implementations_cut_them() {
+fn texture_tiling_matches_implementations() {
     for (row, (dimension, format, width, height, depth, mips, tiles, standard, shape)) in
         TABLE.into_iter().enumerate()
     {
@@ -78,7 +78,7 @@ fn textures_are_cut_as_implementations_cut_them() {
 }
 
 #[test]
-fn buffers_are_cut_in_a_row() {
+fn buffer_tiles_form_one_row() {
     for (width, tiles) in [(1, 1), (1024, 1), (65_536, 1), (65_537, 2), (16 << 16, 16)] {
         let tiling = Tiling::new(&valid(&buffer(width))).expect("tiles");
         assert_eq!(tiling.tile_count(), tiles);
@@ -107,7 +107,7 @@ fn samples_make_tiles_smaller() {
 
 /// D3D's tables of tile shapes, in texels, including block-compressed formats, and the first packed mips.
 #[test]
-fn tile_shapes_are_the_published_ones_in_texels() {
+fn tile_shapes_match_the_published_ones() {
     const BC: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 7] = [
         (DXGI_FORMAT_BC1_UNORM, [512, 256, 1], [128, 64, 16]),
         (DXGI_FORMAT_BC4_UNORM, [512, 256, 1], [128, 64, 16]),
@@ -140,7 +140,7 @@ fn tile_shapes_are_the_published_ones_in_texels() {
 
 /// Tier 4: each slice has its own packed mips, any of which identifies the region.
 #[test]
-fn packed_mips_are_those_of_their_slice() {
+fn packed_mips_belong_to_their_slice() {
     let desc = D3D12_RESOURCE_DESC1 {
         MipLevels: 10,
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,

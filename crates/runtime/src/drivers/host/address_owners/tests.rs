@@ -23,7 +23,7 @@ fn take(owners: &mut AddressOwners, size: u64) -> Option<Interval> {
 }
 
 #[test]
-fn a_seed_decides_where_the_first_object_is() {
+fn a_seed_determines_the_first_address() {
     let first = |seed| take(&mut AddressOwners::new(44, seed), 1).expect("the request fits").start;
     assert_eq!(first(0), BASE);
     let mut places: Vec<u64> = (0..1000).map(first).collect();
@@ -36,7 +36,7 @@ fn a_seed_decides_where_the_first_object_is() {
 
 /// Every address can be allocated, whatever the start address.
 #[test]
-fn the_whole_space_is_given_out() {
+fn the_whole_address_space_can_be_allocated() {
     for seed in [0, 1, 2, u64::MAX] {
         let mut owners = AddressOwners::new(BITS, seed);
         let all = owners.free_size();
@@ -55,7 +55,7 @@ fn the_whole_space_is_given_out() {
 }
 
 #[test]
-fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
+fn a_reservation_may_span_the_seeds_start_address() {
     let mut owners = AddressOwners::new(BITS, 5);
     let place = owners.place;
     assert!(place > BASE);
@@ -70,7 +70,7 @@ fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
 }
 
 #[test]
-fn what_an_object_has_of_a_reservation_outlives_it() {
+fn an_objects_addresses_outlive_the_reservation() {
     let mut owners = AddressOwners::new(BITS, 0);
     let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("free");
     let held = owners
@@ -80,13 +80,13 @@ fn what_an_object_has_of_a_reservation_outlives_it() {
     let range = addresses(BASE, 4 * PAGE);
     assert_eq!(owners.reserve(&[range]), Err(DriverError::AddressesInUse { range }));
     let others = owners.reserve(&[addresses(BASE, PAGE), addresses(BASE + 2 * PAGE, 2 * PAGE)]);
-    owners.release(others.expect("given back with the reservation"));
+    owners.release(others.expect("released with the reservation"));
     owners.give_back(held, Some(id));
     owners.reserve(&[range]).expect("the whole range is free");
 }
 
 #[test]
-fn what_cannot_be_had_says_why() {
+fn refusals_state_the_reason() {
     let mut owners = AddressOwners::new(BITS, 0);
     let id = owners.reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)]).expect("free");
     let mut at = |id, start, size, alignment| {
@@ -146,7 +146,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn every_page_has_the_owner_that_the_calls_gave_it(steps in prop::collection::vec(step(), 1..60)) {
+    fn every_page_has_the_expected_owner(steps in prop::collection::vec(step(), 1..60)) {
         let mut owners = AddressOwners::new(BITS, 7);
         let whole = owners.free_size();
         let near = owners.place - NEAR / 2 * PAGE;

@@ -12,7 +12,7 @@ fn texture(dimension: TextureDimension, extent: (u32, u32, u32), format: i32) ->
         extent: Extent { width: extent.0, height: extent.1, depth: extent.2 },
         array_size: 1,
         mip_levels: 1,
-        format: properties(format).expect("a format of the table"),
+        format: properties(format).expect("a known format"),
         sample_count: 1,
         layout: TextureMemoryLayout::Unknown,
         usage: TextureUsage::default(),
@@ -102,7 +102,7 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
 
 /// The standard swizzle applies within tiles in the usual order. Packed mips are linear and not accessible to the CPU.
 #[test]
-fn standard_swizzle_is_inside_of_tiles() {
+fn standard_swizzle_stays_within_tiles() {
     let swizzled = TextureArgs {
         layout: TextureMemoryLayout::StandardSwizzle64Kib,
         mip_levels: 10,
@@ -136,7 +136,7 @@ fn standard_swizzle_is_inside_of_tiles() {
 
 /// The largest texture that the fields allow: nothing overflows or panics.
 #[test]
-fn absurd_sizes_saturate() {
+fn oversized_layouts_saturate() {
     let most = u32::MAX;
     for layout in [
         TextureMemoryLayout::Unknown,
@@ -196,7 +196,7 @@ proptest! {
 
     /// Each block of each subresource has its own bytes, within the total size.
     #[test]
-    fn blocks_are_apart(args in any_layout()) {
+    fn blocks_do_not_overlap(args in any_layout()) {
         let layout = TextureLayout::of_texture(args);
         let mut ranges = Vec::new();
         for index in 0..args.subresource_count() {

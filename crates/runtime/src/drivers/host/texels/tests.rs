@@ -69,7 +69,7 @@ fn args(format: i32, width: u32, mip_levels: u32, sample_count: u32) -> TextureA
 }
 
 #[test]
-fn each_texel_is_made_of_its_own_samples() {
+fn each_texel_is_resolved_from_its_own_samples() {
     let gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R8G8_UNORM, 4, 1, 4));
     let target = gpu.texture(1, args(DXGI_FORMAT_R8G8_UNORM, 8, 2, 1));
@@ -102,7 +102,7 @@ fn each_texel_is_made_of_its_own_samples() {
 }
 
 #[test]
-fn the_least_of_integers() {
+fn integers_resolve_to_their_minimum() {
     let gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R16_UINT, 1, 1, 2));
     let target = gpu.texture(1, args(DXGI_FORMAT_R16_UINT, 1, 1, 1));
