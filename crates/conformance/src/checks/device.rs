@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("device/luid-is-stable", "D3D12, ID3D12Device::GetAdapterLuid", &[], |ctx| {
         let (first, second) = (device::adapter_luid(ctx.device()), device::adapter_luid(ctx.device()));
-        require_eq("the LUID asked twice", second, first)?;
+        require_eq("the LUID, queried twice", second, first)?;
         Ok(format!("{:08x}:{:08x}", first.HighPart, first.LowPart))
     }),
     check("device/luid-is-the-adapters", "D3D12, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
@@ -116,7 +116,7 @@ pub(super) const CHECKS: &[Check] = &[
         let _: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         let newer = resource.cast::<ID3D12Resource2>();
-        ensure!(newer.is_ok(), "the device has ID3D12Device8, and its resources have no ID3D12Resource2");
+        ensure!(newer.is_ok(), "the device has ID3D12Device8, but its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
     validation("device/heap-null-result-only-checks", "D3D12, CreateHeap, ppvHeap", &[], |ctx| {
@@ -211,7 +211,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"12345")?;
             let (hresult, size, _) = object::private_data(object, &OWN, 4);
             answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-            require_eq(format!("{name}: the size that is needed"), size, 5).map(drop)
+            require_eq(format!("{name}: the required size"), size, 5).map(drop)
         })
     }),
     check("device/private-data-missing", "DXGI, DXGI_ERROR_NOT_FOUND", &[], |ctx| {
@@ -262,7 +262,7 @@ pub(super) const CHECKS: &[Check] = &[
         let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         set("a heap", &first, b"mine")?;
         answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
-        Ok("another heap has none".to_owned())
+        Ok("private data of another heap".to_owned())
     }),
     check("device/private-interface-is-held", "D3D12, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
@@ -277,7 +277,7 @@ pub(super) const CHECKS: &[Check] = &[
         let during = object::reference_count(&held);
         ensure!(during > before, "expected more than {before} references while attached, found {during}");
         let back = object::private_interface(&owner, &OWN).ok("an interface")?;
-        require_eq("the interface that comes back", object::identity(&back), object::identity(&held))?;
+        require_eq("the returned interface", object::identity(&back), object::identity(&held))?;
         drop((back, owner));
         require_eq("references after the owner was released", object::reference_count(&held), before)?;
         Ok(format!("{before}, {during} while attached, {before} after"))
@@ -371,7 +371,7 @@ fn answers(what: &str, found: windows_core::HRESULT, expected: windows_core::HRE
 fn belongs<I: Interface>(ctx: &Context, child: &I) -> Verdict {
     let device = object::device_of(child).ok("an object of the device")?;
     require_eq("the device's identity", object::identity(&device), object::identity(ctx.device()))?;
-    Ok("the device that made it".to_owned())
+    Ok("the device that created it".to_owned())
 }
 
 /// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another kind.
@@ -386,7 +386,7 @@ fn child_interfaces<I: Interface>(child: &I, is_also_else: bool) -> Verdict {
         require_eq(format!("identity through {name}"), one, Some(identity))?;
     }
     if is_also_else || child.cast::<ID3D12Device>().is_ok() {
-        return failed("the object has an interface of another kind of object");
+        return failed("QueryInterface succeeds for an interface of a different object type");
     }
     Ok("ID3D12Object, ID3D12DeviceChild and ID3D12Pageable".to_owned())
 }

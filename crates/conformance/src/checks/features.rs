@@ -33,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("features/cache-coherent-implies-uma", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
         require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
-            "CacheCoherentUMA is TRUE and UMA is FALSE".to_owned()
+            "CacheCoherentUMA is TRUE, but UMA is FALSE".to_owned()
         })?;
         Ok("CacheCoherentUMA implies UMA".to_owned())
     }),
@@ -123,13 +123,13 @@ pub(super) const CHECKS: &[Check] = &[
     check("features/tight-alignment-means-the-flag", "TIGHT, Proposed Solution", &[], |ctx| {
         let tier = ctx.caps().tight_alignment_tier;
         let is_taken = ctx.allocation(&[tight_buffer(100)]).size != u64::MAX;
-        require_eq(format!("tier {tier}: the flag is taken"), is_taken, tier > 0)?;
+        require_eq(format!("tier {tier}: the flag is accepted"), is_taken, tier > 0)?;
         Ok(format!("tier {tier}, the flag is {}", if is_taken { "taken" } else { "refused" }))
     }),
     check("features/gpu-upload-means-the-heaps", GPU_UPLOAD_CAPS, &[], |ctx| {
         let says = ctx.caps().gpu_upload_heaps;
         let made = ctx.create_heap(&buffer_heap(GPU_UPLOAD, MIB)).implemented()?;
-        require_eq("a GPU_UPLOAD heap is made", made.is_ok(), says)?;
+        require_eq("a GPU_UPLOAD heap is created", made.is_ok(), says)?;
         Ok(format!("GPUUploadHeapSupported {says}, consistent with heap creation"))
     }),
     check("features/write-tracking-off-by-default", TRACKING, &[], |ctx| {
@@ -156,7 +156,7 @@ pub(super) const CHECKS: &[Check] = &[
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("the device supports the query")?;
         let barriers = data.EnhancedBarriersSupported.as_bool();
         require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
-            "RelaxedFormatCastingSupported is TRUE without EnhancedBarriersSupported".to_owned()
+            "RelaxedFormatCastingSupported is TRUE, but EnhancedBarriersSupported is FALSE".to_owned()
         })?;
         Ok(format!("EnhancedBarriersSupported {barriers}"))
     }),
@@ -242,7 +242,11 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
         let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
         let tier = ctx.caps().resource_heap_tier;
-        require_eq(format!("tier {tier}: a heap for everything is made"), is_made, tier >= 2)?;
+        require_eq(
+            format!("tier {tier}: a heap for all resource categories is created"),
+            is_made,
+            tier >= 2,
+        )?;
         Ok(format!("tier {tier}"))
     }),
 ];

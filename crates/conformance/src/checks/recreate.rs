@@ -399,7 +399,7 @@ pub(super) const CHECKS: &[Check] = &[
         let pointer = recorded.start.to_le_bytes();
         ctx.map(&created).ok("UPLOAD")?.write(4096, &pointer);
         require_eq("bytes", ctx.map(&created).ok("UPLOAD")?.read(4096, 8), pointer.to_vec())?;
-        require_at("what is stored", memory::address(&created), u64::from_le_bytes(pointer))?;
+        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))?;
         Ok("created at the requested address".to_owned())
     }),
     validation("recreate/refused-without-the-tier", GATE, &[Need::NoRecreateAt], |ctx| {
@@ -425,7 +425,7 @@ fn distance(from: u64, to: u64) -> i64 {
 /// Fails the check unless an address has the expected value.
 fn require_at(what: &str, found: u64, expected: u64) -> Result<(), Stop> {
     require(found == expected, || {
-        format!("{what}: {} bytes from the address that is expected", distance(expected, found))
+        format!("{what} is {} bytes away from the expected address", distance(expected, found))
     })
 }
 

@@ -227,7 +227,7 @@ pub(crate) enum CreateAtFault {
     Misaligned { alignment: Alignment },
     #[error("the range is outside the GPU's address space")]
     OutsideAddressSpace,
-    #[error("its heap and HeapOffset place it at {address}")]
+    #[error("the heap's address plus HeapOffset is {address}")]
     Elsewhere { address: GpuVirtualAddress },
 }
 

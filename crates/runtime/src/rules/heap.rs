@@ -231,7 +231,7 @@ fn check_flags(
     }
     match flags & !KNOWN_FLAGS {
         0 => Ok(()),
-        unknown => Err(Refusal::invalid(format!("unknown heap flags {unknown:#x}"))
+        unknown => Err(Refusal::invalid(format!("unknown heap flag bits {unknown:#x}"))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
     }
 }

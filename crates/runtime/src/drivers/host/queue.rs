@@ -82,7 +82,7 @@ impl Worker {
                 Ok(Ok(())) => {}
                 Ok(Err(message)) => return self.removal.remove(DXGI_ERROR_DEVICE_HUNG, message),
                 Err(_panic) => {
-                    let message = "bug in heapwright-runtime: a queue thread panicked".to_owned();
+                    let message = "a queue thread panicked; this is a bug in heapwright-runtime".to_owned();
                     return self.removal.remove(DXGI_ERROR_DEVICE_REMOVED, message);
                 }
             }

@@ -87,7 +87,7 @@ pub(super) fn check_texture(
         }
     }
     if flags & !TEXTURE_FLAGS != 0 {
-        return Err(Refusal::invalid(format!("unknown resource flags {:#x}", flags & !TEXTURE_FLAGS)));
+        return Err(Refusal::invalid(format!("unknown resource flag bits {:#x}", flags & !TEXTURE_FLAGS)));
     }
     let has = |flag: D3D12_RESOURCE_FLAGS| flags & flag != 0;
     let usage = TextureUsage {
