@@ -157,7 +157,7 @@ pub unsafe fn run(
             Some(context) => context,
             None => Context::new(open().map_err(CannotRun)?),
         };
-        tracing::debug!(check = check.id, "begins");
+        tracing::debug!(check = check.id, "check started");
         let (outcome, detail, is_usable) = run_one(check, &context, options.strictness);
         held = is_usable.then_some(context);
         let ended = CheckReport { check, outcome, detail };

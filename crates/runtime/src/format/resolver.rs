@@ -110,7 +110,7 @@ impl Resolver {
 }
 
 /// Returns bits of a texel of up to 16 bytes from `shift` on, truncated to the 32 that a channel can have.
-#[expect(clippy::cast_possible_truncation, reason = "the lower 32 bits are what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "only the lower 32 bits are used")]
 fn bits_of(sample: &[u8], shift: u32) -> u32 {
     let mut bytes = [0; 16];
     for (to, from) in bytes.iter_mut().zip(sample) {
