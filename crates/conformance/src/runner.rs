@@ -228,7 +228,7 @@ mod tests {
         let whole = HostProfile { has_standard_swizzle: true, ..*HostProfile::default_profile() };
         let old = HostProfile { resource_heap_tier: 1, tiled_resources_tier: 1, ddi_version: 88, ..whole };
         let none = HostProfile { tiled_resources_tier: 0, tight_buffer_alignment: None, ..whole };
-        let uma = *HostProfile::find("uma").expect("a profile of that name");
+        let uma = *HostProfile::find("uma").expect("a known profile");
         let mut wrong = Vec::new();
         for profile in [whole, old, none, uma] {
             let open = || {

@@ -251,7 +251,7 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::set_private_data_interface(object, &OTHER, None), S_OK)?;
             let (hresult, size) = object::private_data_size(object, &OTHER);
             answers(name, hresult, S_OK)?;
-            let pointer = u32::try_from(size_of::<usize>()).expect("small");
+            let pointer = u32::try_from(size_of::<usize>()).expect("the size fits in 32 bits");
             require_eq(format!("{name}: size of a null interface"), size, pointer)?;
             answers(name, object::set_private_data(object, &OTHER, None), S_OK)
         })

@@ -179,7 +179,7 @@ fn size(element: &Element, tiles: [usize; 3]) -> [usize; 3] {
 }
 
 fn small<T: TryFrom<usize>>(value: usize) -> T {
-    T::try_from(value).ok().expect("small")
+    T::try_from(value).ok().expect("the value fits")
 }
 
 /// Returns the description of a texture of this many tiles.

@@ -296,7 +296,7 @@ mod tests {
         let texel =
             of_uints(DXGI_FORMAT_R8G8B8A8_UNORM, [0x101, 0x202, 3, 4]).expect("a format that can be cleared");
         assert_eq!(texel.as_bytes(), [1, 2, 3, 4]);
-        let texel = of_uints(DXGI_FORMAT_R32_TYPELESS, [0xdead_beef, 0, 0, 0]).expect("raw");
+        let texel = of_uints(DXGI_FORMAT_R32_TYPELESS, [0xdead_beef, 0, 0, 0]).expect("a typeless format");
         assert_eq!(texel.as_bytes(), 0xdead_beef_u32.to_le_bytes());
     }
 }

@@ -30,7 +30,7 @@ pub fn controls() -> impl Iterator<Item = &'static str> {
 /// Returns the built-in or control scenario with this name.
 pub fn find(name: &str) -> Option<Scenario> {
     let (name, text) = FILES.iter().chain(&CONTROLS).find(|(known, _)| *known == name)?;
-    Some(Scenario::parse(name, text).expect("a test reads them all"))
+    Some(Scenario::parse(name, text).expect("built-in scenarios are valid"))
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub(super) fn resolve(path: &str, file: &ScenarioFile) -> Result<Scenario, Broke
         path: path.to_owned(),
         description: file.description.clone(),
         frames,
-        frames_in_flight: usize::try_from(frames_in_flight).expect("at most 16"),
+        frames_in_flight: usize::try_from(frames_in_flight).expect("frames-in-flight is at most 16"),
         cpu,
         paging: paging(&file.paging)?,
         budgets: budgets(&file.budget, &span)?,
@@ -296,7 +296,7 @@ fn submissions(
         let queue = check(&span, "queue", submission.queue, 0..=MAX_QUEUE)?;
         let uses = submission.uses.iter().map(|entry| one_use(entry, file, frames, names));
         resolved.push(SubmissionKind {
-            queue: usize::try_from(queue).expect("at most 15"),
+            queue: usize::try_from(queue).expect("queue is at most 15"),
             gpu: milliseconds(&span, "gpu-ms", submission.gpu_ms)?,
             repeat: check(&span, "repeat", submission.repeat, 1..=MAX_REPEAT)?,
             uses: uses.collect::<Result<_, _>>()?,

@@ -174,7 +174,7 @@ impl Derivation<'_> {
 
     /// Returns the heap that contains a block. `is_new` means that a heap was created for the block.
     fn heap_of(&mut self, allocation: &ResourceAllocation, is_new: bool) -> HeapNumber {
-        let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer allocations");
+        let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer than 2^32 allocations");
         let Some((heap, address)) = allocation.heap().zip(allocation.gpu_virtual_address()) else {
             // A committed resource is paged by itself.
             self.sizes.push(allocation.size());

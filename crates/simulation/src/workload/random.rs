@@ -32,7 +32,7 @@ impl Random {
     pub(crate) fn between(&mut self, [least, most]: [u32; 2]) -> u32 {
         match (most - least).checked_add(1) {
             Some(count) => least + self.below(count),
-            None => u32::try_from(self.next() >> 32).expect("32 bits"),
+            None => u32::try_from(self.next() >> 32).expect("the value has 32 bits"),
         }
     }
 

@@ -295,7 +295,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
     let mut signalled = 0_u64;
     let mut has_order = true;
     for (number, submission) in program.submissions.iter().enumerate() {
-        let agent = u32::try_from(submission.queue).expect("few") + 1;
+        let agent = u32::try_from(submission.queue).expect("the value fits") + 1;
         if let Some(value) = submission.waits.and_then(|back| signalled.checked_sub(back as u64)) {
             stage.wait(agent, &fence, value);
             model.wait(submission.queue + 1, value);
@@ -358,7 +358,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
         }
         for (id, resource) in resources.iter().enumerate() {
             for unit in 0..model.resources[id].elements.len() {
-                let is = match stage.contents(resource, u32::try_from(unit).expect("few")) {
+                let is = match stage.contents(resource, u32::try_from(unit).expect("the value fits")) {
                     HEAPWRIGHT_ALIASING_CONTENTS_VALID => "valid",
                     HEAPWRIGHT_ALIASING_CONTENTS_PARTLY_VALID => "partly",
                     HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED => "discarded",

@@ -202,14 +202,14 @@ impl Kind {
         // Textures with hidden memory are a different kind, so their descriptions must differ.
         let quality = match self {
             Self::Buffer { .. } => 0,
-            Self::Texture { hidden, .. } => hidden.try_into().expect("little"),
+            Self::Texture { hidden, .. } => hidden.try_into().expect("the value fits"),
         };
         D3D12_RESOURCE_DESC1 {
             SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: quality },
             Dimension: dimension,
             Width: width,
-            MipLevels: mips.try_into().expect("few"),
-            DepthOrArraySize: slices.try_into().expect("few"),
+            MipLevels: mips.try_into().expect("the value fits"),
+            DepthOrArraySize: slices.try_into().expect("the value fits"),
             Layout: layout,
             Flags: flags,
             ..Default::default()

@@ -52,7 +52,7 @@ fn a_heap_is_recreated_at_its_address() {
         let heap = replaying.create_heap(&*device, &args).expect("the range is reserved and free");
         assert_eq!((heap.gpu_virtual_address(), heap.size()), (range.start, range.size));
         let other =
-            replaying.create_heap(&*device, &HeapArgs { create_at: None, ..args }).expect("elsewhere");
+            replaying.create_heap(&*device, &HeapArgs { create_at: None, ..args }).expect("the request fits");
         assert!(recorded.iter().all(|range| range.start != other.gpu_virtual_address()));
     }
 }
@@ -61,9 +61,9 @@ fn a_heap_is_recreated_at_its_address() {
 #[test]
 fn a_recorded_range_below_a_page_reserves_whole_pages() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST, 4096)]).expect("free");
+    let device = device(&driver, &[addresses(FIRST, 4096)]).expect("the range is free");
     let small = HeapArgs { implicit: true, ..video(ByteSize::new(1000)) };
-    let heap = driver.create_heap(&*device, &at(small, FIRST)).expect("reserved");
+    let heap = driver.create_heap(&*device, &at(small, FIRST)).expect("the range is reserved");
     assert_eq!(heap.size().get(), 4096);
     drop(heap);
     driver.create_heap(&*device, &at(pages(1), FIRST)).expect("all of the page is reserved");
@@ -72,8 +72,8 @@ fn a_recorded_range_below_a_page_reserves_whole_pages() {
 #[test]
 fn a_placed_buffers_address_follows_from_heap_and_offset() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("free");
-    let heap = driver.create_heap(&*device, &at(pages(4), FIRST)).expect("reserved");
+    let device = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("the range is free");
+    let heap = driver.create_heap(&*device, &at(pages(4), FIRST)).expect("the range is reserved");
     let place = |address| {
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: PAGE };
         driver.create_resource(&*device, &buffer(1000, address), placement)
@@ -92,7 +92,7 @@ fn a_placed_buffers_address_follows_from_heap_and_offset() {
 #[test]
 fn a_reserved_buffer_can_be_created_at_an_address() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST + PAGE, 3 * PAGE)]).expect("free");
+    let device = device(&driver, &[addresses(FIRST + PAGE, 3 * PAGE)]).expect("the range is free");
     let reserve = |address| {
         driver.create_resource(&*device, &buffer(2 * PAGE + 1, Some(address)), ResourcePlacement::Reserved)
     };
@@ -107,8 +107,8 @@ fn a_reserved_buffer_can_be_created_at_an_address() {
 #[test]
 fn devices_cannot_use_each_others_reservations() {
     let driver = driver("discrete");
-    let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("free");
-    let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("free");
+    let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("the range is free");
+    let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("the range is free");
     let not_reserved = |start| Some(CreateAtFault::NotReserved { address: address(start) });
     assert_eq!(fault(driver.create_heap(&*second, &at(pages(1), FIRST))), not_reserved(FIRST));
     assert_eq!(fault(driver.create_heap(&*first, &at(pages(2), FIRST))), not_reserved(FIRST + PAGE));
@@ -119,8 +119,8 @@ fn devices_cannot_use_each_others_reservations() {
 #[test]
 fn a_heap_outlives_the_device_that_reserved_its_addresses() {
     let driver = driver("discrete");
-    let reserving = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("free");
-    let heap = driver.create_heap(&*reserving, &at(pages(1), FIRST + PAGE)).expect("reserved");
+    let reserving = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("the range is free");
+    let heap = driver.create_heap(&*reserving, &at(pages(1), FIRST + PAGE)).expect("the range is reserved");
     drop(reserving);
     let others: Vec<_> = (0..8).map(|_| driver.make_heap(&pages(1)).expect("the request fits")).collect();
     assert!(others.iter().all(|other| other.gpu_virtual_address() != heap.gpu_virtual_address()));

@@ -462,7 +462,7 @@ fn a_heap_becomes_resident_when_paging_completes() {
         assert!(!is_resident(&heap), "{profile}: enqueued paging is not finished");
         work();
         assert!(is_resident(&heap), "{profile}");
-        assert!(heap.make_resident().expect("counted").is_none(), "{profile}: no paging remains");
+        assert!(heap.make_resident().expect("a resident heap").is_none(), "{profile}: no paging remains");
     }
 }
 

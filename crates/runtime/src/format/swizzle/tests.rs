@@ -49,7 +49,7 @@ fn block_positions_match_the_documented_drawings() {
         }
         let blocks = seen.iter().filter(|&&seen| seen).count();
         assert_eq!(
-            blocks * usize::try_from(block_bytes).expect("small"),
+            blocks * usize::try_from(block_bytes).expect("the size fits in usize"),
             65_536,
             "the blocks fill the tile: {drawn}"
         );

@@ -233,7 +233,8 @@ fn defined_layouts_have_hidden_memory_after_their_tiles() {
             D3D12_RESOURCE_DESC1 { Layout: layout, Flags: flags, MipLevels: 3, ..texture2d(1024, 1024) };
         let caps = DriverCaps { standard_swizzle: true, ..*driver.caps() };
         let resource = resource::check(&desc, &caps, &PLAIN).expect("valid");
-        let tiles = crate::rules::tiling::Tiling::new(&resource).expect("tiles").tile_count();
+        let tiles =
+            crate::rules::tiling::Tiling::new(&resource).expect("the resource has tiles").tile_count();
         allocation_info::of_placed(&resource, driver).size.get() - u64::from(tiles) * 65_536
     };
     for layout in [D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE] {

@@ -51,7 +51,7 @@ fn texture_tiling_matches_implementations() {
             Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
             ..texture(dimension, width, height, depth)
         };
-        let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+        let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
         assert_eq!(tiling.tile_count(), tiles, "row {row}");
         let packed = tiling.packed_mips();
         assert_eq!(packed.NumStandardMips, standard, "row {row}");
@@ -80,7 +80,7 @@ fn texture_tiling_matches_implementations() {
 #[test]
 fn buffer_tiles_form_one_row() {
     for (width, tiles) in [(1, 1), (1024, 1), (65_536, 1), (65_537, 2), (16 << 16, 16)] {
-        let tiling = Tiling::new(&valid(&buffer(width))).expect("tiles");
+        let tiling = Tiling::new(&valid(&buffer(width))).expect("the resource has tiles");
         assert_eq!(tiling.tile_count(), tiles);
         assert_eq!(tiling.packed_mips(), D3D12_PACKED_MIP_INFO::default());
         assert_eq!(tiling.tile_shape().WidthInTexels, 65_536);
@@ -98,7 +98,7 @@ fn samples_make_tiles_smaller() {
             Height: 256,
             ..multisampled(count)
         };
-        let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+        let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
         let shape = tiling.tile_shape();
         assert_eq!((shape.WidthInTexels, shape.HeightInTexels), (width, height));
         assert_eq!(tiling.tile_count(), 4 * count);
@@ -131,7 +131,7 @@ fn tile_shapes_match_the_published_ones() {
                 Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
                 ..texture(dimension, 1024, 1024, depth)
             };
-            let found = Tiling::new(&valid(&desc)).expect("tiles").tile_shape();
+            let found = Tiling::new(&valid(&desc)).expect("the resource has tiles").tile_shape();
             let found = [found.WidthInTexels, found.HeightInTexels, found.DepthInTexels];
             assert_eq!(found, expected, "{format} {dimension}");
         }
@@ -146,7 +146,7 @@ fn packed_mips_belong_to_their_slice() {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         ..texture(TWO, 512, 512, 4)
     };
-    let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+    let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
     assert_eq!((tiling.tile_count(), tiling.packed_mips().NumTilesForPackedMips), (88, 4));
     for slice in 0..4 {
         for mip in 0..10 {
@@ -155,5 +155,5 @@ fn packed_mips_belong_to_their_slice() {
         }
     }
     assert_eq!(tiling.packed_tiles(40), None);
-    assert_eq!(Tiling::new(&valid(&buffer(65_536))).expect("tiles").packed_tiles(0), None);
+    assert_eq!(Tiling::new(&valid(&buffer(65_536))).expect("the resource has tiles").packed_tiles(0), None);
 }

@@ -60,7 +60,7 @@ fn a_reservation_may_span_the_seeds_start_address() {
     let place = owners.place;
     assert!(place > BASE);
     let all = owners.free_size();
-    let id = owners.reserve(&[addresses(place - 1, 2)]).expect("free");
+    let id = owners.reserve(&[addresses(place - 1, 2)]).expect("the range is free");
     assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first free address");
     let taken = owners.take_at(Some(id), address(place - PAGE), ByteSize::new(2 * PAGE), Alignment::ONE);
     let taken = taken.expect("both pages are reserved");
@@ -72,10 +72,10 @@ fn a_reservation_may_span_the_seeds_start_address() {
 #[test]
 fn an_objects_addresses_outlive_the_reservation() {
     let mut owners = AddressOwners::new(BITS, 0);
-    let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("free");
+    let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("the range is free");
     let held = owners
         .take_at(Some(id), address(BASE + PAGE), ByteSize::new(PAGE), Alignment::ONE)
-        .expect("reserved");
+        .expect("the range is reserved");
     owners.release(id);
     let range = addresses(BASE, 4 * PAGE);
     assert_eq!(owners.reserve(&[range]), Err(DriverError::AddressesInUse { range }));
@@ -88,14 +88,17 @@ fn an_objects_addresses_outlive_the_reservation() {
 #[test]
 fn refusals_state_the_reason() {
     let mut owners = AddressOwners::new(BITS, 0);
-    let id = owners.reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)]).expect("free");
+    let id = owners
+        .reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)])
+        .expect("the range is free");
     let mut at = |id, start, size, alignment| {
         let alignment = Alignment::new(alignment).expect("a power of two");
         owners.take_at(id, address(start), ByteSize::new(size), alignment)
     };
     let id = Some(id);
-    let misaligned =
-        |alignment| Err(CreateAtFault::Misaligned { alignment: Alignment::new(alignment).expect("one") });
+    let misaligned = |alignment| {
+        Err(CreateAtFault::Misaligned { alignment: Alignment::new(alignment).expect("a power of two") })
+    };
     assert_eq!(at(id, BASE + 8, 1, 1), misaligned(PAGE));
     assert_eq!(at(id, BASE + PAGE, 1, 4 << 20), misaligned(4 << 20));
     let outside = Err(CreateAtFault::OutsideAddressSpace);
@@ -230,7 +233,7 @@ proptest! {
                     }
                 }
             }
-            let owned = u64::try_from(model.len()).expect("few") * PAGE;
+            let owned = u64::try_from(model.len()).expect("the count fits in 64 bits") * PAGE;
             prop_assert_eq!(owners.free_size().get(), whole.get() - owned);
         }
         for (range, id) in objects {

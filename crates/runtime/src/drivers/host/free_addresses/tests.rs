@@ -83,7 +83,7 @@ proptest! {
         let mut is_free = [true; 4096];
         let mark = |is_free: &mut [bool], range: Interval, value| {
             for address in range.start..range.end {
-                let slot = &mut is_free[usize::try_from(address).expect("small")];
+                let slot = &mut is_free[usize::try_from(address).expect("the value fits in usize")];
                 assert_ne!(*slot, value, "address {address}");
                 *slot = value;
             }
@@ -91,10 +91,10 @@ proptest! {
         for step in steps {
             match step {
                 Step::Take { size, alignment } => {
-                    let alignment = Alignment::from_log2(alignment).expect("small");
+                    let alignment = Alignment::from_log2(alignment).expect("a valid alignment");
                     let found = free.take(ByteSize::new(size), alignment);
-                    let step = usize::try_from(alignment.get()).expect("small");
-                    let len = usize::try_from(size).expect("small");
+                    let step = usize::try_from(alignment.get()).expect("the value fits in usize");
+                    let len = usize::try_from(size).expect("the value fits in usize");
                     let there_is = (0..is_free.len()).step_by(step).any(|start| {
                         is_free.get(start..start + len).is_some_and(|run| run.iter().all(|&free| free))
                     });
@@ -108,7 +108,7 @@ proptest! {
                 Step::TakeAt { start, size } => {
                     let wanted = range(start, start + size);
                     let missing = (start..start + size)
-                        .find(|&address| !is_free.get(usize::try_from(address).expect("small")).copied().unwrap_or(false));
+                        .find(|&address| !is_free.get(usize::try_from(address).expect("in range")).copied().unwrap_or(false));
                     prop_assert_eq!(free.first_missing(wanted), missing);
                     prop_assert_eq!(free.take_at(wanted), missing.is_none());
                     if missing.is_none() && size > 0 {

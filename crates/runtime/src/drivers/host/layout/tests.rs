@@ -61,12 +61,12 @@ fn planes_blocks_and_samples_have_their_sizes() {
     assert_eq!(planar.total_size().get(), 1024);
 
     let blocks = texture(TextureDimension::Texture2D, (16, 8, 1), BC1);
-    let found = TextureLayout::of_texture(blocks).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(blocks).subresource(0).expect("a subresource");
     assert_eq!(found.blocks, Extent { width: 4, height: 2, depth: 1 });
     assert_eq!((found.block_bytes, found.block_extent, found.blocks.width), (8, (4, 4), 4));
 
     let samples = TextureArgs { sample_count: 4, ..texture(TextureDimension::Texture2D, (8, 8, 1), RGBA8) };
-    let found = TextureLayout::of_texture(samples).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(samples).subresource(0).expect("a subresource");
     assert_eq!((found.block_bytes, found.block_offset(1, 0, 0)), (16, Some(16)));
 
     let row_major = TextureArgs {
@@ -86,14 +86,14 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
     };
     let layout = TextureLayout::of_texture(tiled);
     assert_eq!(layout.total_size().get(), 44 << 16);
-    let top = layout.subresource(0).expect("one");
+    let top = layout.subresource(0).expect("a subresource");
     assert_eq!(top.block_offset(0, 0, 0), Some(0));
     assert_eq!(top.block_offset(127, 0, 0), Some(127 * 4));
     assert_eq!(top.block_offset(128, 0, 0), Some(1 << 16), "the next tile");
     assert_eq!(top.block_offset(0, 1, 0), Some(512), "the next row of the tile");
     assert_eq!(tile(&top, 511, 511), Some(15));
     assert_eq!((top.contiguous_blocks(100), top.contiguous_blocks(500)), (28, 12));
-    let second_slice = layout.subresource(10).expect("one");
+    let second_slice = layout.subresource(10).expect("a subresource");
     assert_eq!(tile(&second_slice, 0, 0), Some(21), "standard mips of all slices first");
     assert_eq!(linear(&layout, 3).0, 42 << 16, "then the packed ones of each");
     assert_eq!(linear(&layout, 13).0, 43 << 16);
@@ -110,7 +110,7 @@ fn standard_swizzle_stays_within_tiles() {
     };
     let layout = TextureLayout::of_texture(swizzled);
     assert_eq!(layout.total_size().get(), 22 << 16, "the tiles of the other layout");
-    let top = layout.subresource(0).expect("one");
+    let top = layout.subresource(0).expect("a subresource");
     // 32-bit texels: bytes 0 to 15 follow x, 16 to 127 y, then x and y alternate.
     assert_eq!(top.block_offset(3, 0, 0), Some(12));
     assert_eq!(top.block_offset(0, 1, 0), Some(16));
@@ -122,14 +122,14 @@ fn standard_swizzle_stays_within_tiles() {
     assert_eq!(top.block_offset(1, 128, 0), Some((4 << 16) + 4), "the next row of tiles");
     assert_eq!((top.contiguous_blocks(0), top.contiguous_blocks(6), top.contiguous_blocks(511)), (4, 2, 1));
     assert!(top.is_defined(swizzled.layout));
-    let packed = layout.subresource(3).expect("one");
+    let packed = layout.subresource(3).expect("a subresource");
     assert!(matches!(packed.arrangement, Arrangement::Linear { .. }) && !packed.is_defined(swizzled.layout));
 
     let volume = TextureArgs {
         layout: TextureMemoryLayout::StandardSwizzle64Kib,
         ..texture(TextureDimension::Texture3D, (64, 32, 64), R8)
     };
-    let found = TextureLayout::of_texture(volume).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(volume).subresource(0).expect("a subresource");
     assert_eq!(found.block_offset(16, 0, 0), Some(1 << 12));
     assert_eq!((found.block_offset(0, 0, 1), found.block_offset(0, 0, 32)), (Some(1 << 6), Some(1 << 16)));
 }
@@ -207,8 +207,8 @@ proptest! {
                     while x < found.blocks.width {
                         let run = found.contiguous_blocks(x);
                         prop_assert!(run > 0);
-                        let start = found.block_offset(x, y, z).expect("inside");
-                        let last = found.block_offset(x + run - 1, y, z).expect("inside");
+                        let start = found.block_offset(x, y, z).expect("a block of the subresource");
+                        let last = found.block_offset(x + run - 1, y, z).expect("a block of the subresource");
                         let size = u64::from(run) * found.block_bytes;
                         prop_assert_eq!(last + found.block_bytes, start + size, "a run is contiguous");
                         ranges.push((start, start + size));
