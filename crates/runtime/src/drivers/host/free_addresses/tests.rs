@@ -108,7 +108,7 @@ proptest! {
                 Step::TakeAt { start, size } => {
                     let wanted = range(start, start + size);
                     let missing = (start..start + size)
-                        .find(|&address| !is_free.get(usize::try_from(address).expect("in range")).copied().unwrap_or(false));
+                        .find(|&address| !is_free.get(usize::try_from(address).expect("fits")).copied().unwrap_or(false));
                     prop_assert_eq!(free.first_missing(wanted), missing);
                     prop_assert_eq!(free.take_at(wanted), missing.is_none());
                     if missing.is_none() && size > 0 {
