@@ -144,7 +144,7 @@ fn later_flags_are_errors() {
         let messages = gpu.messages();
         let (severity, text) = messages.last().expect("the refusal is logged");
         assert_eq!(*severity, D3D12_MESSAGE_SEVERITY_ERROR);
-        assert!(text.contains("first D3D12"), "{text}");
+        assert!(text.contains("first version of D3D12"), "{text}");
     }
     let buffer = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,

@@ -122,7 +122,7 @@ impl Judge {
                 self.say(submission, Finding::error(Rule::I12, resource, what));
             }
         } else if self.has(AliasingLaws::ONE_IS_ACTIVE) {
-            let what = "is used after a resource that it overlaps was activated";
+            let what = "is used after an overlapping resource was activated";
             self.say(submission, Finding { other, ..Finding::error(Rule::I13, resource, what) });
         }
     }
@@ -358,7 +358,7 @@ impl Judge {
             if touch.epoch.agent != now.agent {
                 let seen = self.clock(now.agent).has_seen(touch.epoch);
                 if !seen && self.has(AliasingLaws::FENCES_ORDER_QUEUES) {
-                    let what = "is used while another queue may still use a resource that it overlaps";
+                    let what = "is used while another queue may still use an overlapping resource";
                     let finding = Finding::error(Rule::B9, resource, what);
                     self.say(submission, Finding { other: Some(other.id), ..finding });
                 }
@@ -377,11 +377,9 @@ impl Judge {
                 continue;
             }
             let (rule, severity, what) = match (rule, reason) {
-                (Rule::E1, _) => (
-                    rule,
-                    Severity::Error,
-                    "is used without barriers that wait for a resource that it overlaps",
-                ),
+                (Rule::E1, _) => {
+                    (rule, Severity::Error, "is used without barriers that wait for an overlapping resource")
+                }
                 (_, Reason::Transition) if self.has(AliasingLaws::ARRAY_IN_ORDER) => {
                     (Rule::B6, Severity::Warning, "is transitioned before the barrier that activates it")
                 }
@@ -389,12 +387,14 @@ impl Judge {
                 (Rule::B1, _) if is_inherited => (
                     Rule::H9,
                     Severity::Error,
-                    "inherits from a resource used in the same ExecuteCommandLists, with no aliasing barrier between",
+                    "inherits data from a resource used in the same ExecuteCommandLists, without an aliasing barrier \
+                     between the two",
                 ),
                 _ => (
                     rule,
                     Severity::Error,
-                    "overlaps a resource used in the same ExecuteCommandLists, with no aliasing barrier for both between",
+                    "overlaps a resource used in the same ExecuteCommandLists, without an aliasing barrier between \
+                     the two",
                 ),
             };
             if rule == Rule::B1 && !self.has(AliasingLaws::BARRIER_WITHIN_SUBMISSION) {

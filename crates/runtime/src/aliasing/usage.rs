@@ -97,7 +97,7 @@ impl Judge {
     ) {
         let is_forbidden = !resource.no_access.all(subresources.clone(), |forbidden| !forbidden);
         if is_forbidden && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
-            let what = "is accessed after a barrier to NO_ACCESS";
+            let what = "is accessed after a barrier with AccessAfter NO_ACCESS";
             self.say(submission, Finding::error(Rule::E4, resource, what));
         }
         if resource.ended_in == Some(submission.epoch) && self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
@@ -320,7 +320,7 @@ impl Judge {
                 resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
             if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
                 let what =
-                    "is discarded in another state than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
+                    "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
                 let finding = Finding::error(Rule::I8, &resource, what);
                 self.say(step.submission, finding);
             }

@@ -252,7 +252,7 @@ fn an_unavailable_address_is_reported_with_its_reason() {
     for (address, parts) in [(PLACE, "0x101010000"), (PLACE + PAGE + 8, "0x101010000")] {
         set_next(&device, address);
         let answer = placed(&device, &home, PAGE, &buffer(16));
-        refused(&device, answer, E_INVALIDARG, &["placed in a heap", parts]);
+        refused(&device, answer, E_INVALIDARG, &["HeapOffset", parts]);
     }
     set_next(&device, 0);
     assert_eq!((usage(), gpu.residency()), (before, ledger), "refused objects use no memory");
