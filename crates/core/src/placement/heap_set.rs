@@ -219,22 +219,24 @@ impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Suballocation(error) => error.fmt(f),
-            Self::TooLarge { requested } => write!(f, "no heap can hold {requested}"),
-            Self::NeedsOwnHeap { requested, largest } => write!(
-                f,
-                "{requested} do not fit into a heap of {largest}, the largest there is for requests that share heaps"
-            ),
+            Self::TooLarge { requested } => write!(f, "{requested} exceeds the maximum heap size"),
+            Self::NeedsOwnHeap { requested, largest } => {
+                write!(f, "{requested} exceeds the maximum size of a shared heap, {largest}")
+            }
             Self::OneHeapFull { requested } => {
-                write!(f, "{requested} do not fit into what is left of the one heap that there may be")
+                write!(f, "{requested} does not fit in the only heap that is allowed")
             }
             Self::NoUpperEnd { algorithm } => {
-                write!(f, "{algorithm} has no upper end: only linear in one heap at most has")
+                write!(
+                    f,
+                    "{algorithm} does not support the upper end; only linear with at most one heap does"
+                )
             }
             Self::UnknownHeap => {
-                f.write_str("the heap is not in the set: it was released, or belongs to another set")
+                f.write_str("the heap is not in this set; it was released or belongs to another set")
             }
-            Self::TooManyBytes => f.write_str("the heaps would be 2^64 bytes or more together"),
-            Self::TooManyHeaps => f.write_str("the set holds 2^32 - 1 heaps, and there can be no more"),
+            Self::TooManyBytes => f.write_str("the total size of the heaps would reach 2^64 bytes"),
+            Self::TooManyHeaps => f.write_str("the limit of 2^32 - 1 heaps is reached"),
         }
     }
 }

@@ -71,7 +71,7 @@ pub struct UnknownHeap {
 impl fmt::Display for UnknownHeap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { submission, heap, heaps } = self;
-        write!(f, "submission {submission} uses heap {heap}, and the sequence has {heaps} heaps")
+        write!(f, "submission {submission} uses heap {heap}, but the number of heaps is {heaps}")
     }
 }
 

@@ -140,7 +140,7 @@ fn properties_that_d3d12_does_not_have_name_their_field() {
     let [custom, upload] =
         [custom, HeapType::Upload.into()].map(|family| family.properties(NodeMasks::default()));
     let cases = [
-        (D3D12_HEAP_PROPERTIES { Type: 77, ..upload }, "D3D12_HEAP_TYPE: 77 is no heap type"),
+        (D3D12_HEAP_PROPERTIES { Type: 77, ..upload }, "D3D12_HEAP_TYPE: unknown heap type 77"),
         (
             D3D12_HEAP_PROPERTIES { CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, ..upload },
             "D3D12_HEAP_PROPERTIES::CPUPageProperty: must be UNKNOWN unless Type is CUSTOM",
@@ -151,7 +151,7 @@ fn properties_that_d3d12_does_not_have_name_their_field() {
         ),
         (
             D3D12_HEAP_PROPERTIES { CPUPageProperty: 0, ..custom },
-            "D3D12_HEAP_PROPERTIES::CPUPageProperty: 0 is none of NOT_AVAILABLE, WRITE_COMBINE and WRITE_BACK",
+            "D3D12_HEAP_PROPERTIES::CPUPageProperty: 0 is not NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
         ),
         (
             D3D12_HEAP_PROPERTIES { MemoryPoolPreference: 9, ..custom },
@@ -347,7 +347,7 @@ fn states_contradict_heap_types_where_the_device_says_so() {
                 unsafe { gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut buffer) };
             assert_eq!(checked.is_ok(), created.is_ok(), "{heap_type} {state:#x}");
             if let Err(error) = checked {
-                assert!(error.to_string().starts_with("initial_state: is 0x"), "{error}");
+                assert!(error.to_string().starts_with("initial_state: 0x"), "{error}");
             }
         }
     }

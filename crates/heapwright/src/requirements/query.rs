@@ -113,16 +113,16 @@ impl RequirementsQuery {
             let device = self
                 .device8
                 .as_ref()
-                .ok_or_else(|| Error::unsupported("D3D12_RESOURCE_DESC1 on this device (ID3D12Device8)"))?;
+                .ok_or_else(|| Error::unsupported("D3D12_RESOURCE_DESC1 (requires ID3D12Device8)"))?;
             // SAFETY: the device is a live COM object, and the description outlives the call.
             unsafe { device.GetResourceAllocationInfo2(0, 1, &desc, None) }
         } else {
             let device = self
                 .device12
                 .as_ref()
-                .ok_or_else(|| Error::unsupported("castable formats on this device (ID3D12Device12)"))?;
+                .ok_or_else(|| Error::unsupported("castable formats (requires ID3D12Device12)"))?;
             let count = u32::try_from(formats.len())
-                .map_err(|_| Error::invalid_argument("castable formats", "there are more than 2^32 - 1"))?;
+                .map_err(|_| Error::invalid_argument("castable formats", "the count exceeds 2^32 - 1"))?;
             let list = formats.as_ptr();
             // SAFETY: the device is a live COM object; the description, the count and the list, which has as many
             // formats as are counted, outlive the call.

@@ -146,12 +146,20 @@ fn the_flag_is_decided_by_the_table() {
 fn an_alignment_that_no_resource_has_names_the_field_and_the_rule() {
     let caps = caps("discrete");
     for (desc, alignment, rule) in [
-        (buffer(8), 3, "0x3 is not 0 and not a power of two"),
-        (buffer(8), u64::MAX, "0xffffffffffffffff is not 0 and not a power of two"),
-        (buffer(8), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a buffer"),
-        (texture(4, 4), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a texture of one sample"),
-        (multisampled(4, 4), 2 * MIB_4, "8.00 MiB is above the 4.00 MiB of a multisampled texture"),
-        (buffer(8), 1 << 63, "8.00 EiB is above the 64.00 KiB of a buffer"),
+        (buffer(8), 3, "0x3 is neither 0 nor a power of two"),
+        (buffer(8), u64::MAX, "0xffffffffffffffff is neither 0 nor a power of two"),
+        (buffer(8), 2 * KIB_64, "128.00 KiB exceeds the maximum of 64.00 KiB for a buffer"),
+        (
+            texture(4, 4),
+            2 * KIB_64,
+            "128.00 KiB exceeds the maximum of 64.00 KiB for a single-sample texture",
+        ),
+        (
+            multisampled(4, 4),
+            2 * MIB_4,
+            "8.00 MiB exceeds the maximum of 4.00 MiB for a multisampled texture",
+        ),
+        (buffer(8), 1 << 63, "8.00 EiB exceeds the maximum of 64.00 KiB for a buffer"),
     ] {
         let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..desc };
         for creation in [Creation::Placed, Creation::Committed] {

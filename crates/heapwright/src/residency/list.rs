@@ -113,7 +113,7 @@ impl ResidencyList {
     pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
         let entries = self.entries()?;
         if entries.manager != manager && entries.manager != 0 {
-            let rule = "its heaps belong to another residency manager";
+            let rule = "contains heaps of another residency manager";
             return Err(Error::invalid_argument("residency list", rule));
         }
         Ok(read(&entries.heaps))
@@ -127,7 +127,7 @@ impl ResidencyList {
             Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
             Err(TryLockError::WouldBlock) => Err(Error::invalid_argument(
                 "residency list",
-                "is open elsewhere: it is recorded or executed by one at a time",
+                "is already open; a list can be recorded or executed by one caller at a time",
             )),
         }
     }
@@ -159,7 +159,7 @@ impl Entries {
         let Some((manager, id)) = heap.managed() else { return Ok(()) };
         if self.manager != manager {
             if self.manager != 0 {
-                let rule = "belongs to another residency manager than the heaps of the list";
+                let rule = "belongs to a different residency manager than the heaps of the list";
                 return Err(Error::invalid_argument("residency heap", rule));
             }
             self.manager = manager;

@@ -259,16 +259,13 @@ impl ResidencyManager {
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
         let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.parts.number) else {
-            return Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none"));
+            return Err(Error::invalid_argument("heap", "is not managed by this residency manager"));
         };
         let is_resident = match status {
             ResidencyHeapStatus::Resident => true,
             ResidencyHeapStatus::Evicted => false,
             ResidencyHeapStatus::Unknown => {
-                return Err(Error::invalid_argument(
-                    "status",
-                    "is unknown: evicted and resident are allowed",
-                ));
+                return Err(Error::invalid_argument("status", "must be Evicted or Resident, not Unknown"));
             }
         };
         self.parts.pager.set_resident(id, is_resident)

@@ -474,7 +474,10 @@ fn linear_heaps_are_used_in_a_row() {
     assert_eq!(driven.allocate(&request).unwrap().0.0, 3);
     let upper = PlacementRequest { upper: true, ..request };
     let refused = driven.engine.allocate(&upper).unwrap_err();
-    assert_eq!(refused.to_string(), "linear has no upper end: only linear in one heap at most has");
+    assert_eq!(
+        refused.to_string(),
+        "linear does not support the upper end; only linear with at most one heap does"
+    );
     driven.check();
 }
 

@@ -70,7 +70,7 @@ fn a_heap_of_another_sequence_is_refused_and_nothing_is_added() {
     let mut sequence = Sequence::new();
     let own = sequence.heap(bytes(1), Beginning::Created);
     let error = sequence.submission(bytes(1), [own, stranger]).unwrap_err();
-    assert_eq!(error.to_string(), "submission 0 uses heap 1, and the sequence has 1 heaps");
+    assert_eq!(error.to_string(), "submission 0 uses heap 1, but the number of heaps is 1");
     assert!(sequence.is_empty());
     sequence.submission(bytes(1), [own]).unwrap();
     assert_eq!(sequence.len(), 1);

@@ -184,7 +184,7 @@ impl Callbacks {
             self.lock().list.iter().map(|(_, callback)| Arc::clone(callback)).collect();
         for callback in callbacks {
             if catch_unwind(AssertUnwindSafe(|| callback(pressure))).is_err() {
-                tracing::error!("a callback for memory pressure panicked");
+                tracing::error!("memory pressure callback panicked; the panic is ignored");
             }
         }
     }

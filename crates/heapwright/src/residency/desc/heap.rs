@@ -81,7 +81,7 @@ impl ResidencyHeapDesc {
         }
         if let Some(other) = self.priority {
             if level(other).is_none() {
-                let rule = format!("{other:#x} is none of D3D12's five levels");
+                let rule = format!("{other:#x} is not a D3D12_RESIDENCY_PRIORITY value");
                 return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
             }
         }
@@ -135,7 +135,10 @@ mod tests {
         assert_eq!(error.to_string(), "ResidencyHeapDesc::flags: unknown flag bits 0x18");
         let priority = Some(7);
         let error = ResidencyHeapDesc { priority, ..Default::default() }.check().expect_err("no such level");
-        assert_eq!(error.to_string(), "ResidencyHeapDesc::priority: 0x7 is none of D3D12's five levels");
+        assert_eq!(
+            error.to_string(),
+            "ResidencyHeapDesc::priority: 0x7 is not a D3D12_RESIDENCY_PRIORITY value"
+        );
         for (priority, level) in [
             (None, PriorityLevel::Normal),
             (Some(D3D12_RESIDENCY_PRIORITY_MINIMUM), PriorityLevel::Minimum),

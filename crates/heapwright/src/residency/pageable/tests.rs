@@ -136,7 +136,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let descriptors = descriptors(&gpu);
     assert_refused(
         examine(&gpu, &descriptors, &ResidencyHeapDesc::default()),
-        "ResidencyHeapDesc::segment_group: is required for a descriptor heap, whose segment group D3D12 does not tell",
+        "ResidencyHeapDesc::segment_group: is required for a descriptor heap",
     );
     let info = examine(&gpu, &descriptors, &given(SegmentGroup::Local, 0)).expect("sound");
     // SAFETY: the device is a live COM object.
@@ -148,7 +148,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let queries = queries(&gpu);
     assert_refused(
         examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::size: is required for this query heap, whose size D3D12 does not tell",
+        "ResidencyHeapDesc::size: is required for this query heap",
     );
     let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));
@@ -166,7 +166,7 @@ fn what_contradicts_the_object_is_refused() {
     let heap = heap(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
     assert_refused(
         examine(&gpu, &heap, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::segment_group: non-local contradicts the memory of the heap, which is local",
+        "ResidencyHeapDesc::segment_group: non-local does not match the memory of the heap, which is local",
     );
     assert_refused(
         examine(&gpu, &heap, &given(SegmentGroup::Local, 255)),
@@ -199,7 +199,7 @@ fn what_is_never_paged_is_refused() {
     let reserved = reserved.expect("S_OK comes with a resource");
     assert_refused(
         examine(&gpu, &reserved, &nothing),
-        "pageable: GetHeapProperties returned E_INVALIDARG (0x80070057), as for a reserved",
+        "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
     );
 
     // D3D12 never pages some objects that it calls pageable.

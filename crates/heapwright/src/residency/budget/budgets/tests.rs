@@ -266,7 +266,7 @@ fn a_reservation_that_is_refused_changes_nothing() {
     assert_eq!(budgets.set_reservation(LOCAL, mib(10)).expect("taken"), mib(10));
     adapter.change(|script| script.reserve = E_INVALIDARG);
     let error = budgets.set_reservation(LOCAL, mib(20)).expect_err("refused");
-    assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation answered"), "{error}");
+    assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation failed"), "{error}");
     assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(10), mib(90)));
     assert_eq!(adapter.script().reserved, [mib(10).get(), 0]);
     // A refresh whose reservation cannot be set keeps the previous one.
