@@ -26,7 +26,7 @@ use crate::Error;
 ///
 /// let list = ResidencyList::new();
 /// let recording = list.open()?;
-/// assert!(list.open().unwrap_err().to_string().contains("open elsewhere"));
+/// assert!(list.open().unwrap_err().to_string().contains("already open"));
 /// drop(recording); // closes it
 /// assert!(list.is_empty()?);
 /// # Ok::<(), heapwright::Error>(())
