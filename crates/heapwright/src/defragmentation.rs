@@ -165,7 +165,7 @@ impl Deref for DefaultSet {
 
     fn deref(&self) -> &Self::Target {
         // Checked by every caller that creates one.
-        self.0.shared().as_default().expect("the algorithm is the default one")
+        self.0.shared().as_default().expect("the algorithm is Default")
     }
 }
 

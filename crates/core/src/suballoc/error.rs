@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_was_asked_and_what_stood_in_the_way() {
+    fn the_message_contains_the_request_and_the_obstacle() {
         let error = SuballocError::OutOfSpace {
             requested: ByteSize::from_mib(8),
             alignment: Alignment::new(65_536).unwrap(),

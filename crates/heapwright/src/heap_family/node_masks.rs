@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_node_creates_and_is_among_those_that_see() {
+    fn the_creation_node_is_one_of_the_visible_nodes() {
         let check = |creation, visible, node_count| {
             NodeMasks { creation, visible }.check(node_count).map_err(|error| {
                 let text = error.to_string();
@@ -79,7 +79,7 @@ mod tests {
             (2, 1, 2, "does not include"),
             (2, 0, 2, "does not include"),
         ] {
-            let text = check(creation, visible, node_count).expect_err("is refused");
+            let text = check(creation, visible, node_count).expect_err("must be rejected");
             assert!(text.contains(rule), "{text}");
         }
     }

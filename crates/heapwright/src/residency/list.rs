@@ -63,7 +63,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or being executed.
+    /// Invalid argument while it is already open, or being executed.
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
         self.entries().map(|entries| OpenResidencyList { entries })
     }
@@ -74,7 +74,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while the list is open elsewhere, and for a heap of a different manager than the list's heaps.
+    /// Invalid argument while the list is already open, and for a heap of a different manager than the list's heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.entries()?.add(heap)
@@ -84,7 +84,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or being executed.
+    /// Invalid argument while it is already open, or being executed.
     pub fn reset(&self) -> Result<(), Error> {
         self.entries()?.reset();
         Ok(())
@@ -94,7 +94,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere.
+    /// Invalid argument while it is already open.
     pub fn len(&self) -> Result<usize, Error> {
         Ok(self.entries()?.heaps.len())
     }
@@ -103,7 +103,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere.
+    /// Invalid argument while it is already open.
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }

@@ -184,7 +184,7 @@ impl ResidencyManager {
     ///
     /// After an error nothing is executed, unless the message says that the first lists were.
     ///
-    /// * invalid argument: a residency list that is open elsewhere, of another manager, or with a heap that was
+    /// * invalid argument: a residency list that is already open, of another manager, or with a heap that was
     ///   destroyed; a queue of another device;
     /// * out of memory: the device cannot make the heaps resident, or must not
     ///   ([`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
