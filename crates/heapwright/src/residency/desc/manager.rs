@@ -56,7 +56,7 @@ impl ResidencyManagerDesc {
             return error("ResidencyManagerDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
         }
         if self.record_options.flags != RecordFlags::empty() {
-            return Err(Error::unsupported("ResidencyManagerDesc::record_options: recording"));
+            return Err(Error::unsupported("ResidencyManagerDesc::record_options (recording)"));
         }
         if let Some(part) =
             self.max_pct_of_video_memory_to_budget.filter(|&part| !(part > 0.0 && part <= 1.0))
