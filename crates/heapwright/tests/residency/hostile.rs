@@ -213,7 +213,10 @@ fn sizes_at_the_end_of_the_numbers() {
     let rest = ByteSize::new(u64::MAX - 2 * mib(1).get());
     let huge = scene.manager.manage(&of_size(rest), &object).expect("it is believed");
     let again = query_heap(&scene.device);
-    refused(scene.manager.manage(&of_size(ByteSize::new(1)), &again), &["residency heap", "exceeds the limit"]);
+    refused(
+        scene.manager.manage(&of_size(ByteSize::new(1)), &again),
+        &["residency heap", "exceeds the limit"],
+    );
     let must = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..of_size(ByteSize::MAX) };
     let error = scene.manager.create_heap(&must, || Ok(again.clone())).expect_err("it does not fit");
     assert!(error.is_over_budget(), "{error}");
