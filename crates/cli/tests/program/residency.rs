@@ -273,7 +273,7 @@ fn a_scenario_or_a_trace_may_be_on_standard_input() {
     let said = residency_of(b"frames = 1", &args);
     assert_eq!(said.one_error(2), "standard input:1: missing field `name`");
     let said = residency_of(b"", &["-", "-"]);
-    assert_eq!(said.one_error(2), "standard input is one scenario, and is named 2 times");
+    assert_eq!(said.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 
 #[cfg(target_os = "linux")]
@@ -358,7 +358,7 @@ fn an_unknown_name_is_told_what_there_is() {
     let said = heapwright(["residency", "level-chnage"]);
     let error = said.one_error(2);
     assert!(
-        error.starts_with("no scenario and no file is named \"level-chnage\"; there are open-world, "),
+        error.starts_with("unknown scenario or file \"level-chnage\"; available: open-world, "),
         "{error}"
     );
     for name in listed("scenario").iter().chain(&listed("control")).chain(&listed("trace")) {
@@ -366,7 +366,7 @@ fn an_unknown_name_is_told_what_there_is() {
     }
     let said = heapwright(["residency", "--policy", "newest"]);
     let error = said.one_error(2);
-    assert!(error.starts_with("--policy: no eviction policy is named \"newest\"; there are "), "{error}");
+    assert!(error.starts_with("--policy: unknown eviction policy \"newest\"; available: "), "{error}");
 }
 
 #[test]
