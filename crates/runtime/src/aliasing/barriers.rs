@@ -127,7 +127,7 @@ impl Judge {
         if (before.is_some() && before_id.is_none()) || (after.is_some() && after_id.is_none()) {
             return;
         }
-        if self.terms.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
+        if self.options.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
             let finding = Finding {
                 rule: Rule::B3,
                 because: None,
@@ -140,12 +140,12 @@ impl Judge {
             self.say(step.submission, finding);
         }
         self.remark(step.submission, before_id, after_id);
-        step.submission.aliasing(before_id, after_id, self.terms.laws);
+        step.submission.aliasing(before_id, after_id, self.options.laws);
         let Some(mut resource) = after_id.and_then(|id| self.take(id)) else { return };
         resource.was_activated = true;
         resource.came_from_undefined = false;
         let all = 0..resource.shape.place_count();
-        if self.terms.is_simple {
+        if self.options.is_simple {
             let undefined = self.take_over(step.submission, &mut resource, all, Reason::Activation);
             self.scramble(step.commands, &resource, &undefined);
         } else if resource.owned.all(all, |owned| *owned) && resource.has_duty() {
@@ -274,7 +274,7 @@ impl Judge {
         discards: bool,
     ) {
         let all = 0..resource.shape.place_count();
-        let reason = if self.terms.is_simple { Reason::Activation } else { Reason::Transition };
+        let reason = if self.options.is_simple { Reason::Activation } else { Reason::Transition };
         self.take_over(step.submission, resource, all, reason);
         resource.was_activated = true;
         resource.came_from_undefined = true;

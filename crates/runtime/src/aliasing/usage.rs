@@ -17,7 +17,7 @@ use super::shape::Piece;
 use super::submission::Submission;
 use crate::ddi::command::Command;
 
-/// An access in terms of the tracker.
+/// An access as the tracker sees it.
 #[derive(Debug, Clone)]
 pub(super) struct Usage {
     pub(super) pieces: Vec<Piece>,
@@ -124,7 +124,7 @@ impl Judge {
         resource: &TrackedResource,
         bytes: Vec<Range<u64>>,
     ) {
-        let (Some(seed), Some(driver)) = (self.terms.scramble, resource.driver.upgrade()) else { return };
+        let (Some(seed), Some(driver)) = (self.options.scramble, resource.driver.upgrade()) else { return };
         if bytes.is_empty() {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! * This file: the states of a list (recording, closed) and the frame around the body of every command.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by kind.
-//! * `notes`, `bindings`: the information that lists record for the aliasing tracker.
+//! * `aliasing_notes`, `bindings`: the information that lists record for the aliasing tracker.
 //! * `interfaces`: the methods, as D3D12 declares them.
 //!
 //! A command that violates a rule checked by the D3D12 runtime is not recorded. As in D3D12, the call returns nothing:
@@ -14,12 +14,12 @@
 //! write. Other commands that are not implemented are logged and `Close` returns E_NOTIMPL, so that no list executes
 //! with commands missing.
 
+mod aliasing_notes;
 mod barriers;
 mod bindings;
 mod clears;
 mod copies;
 mod interfaces;
-mod notes;
 mod render_passes;
 mod resolves;
 mod texture_copies;
