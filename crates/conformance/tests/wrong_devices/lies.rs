@@ -1,9 +1,15 @@
 //! The lies of wrong devices. Each lie is a function that falsifies a call; `None` leaves the call alone.
 
+use std::ffi::c_void;
+
 use heapwright_conformance as _;
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
+use heapwright_intercept::Intercepted;
 use windows_core::{GUID, HRESULT};
+
+/// An intercepted object of a wrong device.
+pub(crate) type Liar<I> = Intercepted<I, Lies>;
 
 /// The lies of one device.
 #[derive(Clone, Copy, Default)]
@@ -137,6 +143,13 @@ pub(crate) struct Lies {
     pub(crate) recreate: Option<Recreate>,
 }
 
+impl Lies {
+    /// Returns whether lists record this command.
+    pub(crate) fn records(&self, command: Command) -> bool {
+        self.forgets != Some(command)
+    }
+}
+
 /// A lie of the tools' interfaces.
 #[derive(Clone, Copy)]
 pub(crate) enum Recreate {
@@ -263,4 +276,9 @@ pub(crate) struct Map {
     pub(crate) start: *mut u8,
     /// A pointer to other memory that could be returned instead.
     pub(crate) elsewhere: *mut u8,
+}
+
+/// Returns a key that distinguishes an object from objects of other wrong devices that had the same address.
+pub(crate) fn identity(this: *mut c_void, lies: &'static Lies) -> (usize, usize) {
+    (this.addr(), std::ptr::from_ref(lies).addr())
 }

@@ -1,12 +1,11 @@
 //! Tests of the suite itself: devices with one defect each are caught, and an honest device passes.
 //!
-//! A wrong device is a device of the runtime, some of whose methods are replaced: [`intercept`] puts other
-//! functions into the method tables of its objects, which pass calls on and falsify their arguments or
-//! results. The objects stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device
+//! A wrong device is a device of the runtime, some of whose methods are replaced (`heapwright_intercept`) by
+//! functions that pass calls on and falsify their arguments or results. The objects stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device
 //! and command lists work as usual, and neither the runtime nor the suite can tell.
 //!
 //! * [`lies`]: the possible lies.
-//! * [`device`], [`creation`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
+//! * [`device`], [`creation`], [`new_memory`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
 //!   [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
@@ -15,9 +14,9 @@ mod commands;
 mod creation;
 mod device;
 mod fences;
-mod intercept;
 mod lies;
 mod memory;
+mod new_memory;
 mod recreate;
 mod table;
 mod tracker;

@@ -7,7 +7,7 @@ use heapwright::residency::{
     BudgetOverride, BudgetStep, GroupBudgets, PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::open;

@@ -7,7 +7,7 @@ use heapwright::d3d12::*;
 use heapwright::residency::{
     ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, Error, FenceValue, SegmentGroup};
+use heapwright::*;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults};

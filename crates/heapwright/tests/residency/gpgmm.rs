@@ -9,7 +9,7 @@ use heapwright::residency::{
     GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::faulty_device::Call;
 use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};
@@ -544,7 +544,7 @@ fn usage_does_not_wrap_below_a_reservation() {
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO, "there is room enough");
     scene.check_books(&things);
-    let told = heapwright::VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
+    let told = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
     assert_eq!(told.current_reservation, gib, "the operating system is told");
     scene.end(things);
 }

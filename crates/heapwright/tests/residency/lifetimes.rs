@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 use windows_core::Interface;
 
 use crate::gpu::open;

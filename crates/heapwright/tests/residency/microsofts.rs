@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
-use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
+use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;

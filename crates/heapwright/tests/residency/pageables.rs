@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus};
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::scene::{Scene, budget, committed, mib};
 
