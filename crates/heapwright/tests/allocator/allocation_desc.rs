@@ -1,13 +1,9 @@
 //! Each field of an allocation's and a resource's description changes something that its user or the device sees.
 
-use crate::faulty_device::{Faults, Seen, Session, inject, inject_first};
+use crate::faulty_device::{Seen, Session, faulty, faulty_first, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
-
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
-}
 
 #[test]
 fn without_a_heap_type_the_initial_state_says_it() {
@@ -225,10 +221,8 @@ fn user_data_and_names_are_kept_and_told() {
 
 #[test]
 fn castable_formats_and_layouts_go_through_the_newest_calls() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_FAIL);
-    let device = inject(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
     let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, DXGI_FORMAT_R32_UINT];
     let in_layout = |castable_formats| ResourceDesc {
         initial_state: InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON),
@@ -270,10 +264,8 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
 
 #[test]
 fn a_clear_value_reaches_the_device() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_FAIL);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
     let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
     for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
         for clear in [None, Some(&clear)] {
@@ -298,10 +290,8 @@ fn a_clear_value_reaches_the_device() {
 
 #[test]
 fn a_session_makes_a_committed_resource_through_its_own_call() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_FAIL);
-    let device = inject(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
     let session = Session::create();
     let resource = ResourceDesc {
         protected_session: Some(&session),

@@ -1,15 +1,11 @@
 //! Each flag of an allocation changes something that its user or the device sees.
 
-use crate::faulty_device::{Call, Faults, inject_first};
+use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::SegmentGroup;
-
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
-}
 
 #[test]
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
@@ -135,10 +131,8 @@ fn always_cache_size_keeps_what_slabs_know_of_a_size() {
 
 #[test]
 fn never_fallback_fails_where_committed_would_be_the_last_resort() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     faults.fail_all();
     let fallen = local(&allocator, 1000);
     let decision = fallen.info().decision;
@@ -274,10 +268,8 @@ fn a_budget_of_zero_without_usage_is_no_budget() {
 
 #[test]
 fn prefer_committed_is_placed_where_that_fails() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateCommittedResource), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateCommittedResource), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
     let committed = buffer(&allocator, &prefer, 1000);
     assert_eq!(committed.info().decision.placement, Placement::Committed);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::faulty_device::{Call, Faults, Seen, inject, inject_first};
+use crate::faulty_device::{Call, Faults, Seen, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 use heapwright::d3d12::*;
@@ -14,10 +14,8 @@ fn with_algorithm(algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
 
 /// Returns the sizes of the heaps that the allocator creates on the device.
 fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_FAIL);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+    let (gpu, faults) = faulty_first(None, E_FAIL);
+    let allocator = allocator(&gpu, desc);
     let held: Vec<_> = sizes.iter().map(|&size| local(&allocator, size)).collect();
     let made = faults.heaps().iter().map(|heap| heap.SizeInBytes).collect();
     drop(held);
@@ -102,12 +100,7 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
 #[test]
 fn max_heap_size_bounds_every_way_to_memory() {
     let gpu = any_device();
-    let algorithms = [
-        SuballocationAlgorithm::Default,
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Dedicated,
-    ];
+    let algorithms = ALGORITHMS;
     for algorithm in algorithms {
         let desc =
             ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(4)), ..with_algorithm(algorithm) };
@@ -212,12 +205,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
 #[test]
 fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
     for empty_heap_policy in [EmptyHeapPolicy::SegmentedPool, EmptyHeapPolicy::Default] {
-        for algorithm in [
-            SuballocationAlgorithm::Default,
-            SuballocationAlgorithm::Slab,
-            SuballocationAlgorithm::BuddySystem,
-            SuballocationAlgorithm::Dedicated,
-        ] {
+        for algorithm in ALGORITHMS {
             let gpu = any_device();
             let allocator =
                 allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(algorithm) });
@@ -232,14 +220,12 @@ fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
 #[test]
 fn release_size_is_the_least_that_goes_back_when_memory_is_short() {
     for (release_size, left) in [(0, 2), (4, 0), (3, 1)] {
-        let gpu = open("discrete");
-        let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-        let device = inject_first(&gpu.device, &faults);
+        let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
         let desc = ResourceAllocatorDesc {
             release_size: ByteSize::from_mib(release_size),
             ..with_algorithm(SuballocationAlgorithm::Dedicated)
         };
-        let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+        let allocator = allocator(&gpu, desc);
         let held: Vec<_> = (0..4).map(|_| local(&allocator, MIB)).collect();
         drop(held);
         assert_eq!(allocator.stats().empty_heap_count, 4);
@@ -332,7 +318,7 @@ fn nodes_are_those_of_every_heap() {
     let device = inject(&gpu.device, &faults);
     let nodes = NodeMasks { creation: 2, visible: 3 };
     let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+    let allocator = allocator(&gpu, desc);
     let masks = |properties: D3D12_HEAP_PROPERTIES| (properties.CreationNodeMask, properties.VisibleNodeMask);
     drop(local(&allocator, 1000));
     assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(2, 3)]);

@@ -1,6 +1,6 @@
 //! Each flag of an allocator changes something that its user or the device sees.
 
-use crate::faulty_device::{Call, Faults, inject, inject_first};
+use crate::faulty_device::{Call, Faults, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 use heapwright::d3d12::*;
@@ -32,7 +32,7 @@ fn always_committed_leaves_every_heap_to_d3d12() {
 fn always_in_budget_refuses_what_the_device_would_have_had() {
     let gpu = open("discrete");
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(64));
-    let free = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let free = usual(&gpu);
     drop(local(&free, 100 * MIB));
     free.release_empty_heaps();
 
@@ -97,11 +97,9 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
 
 #[test]
 fn nobody_waits_for_a_heap_that_is_made_in_advance() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
+    let (gpu, faults) = faulty_first(None, E_OUTOFMEMORY);
     let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+    let allocator = allocator(&gpu, desc);
     let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let own = place(HeapType::Default, own);
     let the_device_is_busy = faults.prefetching.lock().expect("no panic");
@@ -146,11 +144,9 @@ fn slabs_say_when_a_heap_is_worth_making_in_advance() {
 
 #[test]
 fn a_failed_prefetch_leaves_no_trace() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+    let allocator = allocator(&gpu, desc);
     let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let own = place(HeapType::Default, own);
     faults.fail_nth(1);
@@ -166,12 +162,7 @@ fn a_failed_prefetch_leaves_no_trace() {
 #[test]
 fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     let gpu = any_device();
-    let algorithms = [
-        SuballocationAlgorithm::Default,
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Dedicated,
-    ];
+    let algorithms = ALGORITHMS;
     for suballocation_algorithm in algorithms {
         for (flags, keeps) in
             [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (ResourceAllocatorFlags::empty(), true)]
@@ -206,7 +197,7 @@ fn allow_unified_memory_has_one_kind_of_heap_on_cache_coherent_uma() {
     let attributed = buffer(&unified, &always, 1000);
     assert_eq!(properties_of(&attributed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
 
-    let apart = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let apart = usual(&gpu);
     let typed = buffer(&apart, &HeapType::Default.into_place(), 1000);
     assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
 }
@@ -219,7 +210,7 @@ fn allow_unified_memory_elsewhere_is_a_warning_and_nothing_else() {
         assert!(logged.iter().any(|line| line.contains("unified memory")), "{profile}: {logged:?}");
         let typed = local(&allocator, 1000);
         assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_DEFAULT, "{profile}");
-        let ((), logged) = warnings(|| drop(with_flags(&gpu, ResourceAllocatorFlags::empty())));
+        let ((), logged) = warnings(|| drop(usual(&gpu)));
         assert_eq!(logged, Vec::<String>::new(), "{profile}");
     }
 }
@@ -271,10 +262,10 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
     ];
     for (flag, expected) in cases {
         let faults = Faults::new(None, E_FAIL);
-        let device = inject(&gpu.device, &faults);
+        inject(&gpu.device, &faults);
         let of = |flags| {
             let desc = ResourceAllocatorDesc { flags, ..Default::default() };
-            let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+            let allocator = allocator(&gpu, desc);
             drop(local(&allocator, 1000));
             let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
             drop(buffer(&allocator, &committed, 1000));
@@ -293,13 +284,10 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
 
 #[test]
 fn create_not_resident_needs_a_device_that_knows_it() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_FAIL);
-    let device = inject_first(&gpu.device, &faults);
+    let (gpu, faults) = faulty_first(None, E_FAIL);
     let desc =
         ResourceAllocatorDesc { flags: ResourceAllocatorFlags::CREATE_NOT_RESIDENT, ..Default::default() };
-    let (allocator, logged) =
-        warnings(|| ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound"));
+    let (allocator, logged) = warnings(|| allocator(&gpu, desc));
     assert!(logged.iter().any(|line| line.contains("CREATE_NOT_RESIDENT")), "{logged:?}");
     drop(local(&allocator, 1000));
     assert_eq!(faults.heaps()[0].Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, 0);

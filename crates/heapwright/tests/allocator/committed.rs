@@ -175,9 +175,8 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
     let gpu = open("old-ddi");
     for hresult in [E_OUTOFMEMORY, E_INVALIDARG, E_NOTIMPL, E_FAIL] {
         let faults = Faults::new(Some(Call::CreateCommittedResource), hresult);
-        let device = inject_first(&gpu.device, &faults);
-        let allocator =
-            ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+        inject_first(&gpu.device, &faults);
+        let allocator = allocator(&gpu, Default::default());
         faults.fail_all();
         for (more, expected) in [
             (ResourceAllocationFlags::empty(), Placement::SharedHeap),

@@ -19,7 +19,7 @@ fn signal(fence: &ID3D12Fence, value: u64) {
 #[test]
 fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let [graphics, copies] = [fence(&gpu), fence(&gpu)];
     let all = [(&graphics, 1), (&graphics, 3), (&graphics, 2), (&copies, 1), (&graphics, 3)];
     for (fence, value) in all {
@@ -47,7 +47,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
 #[test]
 fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     let gpu = open("discrete-2gib");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let done = fence(&gpu);
     allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1));
     let large = HeapType::Default.into_place();
@@ -61,7 +61,7 @@ fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
 #[test]
 fn a_removed_devices_fences_are_all_reached() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let never = fence(&gpu);
     allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX));
     assert_eq!(allocator.collect(), 0);
@@ -78,7 +78,7 @@ fn a_removed_devices_fences_are_all_reached() {
 fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
     let (never, done) = (fence(&gpu), fence(&gpu));
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1));
     allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1));
     signal(&done, 1);
@@ -88,7 +88,7 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
 
     let gpu = open("discrete");
     let done = fence(&gpu);
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1));
     signal(&done, 1);
     let ((), logged) = warnings(|| drop(allocator));
@@ -109,7 +109,7 @@ fn batches(count: usize, mut act: impl FnMut(usize)) -> Vec<f64> {
 #[test]
 fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let count = 1000;
     let fences: Vec<_> = (0..20 * count).map(|_| fence(&gpu)).collect();

@@ -1,7 +1,7 @@
 //! A device fails its Nth call, for every N: the error is reported, nothing is leaked, and the allocator
 //! remains usable.
 
-use crate::faulty_device::{Call, Faults, inject, inject_first};
+use crate::faulty_device::{Call, Faults, faulty, faulty_first, inject, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
@@ -107,13 +107,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW),
         ..Default::default()
     };
-    for algorithm in [
-        SuballocationAlgorithm::Default,
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Linear,
-        SuballocationAlgorithm::Dedicated,
-    ] {
+    for algorithm in POOL_ALGORITHMS {
         let mut desc = PoolDesc { algorithm, ..pool_desc.clone() };
         if algorithm == SuballocationAlgorithm::Dedicated {
             (desc.heap_size, desc.min_heap_count) = (None, 0);
@@ -313,15 +307,12 @@ fn heaps_made_in_advance_may_fail_as_well() {
 
 #[test]
 fn a_device_that_gives_no_memory_at_all_is_told_so_in_every_way() {
-    let gpu = open("discrete");
-    let faults = Faults::new(None, E_OUTOFMEMORY);
-    let device = inject(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty(None, E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     for call in [Call::CreateHeap, Call::CreatePlacedResource, Call::CreateCommittedResource] {
         let only = Faults::new(Some(call), E_OUTOFMEMORY);
-        let device = inject(&gpu.device, &only);
-        let allocator =
-            ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+        inject(&gpu.device, &only);
+        let allocator = usual(&gpu);
         only.fail_all();
         let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
         let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
@@ -340,10 +331,8 @@ fn a_device_that_gives_no_memory_at_all_is_told_so_in_every_way() {
 
 #[test]
 fn a_heap_refused_once_is_tried_again() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     faults.fail_nth(0);
     let allocation = allocate(&allocator, 1000).expect("a heap as small as the request allows is tried next");
     assert!(faults.has_failed());
@@ -372,7 +361,7 @@ fn a_device_without_memory_is_told_from_a_device_that_is_gone() {
 #[test]
 fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
     let gpu = open("discrete-2gib");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let held = allocate(&allocator, 1 << 30).expect("half of it");
     let error = allocate(&allocator, 3 << 29).expect_err("more than the other half");
     assert!(error.is_out_of_memory());
@@ -382,13 +371,4 @@ fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
     }
     drop(held);
     allocate(&allocator, 3 << 29).expect("the empty heap goes back and makes room");
-}
-
-#[test]
-fn a_device_of_the_first_interface_alone_is_enough() {
-    let gpu = open("discrete");
-    let device = inject_first(&gpu.device, &Faults::new(None, E_FAIL));
-    let allocator = ResourceAllocator::new(&device, None, Default::default()).expect("no adapter is needed");
-    assert_eq!(allocator.caps().interface_version, 0);
-    allocate(&allocator, 4096).expect("placed");
 }

@@ -38,10 +38,6 @@ fn import(
     unsafe { allocator.import(desc, resource) }
 }
 
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
-}
-
 #[test]
 fn an_imported_resource_is_counted_and_handled_like_others() {
     let gpu = any_device();
@@ -180,7 +176,7 @@ fn no_limit_concerns_what_is_imported() {
 #[test]
 fn an_allocation_of_every_kind_knows_its_allocator() {
     let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);
     let committed = of(ResourceAllocationFlags::ALWAYS_COMMITTED);
     let imported = import(&allocator, &Default::default(), committed.resource()).expect("of this device");

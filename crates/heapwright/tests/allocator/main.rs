@@ -10,7 +10,6 @@ mod committed;
 #[path = "../counting_allocator/mod.rs"]
 mod counting_allocator;
 mod deferred;
-mod extremes;
 mod fault_injection;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
@@ -28,6 +27,7 @@ mod nested;
 mod own_memory;
 mod pools;
 mod probe;
+mod random_input;
 mod stats;
 mod threads;
 mod too_large;

@@ -59,7 +59,7 @@ fn committed(heap_type: HeapType) -> ResourceAllocationDesc<'static> {
 #[test]
 fn the_device_hears_what_is_read_and_what_was_written() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let mut watched = buffer(&allocator, &committed(HeapType::Readback), 1000);
     let seen = watch(&watched);
     drop(watched.map().expect("mapped"));
@@ -102,7 +102,7 @@ fn the_device_hears_what_is_read_and_what_was_written() {
 #[test]
 fn a_buffer_that_is_kept_mapped_is_mapped_once() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let mut watched = buffer(&allocator, &committed(HeapType::Readback), 1000);
     let seen = watch(&watched);
     for byte in [1, 2] {
@@ -134,7 +134,7 @@ fn a_buffer_that_is_kept_mapped_is_mapped_once() {
 #[test]
 fn a_range_of_a_part_begins_at_its_own_first_byte() {
     let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let _first = buffer(&allocator, &within, 300);
     let mut part = buffer(&allocator, &within, 300);
@@ -253,7 +253,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
 #[test]
 fn blocks_of_texels_are_counted_as_blocks() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let desc = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, MipLevels: 0, ..texture(16, 8) };
     let mut texture = allocator
         .create_resource(&HeapType::GpuUpload.into_place(), &desc, COMMON, None)
@@ -280,7 +280,7 @@ fn blocks_of_texels_are_counted_as_blocks() {
 #[test]
 fn slices_of_a_volume_are_as_far_apart_as_is_said() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let desc = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
         DepthOrArraySize: 4,

@@ -1,6 +1,6 @@
 //! Nested allocators exchange empty heaps with their parent.
 
-use crate::faulty_device::{Call, Faults, inject_first};
+use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use heapwright::d3d12::E_OUTOFMEMORY;
 use heapwright::*;
@@ -122,10 +122,8 @@ fn a_contradicting_description_is_refused_as_ever() {
 
 #[test]
 fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let parent = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let parent = allocator(&gpu, Default::default());
     let child = parent.create_nested(Default::default()).expect("sound");
     drop(local(&child, MIB));
     faults.fail_all();

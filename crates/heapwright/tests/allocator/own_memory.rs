@@ -7,7 +7,7 @@ use heapwright::*;
 #[test]
 fn an_allocator_takes_memory_for_what_is_used() {
     let gpu = open("discrete");
-    let none = || with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let none = || usual(&gpu);
     drop(none());
     let (allocator, alone) = held(none);
     assert!(alone < 32 * 1024, "{alone} bytes for an allocator");

@@ -1,13 +1,9 @@
 //! Each field of a custom pool's description changes something that its user or the device sees.
 
-use crate::faulty_device::{Call, Faults, Seen, Session, inject, inject_first};
+use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
-
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
-}
 
 fn in_pool(pool: &Pool) -> ResourceAllocationDesc<'_> {
     ResourceAllocationDesc { pool: Some(pool), ..Default::default() }
@@ -184,10 +180,8 @@ fn heap_size_and_counts_are_bounds() {
 
 #[test]
 fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     faults.fail_nth(2);
     let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 3, ..Default::default() };
     let error = allocator.create_pool(pool).expect_err("the third could not be made");
@@ -296,8 +290,8 @@ fn a_session_is_every_heaps() {
         min_heap_count: 1,
         ..Default::default()
     };
-    let device = inject(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    inject(&gpu.device, &faults);
+    let allocator = allocator(&gpu, Default::default());
     let pool = allocator.create_pool(desc()).expect("sound");
     let seen = faults.take_seen();
     assert!(seen.iter().any(|seen| matches!(seen, Seen::Heap { in_session: true, .. })), "{seen:?}");
@@ -349,10 +343,8 @@ fn the_algorithm_is_the_pools() {
 
 #[test]
 fn a_pool_never_falls_back_to_committed() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), Default::default()).expect("sound");
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
     let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
     faults.fail_all();
     assert!(try_buffer(&allocator, &in_pool(&pool), 100).expect_err("no heap").is_out_of_memory());

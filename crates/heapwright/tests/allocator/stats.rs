@@ -1,6 +1,6 @@
 //! Every number that an allocator reports, compared with the calls made and with the adapter's numbers.
 
-use crate::faulty_device::{Call, Faults, inject_first};
+use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
@@ -85,15 +85,13 @@ fn numbers_of_unified_memory_are_counted_once() {
 
 #[test]
 fn unusual_decisions_are_counted_with_their_reasons() {
-    let gpu = open("discrete");
-    let faults = Faults::new(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let device = inject_first(&gpu.device, &faults);
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let desc = ResourceAllocatorDesc {
         suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
         preferred_heap_size: Some(ByteSize::from_mib(1)),
         ..Default::default()
     };
-    let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+    let allocator = allocator(&gpu, desc);
     let make = |flags, heap_flags, size| {
         let place = ResourceAllocationDesc {
             extra_required_heap_flags: heap_flags,
@@ -167,7 +165,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
 #[test]
 fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
     let desc = buffer_desc(ByteSize::new(1000));
     let part = || {
@@ -194,7 +192,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
 #[test]
 fn pools_that_do_not_change_are_not_looked_at() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let empty = allocator.stats();
     let mut pools = Vec::new();
     let quickest = || {
@@ -266,15 +264,9 @@ proptest::proptest! {
     #[test]
     fn the_sums_over_pools_are_what_each_holds(steps in pool_steps()) {
         let gpu = open("discrete");
-        let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+        let allocator = usual(&gpu);
         let (mut pools, mut live) = (Vec::new(), Vec::new());
-        let algorithms = [
-            SuballocationAlgorithm::Default,
-            SuballocationAlgorithm::Slab,
-            SuballocationAlgorithm::Linear,
-            SuballocationAlgorithm::BuddySystem,
-            SuballocationAlgorithm::Dedicated,
-        ];
+        let algorithms = POOL_ALGORITHMS;
         let look = |pools: &[Pool], live: &[ResourceAllocation]| {
             let stats = allocator.stats();
             assert_eq!(stats.allocation_count, live.len() as u64);
@@ -336,7 +328,7 @@ proptest::proptest! {
 #[test]
 fn sums_over_pools_are_right_again_when_threads_are_done() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::empty());
+    let allocator = usual(&gpu);
     let pools: Vec<_> = (0..8).map(|_| allocator.create_pool(PoolDesc::default()).expect("sound")).collect();
     for round in 0..20_u64 {
         let held: Vec<ResourceAllocation> = std::thread::scope(|scope| {

@@ -161,12 +161,12 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     for hresult in [E_NOTIMPL, E_INVALIDARG] {
         for flags in [NONE, OWN, COMMITTED] {
             let faults = Faults::new(Some(Call::CreateQueryHeap), hresult);
-            let device = inject_first(&gpu.device, &faults);
+            inject_first(&gpu.device, &faults);
             let desc = ResourceAllocatorDesc {
                 flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,
                 ..Default::default()
             };
-            let allocator = ResourceAllocator::new(&device, Some(&gpu.adapter), desc).expect("sound");
+            let allocator = allocator(&gpu, desc);
             faults.refuse_in_custom(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
             let create = |heap_type: Option<HeapType>, desc: &D3D12_RESOURCE_DESC, state| {
                 let place = ResourceAllocationDesc {

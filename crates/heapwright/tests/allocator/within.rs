@@ -6,10 +6,6 @@ use heapwright::*;
 
 const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
 
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
-}
-
 #[test]
 fn parts_of_one_resource_share_everything_but_their_bytes() {
     let gpu = any_device();

@@ -10,9 +10,9 @@ use heapwright_runtime::aliasing::AliasingTracking;
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::Interface;
 
-use super::gpu::Gpu;
-pub(crate) use super::opened::usage;
-use super::opened::{Gpu as Opening, Opened, any_device, assert_usage, counted};
+use super::copying_queue::Gpu;
+pub(crate) use super::gpu::usage;
+use super::gpu::{Gpu as Opening, Opened, any_device, assert_usage, counted};
 
 /// A deterministic sequence of pseudo-random numbers.
 pub(crate) struct Random(pub(crate) u64);

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
+use heapwright_runtime::Instance;
 use windows_core::{Error, GUID, HRESULT, Ref, Result, implement};
 
 pub(crate) use self::injection::{inject, inject_adapter, inject_first, uncounted};
@@ -248,6 +249,20 @@ impl Faults {
         let before = self.countdown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         (before == Ok(0)).then_some(self.hresult)
     }
+}
+
+/// Opens a GPU, some of whose device's calls can be made to fail.
+pub(crate) fn faulty(only: Option<Call>, hresult: HRESULT) -> (Instance, Arc<Faults>) {
+    let (gpu, faults) = (crate::gpu::open("discrete"), Faults::new(only, hresult));
+    inject(&gpu.device, &faults);
+    (gpu, faults)
+}
+
+/// The same for a device that has `ID3D12Device` alone.
+pub(crate) fn faulty_first(only: Option<Call>, hresult: HRESULT) -> (Instance, Arc<Faults>) {
+    let (gpu, faults) = (crate::gpu::open("discrete"), Faults::new(only, hresult));
+    inject_first(&gpu.device, &faults);
+    (gpu, faults)
 }
 
 /// A session that protects nothing. Devices remove it before they pass a call on.

@@ -71,8 +71,7 @@ fn objects_of_others() {
         &["another residency manager"],
     );
     scene.run(&queue, &[&work]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
     other.end(strangers);
 }
 
@@ -95,8 +94,7 @@ fn the_same_lists_twice_and_lists_of_nothing() {
     let value = unsafe { manager.execute_command_lists(&queue, &three) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]
@@ -230,8 +228,7 @@ fn sizes_at_the_end_of_the_numbers() {
     scene.manager.trim();
     let plain = scene.work(&things);
     scene.run(&queue, &[&plain]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]
@@ -253,8 +250,7 @@ fn a_list_of_100_000_heaps() {
     assert_eq!(scene.manager.stats().current_heap_count, 100_001);
     scene.manager.audit().expect("sound");
     drop(heaps);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Fence values that reach the end of their range.
@@ -274,8 +270,7 @@ fn fences_at_the_end_of_the_numbers() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     refused(things[0].heap.lock(), &["residency manager", "end of the numbers"]);
     refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "end of the numbers"]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Without an adapter no usage is known, and a budget of zero is a valid budget.

@@ -376,6 +376,13 @@ impl Scene {
         assert_eq!(self.used(), local, "what is resident in the books is so in D3D12");
     }
 
+    /// Checks the books, and ends.
+    #[track_caller]
+    pub(crate) fn finish(self, things: Vec<Thing>) {
+        self.check_books(&things);
+        self.end(things);
+    }
+
     /// Drops everything and checks that nothing is left. (Lists that a test still holds keep their memory.)
     pub(crate) fn end(self, things: Vec<Thing>) {
         self.manager.audit().expect("sound");

@@ -10,10 +10,6 @@ use invariant::{Setup, Step};
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
-fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    allocator(gpu, ResourceAllocatorDesc::default())
-}
-
 fn limited(gpu: &impl Opened, limit: u64) -> ResourceAllocator {
     let limits = HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() };
     allocator(gpu, ResourceAllocatorDesc { limits, ..Default::default() })
