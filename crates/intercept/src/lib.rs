@@ -24,6 +24,8 @@ pub struct Intercepted<I: Interface<Vtable: 'static>, D: 'static> {
     pub data: &'static D,
     /// The original methods.
     pub original: &'static I::Vtable,
+    /// So that only `new` makes one.
+    is_live: PhantomData<()>,
 }
 
 impl<I: Interface<Vtable: 'static>, D> Intercepted<I, D> {
@@ -31,20 +33,21 @@ impl<I: Interface<Vtable: 'static>, D> Intercepted<I, D> {
     ///
     /// # Safety
     ///
-    /// `this` is a live object that was intercepted with data of type `D`, by an interface that is `I` or
-    /// inherits from `I`.
+    /// `this` is an object that was intercepted with data of type `D`, by an interface that is `I` or inherits
+    /// from `I`. It is live as long as the returned value.
     pub unsafe fn new(this: *mut c_void) -> Self {
         // SAFETY: by the contract, the object points to the methods of a table, which is never freed, and
         // the data and the original table are of these types. A table begins with those of its base interfaces.
         unsafe {
             let header = tables::header(this);
-            Self { this, data: &*header.data.cast::<D>(), original: &*header.original.cast::<I::Vtable>() }
+            let (data, original) = (&*header.data.cast::<D>(), &*header.original.cast::<I::Vtable>());
+            Self { this, data, original, is_live: PhantomData }
         }
     }
 
     /// Returns the object as an interface.
     pub fn object(&self) -> &I {
-        // SAFETY: the object is live while its method runs, and is an `I`.
+        // SAFETY: by the contract of `new`, the object is live and an `I`.
         unsafe { I::from_raw_borrowed(&self.this) }.expect("an intercepted object is not null")
     }
 }
@@ -92,7 +95,7 @@ impl<I: Interface<Vtable: 'static>, D> MethodsOf<'_, I, D> {
     pub unsafe fn replace<M, F>(&self, method: impl FnOnce(&mut I::Vtable) -> &mut M, replacement: F)
     where
         M: Method,
-        F: Fn(Intercepted<I, D>, M::Arguments) -> M::Output + Copy + 'static,
+        F: Fn(&Intercepted<I, D>, M::Arguments) -> M::Output + Copy + 'static,
     {
         // SAFETY: the table is being made, nobody else has a reference to it, and it begins with one of `I`.
         *method(unsafe { &mut *self.table }) = M::running(replacement);
@@ -116,7 +119,7 @@ pub unsafe fn intercept<I: Interface<Vtable: 'static>, D: Sync>(
 ) {
     // SAFETY: the caller upholds the contract of this function.
     unsafe {
-        tables::install::<I::Vtable>(object.as_raw(), std::ptr::from_ref(data).cast(), |table| {
+        tables::install::<I::Vtable, D>(object.as_raw(), data, |table| {
             replace(&Methods { table, size: size_of::<I::Vtable>(), data: PhantomData });
         });
     }

@@ -17,7 +17,7 @@ pub trait Method: Copy {
     /// Returns a method that calls `replacement`.
     fn running<I: Interface<Vtable: 'static>, D: 'static, F>(replacement: F) -> Self
     where
-        F: Fn(Intercepted<I, D>, Self::Arguments) -> Self::Output + Copy + 'static;
+        F: Fn(&Intercepted<I, D>, Self::Arguments) -> Self::Output + Copy + 'static;
 }
 
 macro_rules! methods_of {
@@ -28,7 +28,7 @@ macro_rules! methods_of {
 
             fn running<I: Interface<Vtable: 'static>, D: 'static, F>(_replacement: F) -> Self
             where
-                F: Fn(Intercepted<I, D>, Self::Arguments) -> R + Copy + 'static,
+                F: Fn(&Intercepted<I, D>, Self::Arguments) -> R + Copy + 'static,
             {
                 /// # Safety
                 ///
@@ -38,13 +38,14 @@ macro_rules! methods_of {
                     $($argument: $type),*
                 ) -> R
                 where
-                    F: Fn(Intercepted<I, D>, ($($type,)*)) -> R + Copy + 'static,
+                    F: Fn(&Intercepted<I, D>, ($($type,)*)) -> R + Copy + 'static,
                 {
                     // SAFETY: `running` checked that the type has no size, and it can be copied, so this is a
                     // copy of the value that `running` received.
                     let replacement = unsafe { NonNull::<F>::dangling().as_ref() };
                     // SAFETY: the caller upholds the contract of this function.
-                    replacement(unsafe { Intercepted::new(this) }, ($($argument,)*))
+                    let call = unsafe { Intercepted::new(this) };
+                    replacement(&call, ($($argument,)*))
                 }
                 const { assert!(size_of::<F>() == 0, "a replacement cannot capture anything") };
                 run::<I, D, F, R, $($type),*>

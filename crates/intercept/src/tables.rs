@@ -1,5 +1,6 @@
 //! Method tables of intercepted objects.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -18,10 +19,19 @@ struct Table<V> {
     methods: V,
 }
 
+/// What the methods of a table depend on.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    original: usize,
+    size: usize,
+    data: usize,
+    type_of_data: TypeId,
+}
+
 #[derive(Default)]
 struct Tables {
-    /// The addresses of the methods, by the addresses of the original table and of the data.
-    made: HashMap<(usize, usize), usize>,
+    /// The addresses of the methods.
+    made: HashMap<Key, usize>,
     /// The address of the original table, by that of the methods.
     originals: HashMap<usize, usize>,
 }
@@ -34,19 +44,21 @@ static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
 /// # Safety
 ///
 /// `object` is a live COM object whose table has all methods of `V`, and no other thread uses it.
-pub(crate) unsafe fn install<V>(object: *mut c_void, data: *const c_void, replace: impl FnOnce(*mut c_void)) {
+pub(crate) unsafe fn install<V, D>(object: *mut c_void, data: &'static D, replace: impl FnOnce(*mut c_void)) {
     let object = object.cast::<*const V>();
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: a COM object begins with the pointer to its method table.
     let current = unsafe { *object }.expose_provenance();
     let original = *tables.originals.get(&current).unwrap_or(&current);
-    let key = (original, data.addr());
+    let (size, type_of_data) = (size_of::<V>(), TypeId::of::<D>());
+    let data = std::ptr::from_ref(data);
+    let key = Key { original, size, data: data.addr(), type_of_data };
     let methods = *tables.made.entry(key).or_insert_with(|| {
         let original = std::ptr::with_exposed_provenance::<V>(original);
         // SAFETY: the table has the methods of `V`, which are plain function pointers.
         let methods = unsafe { original.read() };
-        let table =
-            Box::into_raw(Box::new(Table { header: Header { original: original.cast(), data }, methods }));
+        let header = Header { original: original.cast(), data: data.cast() };
+        let table = Box::into_raw(Box::new(Table { header, methods }));
         // SAFETY: the table was just made. The pointer may be used for the header, too.
         let methods = unsafe { &raw mut (*table).methods };
         replace(methods.cast());

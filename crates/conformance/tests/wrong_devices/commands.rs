@@ -128,7 +128,7 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             },
         );
         list.replace(method!(CopyResource), |call, (to, from)| {
-            if refuses(&call, Refused::CopiesBetweenFormats, || format(to) != format(from)) {
+            if refuses(call, Refused::CopiesBetweenFormats, || format(to) != format(from)) {
                 return;
             }
             if call.data.records(Command::CopyResource) {
@@ -149,8 +149,8 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             };
             let between = || textures([to, from]).is_some_and(|[to, from]| format(to.0) != format(from.0));
             let within = || textures([to, from]).is_some_and(|[to, from]| to == from);
-            if refuses(&call, Refused::CopiesBetweenFormats, between)
-                || refuses(&call, Refused::CopiesWithinSubresources, within)
+            if refuses(call, Refused::CopiesBetweenFormats, between)
+                || refuses(call, Refused::CopiesWithinSubresources, within)
             {
                 return;
             }
@@ -159,7 +159,7 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             }
         });
         list.replace(method!(CopyTiles), |call, (tiled, start, size, buffer, offset, flags)| {
-            if refuses(&call, Refused::TilesWithoutDirection, || flags == D3D12_TILE_COPY_FLAG_NONE) {
+            if refuses(call, Refused::TilesWithoutDirection, || flags == D3D12_TILE_COPY_FLAG_NONE) {
                 return;
             }
             if call.data.records(Command::CopyTiles) {
@@ -191,7 +191,7 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             method!(ClearUnorderedAccessViewUint),
             |call, (visible, view, resource, values, rect_count, rects)| {
                 let has_heaps = || LIST_WITH_HEAPS.get() == identity(call.this, call.data);
-                if refuses(&call, Refused::ClearsWithoutHeaps, || !has_heaps()) {
+                if refuses(call, Refused::ClearsWithoutHeaps, || !has_heaps()) {
                     return;
                 }
                 if call.data.records(Command::ClearUnorderedAccessViewUint) {
@@ -205,8 +205,8 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         list.replace(method!(ResolveSubresource), |call, (to, to_index, from, from_index, as_format)| {
             let between = || format(to) != as_format || format(from) != as_format;
             let of_depth = || format(from) == DXGI_FORMAT_D32_FLOAT;
-            if refuses(&call, Refused::ResolvesBetweenFormats, between)
-                || refuses(&call, Refused::ResolvesOfDepth, of_depth)
+            if refuses(call, Refused::ResolvesBetweenFormats, between)
+                || refuses(call, Refused::ResolvesOfDepth, of_depth)
             {
                 return;
             }
@@ -220,12 +220,12 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             (call.original.SetDescriptorHeaps)(call.this, count, heaps);
         });
         list.replace(method!(DrawInstanced), |call, (vertices, instances, first_vertex, first_instance)| {
-            if !refuses(&call, Refused::Draws, || true) {
+            if !refuses(call, Refused::Draws, || true) {
                 (call.original.DrawInstanced)(call.this, vertices, instances, first_vertex, first_instance);
             }
         });
         list.replace(method!(Dispatch), |call, (x, y, z)| {
-            if !refuses(&call, Refused::Draws, || true) {
+            if !refuses(call, Refused::Draws, || true) {
                 (call.original.Dispatch)(call.this, x, y, z);
             }
         });

@@ -31,7 +31,7 @@ unsafe fn replace_heaps(methods: &Methods<Lies>) {
             let hresult = recreate::created(call.this, lies, create(), create);
             if hresult == S_OK {
                 if lies.dirt == Some(Dirt::Heaps) {
-                    soil_heap(&call, out);
+                    soil_heap(call, out);
                 }
                 if lies.leaks_device {
                     (call.original.base__.base__.AddRef)(call.this);

@@ -174,7 +174,7 @@ unsafe fn replace_first(methods: &Methods<Injected>) {
             })
         });
         device.replace(method!(CreateHeap), |call, (desc, riid, heap)| {
-            create_heap(&call, desc, false, riid, heap)
+            create_heap(call, desc, false, riid, heap)
         });
         device.replace(
             method!(CreateCommittedResource),
