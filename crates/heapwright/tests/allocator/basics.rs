@@ -1,18 +1,14 @@
 //! Tests of the allocator's public interface on the embedded runtime.
 
-use crate::gpu::{Opened, any_device, assert_usage, open};
+use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
-fn allocator(gpu: &impl Opened) -> ResourceAllocator {
-    ResourceAllocator::new(gpu.device(), gpu.adapter(), Default::default()).expect("a sound device")
-}
-
 fn buffer(allocator: &ResourceAllocator, heap_type: HeapType, size: u64) -> ResourceAllocation {
     let desc = buffer_desc(ByteSize::new(size));
     allocator
-        .create_resource(&ResourceAllocationDesc::new(heap_type), &desc, D3D12_RESOURCE_STATE_COMMON, None)
+        .create_resource(&ResourceAllocationDesc::new(heap_type), &desc, COMMON, None)
         .expect("there is room")
 }
 
@@ -21,7 +17,7 @@ fn small_buffers_share_a_heap_at_the_devices_alignment() {
     for (profile, step) in [("discrete", 256), ("cache-coherent-uma", 64), ("uma", 8), ("old-ddi", 64 * 1024)]
     {
         let gpu = open(profile);
-        let allocator = allocator(&gpu);
+        let allocator = usual(&gpu);
         assert_eq!(allocator.caps().buffer_alignment.get(), step, "{profile}");
         let [first, second] = [1, 1].map(|size| buffer(&allocator, HeapType::Default, size));
         assert_eq!(first.heap(), second.heap());
@@ -36,7 +32,7 @@ fn small_buffers_share_a_heap_at_the_devices_alignment() {
 #[test]
 fn what_is_dropped_goes_back_to_the_allocator_and_then_to_the_device() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let held: Vec<_> = (1..100).map(|i| buffer(&allocator, HeapType::Default, i * 10_000)).collect();
     let stats = allocator.stats();
     assert_eq!(stats.allocation_count, 99);
@@ -54,7 +50,7 @@ fn what_is_dropped_goes_back_to_the_allocator_and_then_to_the_device() {
 #[test]
 fn an_allocation_outlives_its_allocator() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let mut upload = buffer(&allocator, HeapType::Upload, 100);
     drop(allocator);
     upload.map().expect("upload heaps map").write(0, &[7; 100]).expect("inside");
@@ -66,7 +62,7 @@ fn an_allocation_outlives_its_allocator() {
 #[test]
 fn a_very_large_buffer_has_its_heap_to_itself() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let large = buffer(&allocator, HeapType::Default, 200_000_000);
     let small = buffer(&allocator, HeapType::Default, 100_000);
     assert_ne!(large.heap(), small.heap());
@@ -79,7 +75,7 @@ fn a_very_large_buffer_has_its_heap_to_itself() {
 #[test]
 fn each_heap_type_has_heaps_of_its_own_in_its_segment_group() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let held = HeapType::ALL.map(|heap_type| (heap_type, buffer(&allocator, heap_type, 1000)));
     for (heap_type, allocation) in &held {
         let (mut properties, mut flags) = Default::default();
@@ -98,7 +94,7 @@ fn each_heap_type_has_heaps_of_its_own_in_its_segment_group() {
 #[test]
 fn bytes_written_through_a_mapping_stay() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
         let mut first = buffer(&allocator, heap_type, 1000);
         let mut second = buffer(&allocator, heap_type, 1000);
@@ -115,7 +111,7 @@ fn bytes_written_through_a_mapping_stay() {
 #[test]
 fn a_mapping_keeps_to_its_bytes() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let mut upload = buffer(&allocator, HeapType::Upload, 1000);
     let mut mapping = upload.map().expect("mappable");
     assert_eq!(mapping.len(), ByteSize::new(1000));
@@ -133,7 +129,7 @@ fn a_mapping_keeps_to_its_bytes() {
 #[test]
 fn hostile_descriptions_are_errors_that_name_the_field() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let sound = buffer_desc(ByteSize::new(1000));
     let cases = [
         ("zero", D3D12_RESOURCE_DESC { Width: 0, ..sound }, "D3D12_RESOURCE_DESC"),
@@ -144,9 +140,7 @@ fn hostile_descriptions_are_errors_that_name_the_field() {
     ];
     for (what, desc, named) in cases {
         let place = ResourceAllocationDesc::new(HeapType::Default);
-        let error = allocator
-            .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
-            .expect_err("must be refused");
+        let error = allocator.create_resource(&place, &desc, COMMON, None).expect_err("must be refused");
         assert!(error.to_string().contains(named), "{what}: {error}");
         assert!(!error.is_out_of_memory(), "{what}: {error}");
     }
@@ -159,21 +153,20 @@ fn a_gpu_upload_heap_needs_the_devices_support() {
     let gpu = open("discrete-2gib");
     let place = ResourceAllocationDesc::new(HeapType::GpuUpload);
     let desc = buffer_desc(ByteSize::new(1000));
-    let error = allocator(&gpu)
-        .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
-        .expect_err("no CPU access to video memory");
+    let error =
+        usual(&gpu).create_resource(&place, &desc, COMMON, None).expect_err("no CPU access to video memory");
     assert!(error.is_unsupported(), "{error}");
 }
 
 #[test]
 fn an_explicit_alignment_is_kept() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let _before = buffer(&allocator, HeapType::Default, 1);
     let desc = D3D12_RESOURCE_DESC { Alignment: 64 * 1024, ..buffer_desc(ByteSize::new(10)) };
     let place = ResourceAllocationDesc::new(HeapType::Default);
     let aligned = allocator
-        .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None)
+        .create_resource(&place, &desc, COMMON, None)
         .expect("64 KiB is the one alignment that a buffer may ask for");
     assert_eq!(aligned.offset().get() % (64 * 1024), 0);
     assert_eq!(aligned.size(), ByteSize::from_kib(64));
@@ -198,7 +191,7 @@ fn caps_say_what_the_device_says() {
 #[test]
 fn threads_allocate_and_free_at_the_same_time() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {
             let allocator = &allocator;
@@ -226,20 +219,6 @@ fn threads_allocate_and_free_at_the_same_time() {
     assert_eq!(allocator.stats().used, ByteSize::ZERO);
 }
 
-fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: width,
-        Height: height,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
-        ..Default::default()
-    }
-}
-
 /// Covers textures of every class on every kind of device: placement, alignment, separation from buffers,
 /// and freeing.
 #[test]
@@ -254,10 +233,10 @@ fn textures_of_every_class_are_placed() {
     let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
     for profile in HostProfile::all() {
         let gpu = Instance::open(profile).expect("a fresh instance");
-        let allocator = allocator(&gpu);
+        let allocator = usual(&gpu);
         let local = ResourceAllocationDesc::new(HeapType::Default);
         let create = |desc: &D3D12_RESOURCE_DESC, clear: Option<&D3D12_CLEAR_VALUE>| {
-            let made = allocator.create_resource(&local, desc, D3D12_RESOURCE_STATE_COMMON, clear);
+            let made = allocator.create_resource(&local, desc, COMMON, clear);
             made.unwrap_or_else(|error| panic!("{}: {desc:?}: {error}", profile.name))
         };
         let small = create(&texture(32, 32), None);
@@ -291,7 +270,7 @@ fn textures_of_every_class_are_placed() {
 #[test]
 fn textures_and_buffers_are_placed_apart_on_any_device() {
     let gpu = any_device();
-    let allocator = allocator(&gpu);
+    let allocator = usual(&gpu);
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
     let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
     let samples = DXGI_SAMPLE_DESC { Count: 4, Quality: 0 };
@@ -308,7 +287,7 @@ fn textures_and_buffers_are_placed_apart_on_any_device() {
     let buffer = buffer(&allocator, HeapType::Default, 256);
     let held = descs.map(|desc| {
         let local = ResourceAllocationDesc::new(HeapType::Default);
-        let made = allocator.create_resource(&local, &desc, D3D12_RESOURCE_STATE_COMMON, None);
+        let made = allocator.create_resource(&local, &desc, COMMON, None);
         made.unwrap_or_else(|error| panic!("{desc:?}: {error}"))
     });
     for made in &held {
@@ -338,8 +317,8 @@ fn a_texture_in_an_upload_heap_is_refused_and_a_mapping_of_one_is_an_error() {
     if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {
         return;
     }
-    let allocator = allocator(&gpu);
-    let state = D3D12_RESOURCE_STATE_COMMON;
+    let allocator = usual(&gpu);
+    let state = COMMON;
     let upload = ResourceAllocationDesc::new(HeapType::Upload);
     assert!(allocator.create_resource(&upload, &texture(64, 64), state, None).is_err());
     assert_eq!(allocator.stats().used, ByteSize::ZERO);

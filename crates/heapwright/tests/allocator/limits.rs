@@ -1,22 +1,17 @@
 //! An empty heap that is much too large for a request is better than none.
 
-use crate::gpu::{Gpu, Opened as _, any_device};
-use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+use crate::gpu::*;
 use heapwright::*;
 
-const MIB: u64 = 1 << 20;
-
 fn create(allocator: &ResourceAllocator, flags: ResourceAllocationFlags, size: u64) -> ResourceAllocation {
-    let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
-    let desc = buffer_desc(ByteSize::new(size));
-    allocator.create_resource(&place, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("there is room")
+    buffer(allocator, &place(HeapType::Default, flags), size)
 }
 
 /// Creates an allocator with an empty heap of 100 MiB and, close to the high-water mark, a full one, so
 /// that a small request would exchange the empty heap for a smaller one.
 fn with_large_empty_heap(desc: ResourceAllocatorDesc) -> (Gpu, ResourceAllocator, ResourceAllocation) {
     let gpu = any_device();
-    let allocator = ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("sound");
+    let allocator = allocator(&gpu, desc);
     let full = create(&allocator, ResourceAllocationFlags::empty(), 100 * MIB);
     drop(create(&allocator, ResourceAllocationFlags::empty(), 100 * MIB));
     assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
@@ -24,7 +19,7 @@ fn with_large_empty_heap(desc: ResourceAllocatorDesc) -> (Gpu, ResourceAllocator
 }
 
 fn probe(allocator: &ResourceAllocator, flags: ResourceAllocationFlags, size: u64) -> Probe {
-    let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+    let place = place(HeapType::Default, flags);
     allocator.probe(&place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size)))).expect("there is room")
 }
 

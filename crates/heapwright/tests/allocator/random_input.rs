@@ -1,5 +1,6 @@
 //! Any number in any field of a description gives a result, or an error that names the field or the call:
 //! nothing is leaked and nothing panics. Tests are built with overflow checks.
+#![allow(non_snake_case, reason = "fields have D3D12's names")]
 
 use crate::gpu::*;
 use heapwright::d3d12::*;
@@ -83,6 +84,11 @@ fn word(sound: &'static [u32]) -> impl Strategy<Value = u32> {
     prop_oneof![12 => prop::sample::select(sound), 1 => any::<u32>(), 1 => (0..32_u32).prop_map(|bit| 1 << bit)]
 }
 
+fn half(sound: &'static [u32]) -> impl Strategy<Value = u16> {
+    #[expect(clippy::cast_possible_truncation, reason = "garbage is as good when it is cut")]
+    word(sound).prop_map(|word| word as u16)
+}
+
 /// Only flags of resident heaps, as the adapter counts no others.
 fn heap_flags() -> impl Strategy<Value = u32> {
     word(&[0, 0, 0, 0, D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED])
@@ -93,62 +99,41 @@ fn enumerator(sound: &'static [i32]) -> impl Strategy<Value = i32> {
     prop_oneof![16 => prop::sample::select(sound), 1 => any::<i32>(), 1 => -2..200_i32]
 }
 
-fn resource_desc() -> impl Strategy<Value = D3D12_RESOURCE_DESC> {
-    let dimension = enumerator(&[
-        D3D12_RESOURCE_DIMENSION_BUFFER,
-        D3D12_RESOURCE_DIMENSION_BUFFER,
-        D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        D3D12_RESOURCE_DIMENSION_TEXTURE3D,
-    ]);
-    let shape = (number(&[1, 4, 100, 256, 5000, 65_536, 100_000, 3_000_000]), word(&[1, 1, 64, 300]));
-    let counts = (word(&[1, 1, 1, 2, 6]), word(&[1, 1, 1, 0, 3]), word(&[1, 1, 1, 4]), word(&[0]));
-    let format = enumerator(&[
-        DXGI_FORMAT_UNKNOWN,
-        DXGI_FORMAT_UNKNOWN,
-        DXGI_FORMAT_R8G8B8A8_UNORM,
-        DXGI_FORMAT_D32_FLOAT,
-        DXGI_FORMAT_BC1_UNORM,
-    ]);
-    let layout = enumerator(&[D3D12_TEXTURE_LAYOUT_ROW_MAJOR, D3D12_TEXTURE_LAYOUT_UNKNOWN]);
-    let alignment = number(&[0, 0, 0, 0, 65_536, 4096, 256]);
-    let flags =
-        word(&[0, 0, 0, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET]);
-    (dimension, shape, counts, format, layout, alignment, flags, any::<bool>()).prop_map(
-        |(
-            dimension,
-            (width, height),
-            (depth, mips, samples, quality),
-            format,
-            layout,
-            alignment,
-            flags,
-            plain,
-        )| {
-            #[expect(clippy::cast_possible_truncation, reason = "garbage is as good when it is cut")]
-            let desc = D3D12_RESOURCE_DESC {
-                Dimension: dimension,
-                Alignment: alignment,
-                Width: width,
-                Height: height,
-                DepthOrArraySize: depth as u16,
-                MipLevels: mips as u16,
-                Format: format,
-                SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: quality },
-                Layout: layout,
-                Flags: flags,
-            };
-            // Half of the buffers have a valid layout and dimensions.
-            if plain && dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-                D3D12_RESOURCE_DESC {
-                    Alignment: alignment,
-                    Flags: flags,
-                    ..buffer_desc(ByteSize::new(width))
-                }
-            } else {
-                desc
-            }
-        },
-    )
+prop_compose! {
+    fn resource_desc()(
+        Dimension in enumerator(&[
+            D3D12_RESOURCE_DIMENSION_BUFFER,
+            D3D12_RESOURCE_DIMENSION_BUFFER,
+            D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+            D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+        ]),
+        Width in number(&[1, 4, 100, 256, 5000, 65_536, 100_000, 3_000_000]),
+        Height in word(&[1, 1, 64, 300]),
+        DepthOrArraySize in half(&[1, 1, 1, 2, 6]),
+        MipLevels in half(&[1, 1, 1, 0, 3]),
+        Count in word(&[1, 1, 1, 4]),
+        Quality in word(&[0]),
+        Format in enumerator(&[
+            DXGI_FORMAT_UNKNOWN,
+            DXGI_FORMAT_UNKNOWN,
+            DXGI_FORMAT_R8G8B8A8_UNORM,
+            DXGI_FORMAT_D32_FLOAT,
+            DXGI_FORMAT_BC1_UNORM,
+        ]),
+        Layout in enumerator(&[D3D12_TEXTURE_LAYOUT_ROW_MAJOR, D3D12_TEXTURE_LAYOUT_UNKNOWN]),
+        Alignment in number(&[0, 0, 0, 0, 65_536, 4096, 256]),
+        Flags in word(&[0, 0, 0, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET]),
+        is_plain in any::<bool>(),
+    ) -> D3D12_RESOURCE_DESC {
+        // Half of the buffers have a valid layout and dimensions.
+        if is_plain && Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
+            return D3D12_RESOURCE_DESC { Alignment, Flags, ..buffer_desc(ByteSize::new(Width)) };
+        }
+        let SampleDesc = DXGI_SAMPLE_DESC { Count, Quality };
+        D3D12_RESOURCE_DESC {
+            Dimension, Alignment, Width, Height, DepthOrArraySize, MipLevels, Format, SampleDesc, Layout, Flags,
+        }
+    }
 }
 
 fn flags_of_allocation() -> impl Strategy<Value = ResourceAllocationFlags> {
@@ -192,156 +177,126 @@ struct Asked {
     frees: u8,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
-    let preference = prop_oneof![
-        1 => Just(None),
-        5 => heap_type().prop_map(|one| Some(one.into())),
-        1 => (heap_type(), heap_type()).prop_map(|(one, two)| Some(HeapTypePreference::first(one).or(two))),
-    ];
-    let heap_flags = heap_flags();
-    let padding = number(&[0, 0, 0, 0, 0, 100, 24_576]);
-    let placing = prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]);
-    let place = (
-        flags_of_allocation(),
-        preference,
-        heap_flags,
-        padding,
-        prop::bool::weighted(0.2),
-        placing,
-        any::<u32>(),
-        any::<u64>(),
-    );
-    let state = word(&[0, 0, 0, D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATE_COPY_DEST]);
-    let layout = enumerator(&[D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COMMON]);
-    let initial =
-        prop_oneof![6 => state.prop_map(InitialState::State), 1 => layout.prop_map(InitialState::Layout)];
-    let castable =
-        prop_oneof![8 => Just(Vec::new()), 1 => vec(enumerator(&[DXGI_FORMAT_R8G8B8A8_UNORM_SRGB]), 1..4)];
-    (
-        place,
-        prop_oneof![3 => resource_desc(), 1 => any_resource()],
-        initial,
-        castable,
-        prop::bool::weighted(0.1),
-        any::<u8>(),
-    )
-        .prop_map(
-            |(
-                (flags, preference, heap_flags, padding, in_pool, placing, uses, user_data),
-                desc,
-                initial_state,
-                castable,
-                has_clear_value,
-                frees,
-            )| Asked {
-                flags,
-                preference,
-                heap_flags,
-                padding,
-                in_pool,
-                placing,
-                uses,
-                user_data,
-                desc,
-                initial_state,
-                castable,
-                has_clear_value,
-                frees,
-            },
-        )
+prop_compose! {
+    fn asked()(
+        flags in flags_of_allocation(),
+        preference in prop_oneof![
+            1 => Just(None),
+            5 => heap_type().prop_map(|one| Some(one.into())),
+            1 => (heap_type(), heap_type()).prop_map(|(one, two)| Some(HeapTypePreference::first(one).or(two))),
+        ],
+        heap_flags in heap_flags(),
+        padding in number(&[0, 0, 0, 0, 0, 100, 24_576]),
+        (in_pool, has_clear_value) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1)),
+        placing in prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]),
+        uses in any::<u32>(),
+        user_data in any::<u64>(),
+        desc in prop_oneof![3 => resource_desc(), 1 => any_resource()],
+        initial_state in prop_oneof![
+            6 => word(&[0, 0, 0, D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATE_COPY_DEST])
+                .prop_map(InitialState::State),
+            1 => enumerator(&[D3D12_BARRIER_LAYOUT_UNDEFINED, D3D12_BARRIER_LAYOUT_COMMON])
+                .prop_map(InitialState::Layout),
+        ],
+        castable in prop_oneof![
+            8 => Just(Vec::new()),
+            1 => vec(enumerator(&[DXGI_FORMAT_R8G8B8A8_UNORM_SRGB]), 1..4),
+        ],
+        frees in any::<u8>(),
+    ) -> Asked {
+        Asked {
+            flags, preference, heap_flags, padding, in_pool, placing, uses, user_data, desc, initial_state,
+            castable, has_clear_value, frees,
+        }
+    }
 }
 
-fn allocator_desc() -> impl Strategy<Value = ResourceAllocatorDesc> {
-    let algorithm = prop::sample::select(vec![
-        SuballocationAlgorithm::Default,
-        SuballocationAlgorithm::Default,
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Dedicated,
-        SuballocationAlgorithm::Linear,
-    ]);
-    let pooling = prop::sample::select(vec![
-        EmptyHeapPolicy::Default,
-        EmptyHeapPolicy::FixedPool,
-        EmptyHeapPolicy::SegmentedPool,
-    ]);
-    let size = |known: &'static [u64]| prop::option::of(number(known));
-    let sizes = (size(&[1, 65_536, 1_000_000]), size(&[1 << 26, 1 << 30]), number(&[0, 1 << 20]));
-    let knob = || prop_oneof![5 => Just(None), 3 => (0.0..2.0).prop_map(Some), 1 => any::<f64>().prop_map(Some), 1 => prop::sample::select(&[f64::MAX, f64::MIN_POSITIVE][..]).prop_map(Some)];
-    let tier = prop_oneof![8 => Just(None), 2 => (1..3_u8).prop_map(Some), 1 => any::<u8>().prop_map(Some)];
-    let limit = || prop_oneof![6 => Just(None), 1 => number(&[1 << 20, 1 << 24]).prop_map(|bytes| Some(ByteSize::new(bytes)))];
-    let limits = (limit(), limit(), limit(), limit());
-    let extra = word(&[0, 0, 0, 0, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS]);
-    (flags_of_allocator(), algorithm, pooling, sizes, knob(), knob(), tier, limits, extra).prop_map(
-        |(
+/// A fraction or a factor.
+fn ratio() -> impl Strategy<Value = Option<f64>> {
+    let largest = prop::sample::select(&[f64::MAX, f64::MIN_POSITIVE][..]);
+    prop_oneof![5 => Just(None), 3 => (0.0..2.0).prop_map(Some), 1 => any::<f64>().prop_map(Some), 1 => largest.prop_map(Some)]
+}
+
+fn limit() -> impl Strategy<Value = Option<ByteSize>> {
+    prop_oneof![6 => Just(None), 1 => number(&[1 << 20, 1 << 24]).prop_map(|bytes| Some(ByteSize::new(bytes)))]
+}
+
+fn optional(known: &'static [u64]) -> impl Strategy<Value = Option<ByteSize>> {
+    prop::option::of(number(known).prop_map(ByteSize::new))
+}
+
+prop_compose! {
+    fn allocator_desc()(
+        flags in flags_of_allocator(),
+        // A linear allocator is refused.
+        suballocation_algorithm in prop::sample::select(&POOL_ALGORITHMS[..]),
+        empty_heap_policy in prop::sample::select(vec![
+            EmptyHeapPolicy::Default,
+            EmptyHeapPolicy::FixedPool,
+            EmptyHeapPolicy::SegmentedPool,
+        ]),
+        preferred_heap_size in optional(&[1, 65_536, 1_000_000]),
+        max_heap_size in optional(&[1 << 26, 1 << 30]),
+        release_size in number(&[0, 1 << 20]),
+        heap_fragmentation_limit in ratio(),
+        heap_growth_factor in ratio(),
+        resource_heap_tier in prop_oneof![
+            8 => Just(None),
+            2 => (1..3_u8).prop_map(Some),
+            1 => any::<u8>().prop_map(Some),
+        ],
+        [default, upload, readback, gpu_upload] in [limit(), limit(), limit(), limit()],
+        extra_required_resource_flags in word(&[0, 0, 0, 0, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS]),
+    ) -> ResourceAllocatorDesc {
+        ResourceAllocatorDesc {
             flags,
             suballocation_algorithm,
             empty_heap_policy,
-            (preferred, largest, release),
-            fragmentation,
-            growth,
-            tier,
-            limits,
-            extra,
-        )| {
-            let (default, upload, readback, gpu_upload) = limits;
-            ResourceAllocatorDesc {
-                flags,
-                suballocation_algorithm,
-                empty_heap_policy,
-                preferred_heap_size: preferred.map(ByteSize::new),
-                max_heap_size: largest.map(ByteSize::new),
-                release_size: ByteSize::new(release),
-                heap_fragmentation_limit: fragmentation,
-                heap_growth_factor: growth,
-                resource_heap_tier: tier,
-                limits: HeapLimits { default, upload, readback, gpu_upload },
-                extra_required_resource_flags: extra,
-                ..Default::default()
-            }
-        },
-    )
+            preferred_heap_size,
+            max_heap_size,
+            release_size: ByteSize::new(release_size),
+            heap_fragmentation_limit,
+            heap_growth_factor,
+            resource_heap_tier,
+            limits: HeapLimits { default, upload, readback, gpu_upload },
+            extra_required_resource_flags,
+            ..Default::default()
+        }
+    }
 }
 
-fn pool_desc() -> impl Strategy<Value = PoolDesc> {
-    let algorithm = prop::sample::select(&POOL_ALGORITHMS[..]);
-    let kind = prop::sample::select(vec![
-        ResourceKind::Buffers,
-        ResourceKind::Buffers,
-        ResourceKind::Textures,
-        ResourceKind::RenderTargets,
-        ResourceKind::Any,
-    ]);
-    let size = prop::option::of(number(&[0, 1 << 20, 1 << 16, 3 << 16]));
-    let most = prop_oneof![2 => 0..3_u32, 1 => any_u32()];
-    let sizes = (size, 0..3_u32, prop::option::of(most));
-    let flags = heap_flags();
-    (
-        heap_type(),
-        kind,
-        algorithm,
-        sizes,
-        prop_oneof![3 => 0..24_u32, 1 => 0..64_u32],
-        prop::bool::weighted(0.2),
-        flags,
-    )
-        .prop_map(
-            |(heap_type, resources, algorithm, (size, least, most), log2, multisampled, extra_heap_flags)| {
-                PoolDesc {
-                    name: "hostile".into(),
-                    heap_type,
-                    resources,
-                    algorithm,
-                    heap_size: size.map(ByteSize::new),
-                    min_heap_count: least,
-                    max_heap_count: most,
-                    min_alignment: Alignment::from_log2(log2).expect("below 64"),
-                    multisampled,
-                    extra_heap_flags,
-                    ..Default::default()
-                }
-            },
-        )
+prop_compose! {
+    fn pool_desc()(
+        heap_type in heap_type(),
+        resources in prop::sample::select(vec![
+            ResourceKind::Buffers,
+            ResourceKind::Buffers,
+            ResourceKind::Textures,
+            ResourceKind::RenderTargets,
+            ResourceKind::Any,
+        ]),
+        algorithm in prop::sample::select(&POOL_ALGORITHMS[..]),
+        heap_size in optional(&[0, 1 << 20, 1 << 16, 3 << 16]),
+        min_heap_count in 0..3_u32,
+        max_heap_count in prop::option::of(prop_oneof![2 => 0..3_u32, 1 => any_u32()]),
+        log2 in prop_oneof![3 => 0..24_u32, 1 => 0..64_u32],
+        multisampled in prop::bool::weighted(0.2),
+        extra_heap_flags in heap_flags(),
+    ) -> PoolDesc {
+        PoolDesc {
+            name: "hostile".into(),
+            heap_type,
+            resources,
+            algorithm,
+            heap_size,
+            min_heap_count,
+            max_heap_count,
+            min_alignment: Alignment::from_log2(log2).expect("below 64"),
+            multisampled,
+            extra_heap_flags,
+            ..Default::default()
+        }
+    }
 }
 
 /// Checks that an error names a field or a call of the device, or reports a lack of memory or support.

@@ -12,6 +12,7 @@ use heapwright::*;
 use windows_core::Interface;
 
 use crate::gpu::open;
+use crate::pageables::query_heap;
 use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -23,14 +24,6 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
     for part in parts {
         assert!(error.to_string().contains(part), "{error}, without {part:?}");
     }
-}
-
-fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
-    let desc =
-        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
-    let mut made: Option<ID3D12QueryHeap> = None;
-    unsafe { device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
-    made.expect("S_OK comes with a query heap").into()
 }
 
 fn of_size(size: ByteSize) -> ResidencyHeapDesc {
