@@ -306,9 +306,16 @@ pub(crate) fn assert_is_told(error: &Error, about: &dyn std::fmt::Debug) {
     let names_one = error.is_out_of_memory()
         || error.is_unsupported()
         || text.contains("::")
-        || ["D3D12_RESOURCE_DESC", "initial_state", "castable formats", "BufferUses", "the resource"]
-            .iter()
-            .any(|name| text.starts_with(name));
+        || [
+            "D3D12_RESOURCE_DESC",
+            "initial_state",
+            "castable formats",
+            "BufferUses",
+            "the resource",
+            "resource size",
+        ]
+        .iter()
+        .any(|name| text.starts_with(name));
     assert!(names_one, "{text}: {about:?}");
     assert!(error.hresult().is_err());
 }

@@ -64,7 +64,8 @@ fn objects_of_others() {
         &["another residency manager"],
     );
     scene.run(&queue, &[&work]);
-    scene.finish(things);
+    scene.check_books(&things);
+    scene.end(things);
     other.end(strangers);
 }
 
@@ -87,7 +88,8 @@ fn the_same_lists_twice_and_lists_of_nothing() {
     let value = unsafe { manager.execute_command_lists(&queue, &three) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
-    scene.finish(things);
+    scene.check_books(&things);
+    scene.end(things);
 }
 
 #[test]
@@ -221,7 +223,8 @@ fn sizes_at_the_end_of_the_numbers() {
     scene.manager.trim();
     let plain = scene.work(&things);
     scene.run(&queue, &[&plain]);
-    scene.finish(things);
+    scene.check_books(&things);
+    scene.end(things);
 }
 
 #[test]
@@ -243,7 +246,8 @@ fn a_list_of_100_000_heaps() {
     assert_eq!(scene.manager.stats().current_heap_count, 100_001);
     scene.manager.audit().expect("sound");
     drop(heaps);
-    scene.finish(things);
+    scene.check_books(&things);
+    scene.end(things);
 }
 
 /// Fence values that reach the end of their range.
@@ -263,7 +267,8 @@ fn fences_at_the_end_of_the_numbers() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     refused(things[0].heap.lock(), &["residency manager", "end of the numbers"]);
     refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "end of the numbers"]);
-    scene.finish(things);
+    scene.check_books(&things);
+    scene.end(things);
 }
 
 /// Without an adapter no usage is known, and a budget of zero is a valid budget.

@@ -55,7 +55,7 @@ impl FaultyAdapter {
             intercept(&newest, script, |methods| {
                 let adapter = methods.of::<IDXGIAdapter3>();
                 adapter.replace(method!(QueryVideoMemoryInfo), |call, (_, group, out)| {
-                    let mut script = call.data.lock().expect("nobody panics with it");
+                    let mut script = call.data.lock().expect("no panic while it is locked");
                     script.queries += 1;
                     if script.query.is_ok() {
                         *out = script.info[index(group)];
@@ -63,7 +63,7 @@ impl FaultyAdapter {
                     script.query
                 });
                 adapter.replace(method!(SetVideoMemoryReservation), |call, (_, group, bytes)| {
-                    let mut script = call.data.lock().expect("nobody panics with it");
+                    let mut script = call.data.lock().expect("no panic while it is locked");
                     script.reservations += 1;
                     if script.reserve.is_ok() {
                         script.reserved[index(group)] = bytes;
@@ -72,7 +72,7 @@ impl FaultyAdapter {
                 });
                 adapter.replace(method!(RegisterVideoMemoryBudgetChangeNotificationEvent), |_, _| E_NOTIMPL);
                 adapter.replace(method!(UnregisterVideoMemoryBudgetChangeNotification), |_, _| {
-                    unreachable!("nothing is registered")
+                    unreachable!("a callback is registered")
                 });
             });
         }
@@ -84,11 +84,11 @@ impl FaultyAdapter {
     }
 
     pub(super) fn script(&self) -> Script {
-        *self.script.lock().expect("nobody panics with it")
+        *self.script.lock().expect("no panic while it is locked")
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Script)) {
-        change(&mut self.script.lock().expect("nobody panics with it"));
+        change(&mut self.script.lock().expect("no panic while it is locked"));
     }
 }
 
