@@ -191,7 +191,7 @@ prop_compose! {
         placing in prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]),
         uses in any::<u32>(),
         user_data in any::<u64>(),
-        desc in prop_oneof![3 => resource_desc(), 1 => any_resource()],
+        desc in prop_oneof![3 => resource_desc().boxed(), 1 => any_resource().boxed()],
         initial_state in prop_oneof![
             6 => word(&[0, 0, 0, D3D12_RESOURCE_STATE_GENERIC_READ, D3D12_RESOURCE_STATE_COPY_DEST])
                 .prop_map(InitialState::State),
@@ -411,12 +411,13 @@ fn run(profile: &HostProfile, desc: &ResourceAllocatorDesc, pool_desc: &PoolDesc
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // The strategies are boxed, as their values would not fit on the stack together.
     #[test]
     fn nothing_that_is_asked_makes_it_panic_or_leak(
         profile in prop::sample::select(HostProfile::all()),
-        desc in prop_oneof![1 => Just(ResourceAllocatorDesc::default()), 3 => allocator_desc()],
-        pool_desc in pool_desc(),
-        asked in vec(asked(), 1..24),
+        desc in prop_oneof![1 => Just(ResourceAllocatorDesc::default()), 3 => allocator_desc().boxed()],
+        pool_desc in pool_desc().boxed(),
+        asked in vec(asked().boxed(), 1..24),
     ) {
         run(&profile, &desc, &pool_desc, &asked);
     }
