@@ -3,7 +3,7 @@
 #![no_main]
 #![allow(clippy::cast_possible_truncation, reason = "sizes are made of bytes")]
 
-#[path = "../../crates/heapwright/tests/memory_short/invariant.rs"]
+#[path = "../../crates/heapwright/tests/allocator/memory_short/invariant.rs"]
 mod invariant;
 
 use arbitrary::{Result, Unstructured};

@@ -17,6 +17,7 @@ const PACKAGES: &[&str] = &[
     "heapwright-conformance",
     "heapwright-core",
     "heapwright-d3d12",
+    "heapwright-intercept",
     "heapwright-loader",
     "heapwright-report",
     "heapwright-runtime",

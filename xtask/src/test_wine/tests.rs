@@ -10,7 +10,7 @@ use super::wine::Wine;
 use super::{libtest, process};
 
 /// Time limit of a test program.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(480);
 
 /// Time limit of a single test that is known to fail.
 const LIMIT_OF_ONE: Duration = Duration::from_secs(30);

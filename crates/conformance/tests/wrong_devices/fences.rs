@@ -4,19 +4,69 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use heapwright_d3d12::*;
-use windows_core::{HRESULT, Interface};
+use heapwright_intercept::{Methods, method};
+use windows_core::Interface;
 
-use crate::intercept::behind;
+use crate::lies::{Liar, Lies};
 
-pub(crate) fn replace_queue(table: &mut ID3D12CommandQueue_Vtbl) {
-    table.Signal = queue_signal;
-    table.Wait = queue_wait;
+pub(crate) unsafe fn replace_queue(methods: &Methods<Lies>) {
+    // SAFETY: the methods are those of a queue; the replacements pass on what their callers promise.
+    unsafe {
+        let queue = methods.of::<ID3D12CommandQueue>();
+        queue.replace(method!(Signal), |call, (fence, value)| {
+            let lies = call.data;
+            (call.original.Signal)(call.this, fence, lies.signal.map_or(value, |lie| lie(value)))
+        });
+        queue.replace(method!(Wait), |call, (fence, value)| {
+            let lies = call.data;
+            if lies.keeps_fences {
+                std::mem::forget(windows_core::IUnknown::from_raw_borrowed(&fence).cloned());
+            }
+            if lies.ignores_wait {
+                return S_OK;
+            }
+            if lies.waits_take_turns
+                && let Some(turn) = turn(call.this, fence, value)
+            {
+                return (call.original.Wait)(call.this, turn.as_raw(), 1);
+            }
+            (call.original.Wait)(call.this, fence, value)
+        });
+    }
 }
 
-pub(crate) fn replace(table: &mut ID3D12Fence1_Vtbl) {
-    table.base__.GetCompletedValue = completed_value;
-    table.base__.SetEventOnCompletion = set_event_on_completion;
-    table.base__.Signal = signal;
+pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
+    // SAFETY: the methods are those of a fence; the replacements pass on what their callers promise.
+    unsafe {
+        let fence = methods.of::<ID3D12Fence>();
+        fence.replace(method!(GetCompletedValue), |call, ()| {
+            let lies = call.data;
+            signal_pending();
+            let value = (call.original.GetCompletedValue)(call.this);
+            lies.completed.map_or(value, |lie| lie(value))
+        });
+        fence.replace(method!(SetEventOnCompletion), |call, (value, event)| {
+            let lies = call.data;
+            if lies.ignores_null_event && event == HANDLE::default() {
+                return S_OK;
+            }
+            (call.original.SetEventOnCompletion)(call.this, value, event)
+        });
+        fence.replace(method!(Signal), |call, (value,)| {
+            let lies = call.data;
+            let fence = Some(call.object()).filter(|_| lies.coalesces_signals);
+            let Some(fence) = fence.cloned() else {
+                return (call.original.Signal)(call.this, value);
+            };
+            let is_of_another =
+                PENDING.with_borrow(|pending| pending.as_ref().is_some_and(|(other, _)| *other != fence));
+            if is_of_another {
+                signal_pending();
+            }
+            PENDING.set(Some((fence, value)));
+            S_OK
+        });
+    }
 }
 
 thread_local! {
@@ -64,78 +114,9 @@ fn signal_pending() {
     if let Some((fence, value)) = PENDING.take() {
         // SAFETY: the fence is live and was intercepted.
         unsafe {
-            let (_, table) = behind::<ID3D12Fence1_Vtbl>(fence.as_raw());
+            let call = Liar::<ID3D12Fence>::new(fence.as_raw());
             // The intercepted methods have no way to report this error.
-            let _ = (table.base__.Signal)(fence.as_raw(), value);
+            let _ = (call.original.Signal)(call.this, value);
         }
-    }
-}
-
-// The methods below are only in the tables of intercepted objects. They pass their arguments on unchanged
-// or as a lie changed them, and have the contracts of the original methods.
-
-unsafe extern "system" fn queue_signal(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
-        (table.Signal)(this, fence, lies.signal.map_or(value, |lie| lie(value)))
-    }
-}
-
-unsafe extern "system" fn queue_wait(this: *mut c_void, fence: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<ID3D12CommandQueue_Vtbl>(this);
-        if lies.keeps_fences {
-            std::mem::forget(windows_core::IUnknown::from_raw_borrowed(&fence).cloned());
-        }
-        if lies.ignores_wait {
-            return S_OK;
-        }
-        if lies.waits_take_turns
-            && let Some(turn) = turn(this, fence, value)
-        {
-            return (table.Wait)(this, turn.as_raw(), 1);
-        }
-        (table.Wait)(this, fence, value)
-    }
-}
-
-unsafe extern "system" fn completed_value(this: *mut c_void) -> u64 {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
-        signal_pending();
-        let value = (table.base__.GetCompletedValue)(this);
-        lies.completed.map_or(value, |lie| lie(value))
-    }
-}
-
-unsafe extern "system" fn set_event_on_completion(this: *mut c_void, value: u64, event: HANDLE) -> HRESULT {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
-        if lies.ignores_null_event && event == HANDLE::default() {
-            return S_OK;
-        }
-        (table.base__.SetEventOnCompletion)(this, value, event)
-    }
-}
-
-unsafe extern "system" fn signal(this: *mut c_void, value: u64) -> HRESULT {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<ID3D12Fence1_Vtbl>(this);
-        let fence = ID3D12Fence::from_raw_borrowed(&this).cloned();
-        let Some(fence) = fence.filter(|_| lies.coalesces_signals) else {
-            return (table.base__.Signal)(this, value);
-        };
-        let is_of_another =
-            PENDING.with_borrow(|pending| pending.as_ref().is_some_and(|(other, _)| *other != fence));
-        if is_of_another {
-            signal_pending();
-        }
-        PENDING.set(Some((fence, value)));
-        S_OK
     }
 }

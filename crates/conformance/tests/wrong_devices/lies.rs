@@ -1,140 +1,173 @@
 //! The lies of wrong devices. Each lie is a function that falsifies a call; `None` leaves the call alone.
 
+use std::ffi::c_void;
+
 use heapwright_conformance as _;
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
+use heapwright_intercept::Intercepted;
 use windows_core::{GUID, HRESULT};
 
-/// The lies of one device.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Lies {
-    /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
-    pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)>,
-    /// Changes the size passed to `CheckFeatureSupport`.
-    pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32>,
-    /// Changes the result of `GetCustomHeapProperties` for a heap type.
-    pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)>,
-    /// Changes the result of `GetResourceAllocationInfo` and its successors for some descriptions.
-    pub(crate) allocation: Option<fn(&[D3D12_RESOURCE_DESC1], &mut D3D12_RESOURCE_ALLOCATION_INFO)>,
-    /// Changes the descriptions passed to `GetResourceAllocationInfo`.
-    pub(crate) allocation_request: Option<fn(&mut D3D12_RESOURCE_DESC1)>,
-    /// Changes the elements that `GetResourceAllocationInfo1` writes.
-    pub(crate) parts: Option<fn(&mut [D3D12_RESOURCE_ALLOCATION_INFO1])>,
-    /// Changes the result of `GetResourceAllocationInfo2` only.
-    pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)>,
-    /// Changes the arguments of `CreateHeap` so that invalid ones become valid.
-    pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)>,
-    /// Changes the arguments of a resource creation call.
-    pub(crate) resource: Option<fn(&mut Request)>,
-    /// Changes the HRESULT of creation calls that only validate.
-    pub(crate) check_only: Option<fn(HRESULT) -> HRESULT>,
-    /// Fills new CPU-accessible memory.
-    pub(crate) dirt: Option<Dirt>,
-    /// Keeps a reference to the device for each heap.
-    pub(crate) leaks_device: bool,
-    /// Changes the result of `ID3D12Heap::GetDesc`.
-    pub(crate) heap_desc: Option<fn(&mut D3D12_HEAP_DESC)>,
-    /// Changes the result of `ID3D12Resource::GetDesc`.
-    pub(crate) desc: Option<fn(&mut D3D12_RESOURCE_DESC)>,
-    /// Changes a GPU virtual address.
-    pub(crate) address: Option<fn(&D3D12_RESOURCE_DESC, u64) -> u64>,
-    /// Changes the result of `GetHeapProperties`.
-    pub(crate) heap_properties: Option<fn(&mut D3D12_HEAP_PROPERTIES)>,
-    /// Changes the result of `Map`.
-    pub(crate) map: Option<fn(&mut Map)>,
-    /// The lie about private data of resources.
-    pub(crate) private_data: Option<PrivateData>,
-    /// Makes `WriteToSubresource` and `ReadFromSubresource` refuse a box. The first argument is whether the
-    /// resource was the last one mapped.
-    pub(crate) refuses_texels: Option<fn(bool, Option<&D3D12_BOX>) -> bool>,
-    /// Whether a placed resource holds a public reference to its heap.
-    pub(crate) counts_placed: bool,
-    /// Changes the result of `QueryVideoMemoryInfo`.
-    pub(crate) video_memory: Option<fn(DXGI_MEMORY_SEGMENT_GROUP, &mut DXGI_QUERY_VIDEO_MEMORY_INFO)>,
-    /// Changes the segment group passed to `QueryVideoMemoryInfo`.
-    pub(crate) segment_group: Option<fn(DXGI_MEMORY_SEGMENT_GROUP) -> DXGI_MEMORY_SEGMENT_GROUP>,
-    /// Changes the adapter's LUID.
-    pub(crate) luid: Option<fn(&mut LUID)>,
-    /// Changes the number of nodes.
-    pub(crate) node_count: Option<u32>,
-    /// An interface that the device denies.
-    pub(crate) denies: Option<GUID>,
-    /// Changes the result of `GetCopyableFootprints`.
-    pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)>,
-    /// Changes the offsets and the length of `CopyBufferRegion`.
-    pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)>,
-    /// Makes queues ignore waits for fences.
-    pub(crate) ignores_wait: bool,
-    /// Makes a queue that waits for a fence keep it alive.
-    pub(crate) keeps_fences: bool,
-    /// A queue reads the fence of a queued wait only after the commands before it have finished.
-    pub(crate) waits_take_turns: bool,
-    /// Only the last of several consecutive `ID3D12Fence::Signal` calls takes effect.
-    pub(crate) coalesces_signals: bool,
-    /// `ExecuteCommandLists` closes lists that are open.
-    pub(crate) closes_lists: bool,
-    /// Changes the value that a queue signals.
-    pub(crate) signal: Option<fn(u64) -> u64>,
-    /// Changes the value that a fence has.
-    pub(crate) completed: Option<fn(u64) -> u64>,
-    /// Makes `SetEventOnCompletion` never block.
-    pub(crate) ignores_null_event: bool,
-    /// Changes the tile count that `GetResourceTiling` returns.
-    pub(crate) tile_count: Option<fn(u32) -> u32>,
-    /// Changes the tile shape that `GetResourceTiling` returns.
-    pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)>,
-    /// Changes the arguments of `CreateReservedResource`.
-    pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)>,
-    /// Changes the flags of a range of `UpdateTileMappings`.
-    pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS>,
-    /// Changes the start coordinates of `CopyTileMappings`.
-    pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)>,
-    /// Makes `UpdateTileMappings` map another tile of the heap.
-    pub(crate) tile_offset: Option<fn(u32) -> u32>,
-    /// Changes the color of a clear.
-    pub(crate) clear_color: Option<fn(&mut f32)>,
-    /// Changes the arguments of `CreateDepthStencilView`.
-    pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)>,
-    /// A valid call that is refused.
-    pub(crate) refuses: Option<Refused>,
-    /// Makes clears ignore their rectangles.
-    pub(crate) ignores_rects: bool,
-    /// Changes how a render pass ends.
-    pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)>,
-    /// A command that lists do not record.
-    pub(crate) forgets: Option<Command>,
-    /// The result of `GetDeviceRemovedReason`.
-    pub(crate) removed: Option<HRESULT>,
-    /// Heaps and resources fail to return their device.
-    pub(crate) orphans: bool,
-    /// `Evict` and `MakeResident` do nothing and return this HRESULT.
-    pub(crate) residency: Option<HRESULT>,
-    /// `MakeResident` does nothing and returns this HRESULT.
-    pub(crate) make_resident: Option<HRESULT>,
-    /// `MakeResident` succeeds without adding a reference.
-    pub(crate) uncounted: bool,
-    /// A law of aliasing that the tracker does not enforce.
-    pub(crate) forgotten_law: Option<&'static str>,
-    /// Changes the arguments of `IHeapwrightAliasing::SetTracking`.
-    pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)>,
-    /// Reports no violations of aliasing.
-    pub(crate) hides_violations: bool,
-    /// Changes a violation of aliasing.
-    pub(crate) violation: Option<fn(&mut HEAPWRIGHT_ALIASING_VIOLATION)>,
-    /// The state reported for the contents of every unit.
-    pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS>,
-    /// Changes the arguments of `ResourceBarrier`.
-    pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)>,
-    /// Changes the texture barriers passed to `Barrier`.
-    pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)>,
-    /// Changes the buffer barriers passed to `Barrier`.
-    pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)>,
-    /// Calls `Barrier` once for each group.
-    pub(crate) splits_barriers: bool,
-    /// Makes `DiscardResource` ignore the region and discard the whole resource.
-    pub(crate) ignores_discard_region: bool,
-    /// The lie about creation at given addresses.
-    pub(crate) recreate: Option<Recreate>,
+/// An intercepted object of a wrong device.
+pub(crate) type Liar<I> = Intercepted<I, Lies>;
+
+/// Defines the structure with a value for each field, and a constant that has these values.
+macro_rules! with_honest {
+    (
+        $(#[$attribute:meta])*
+        pub(crate) struct $name:ident {
+            $($(#[$documentation:meta])* pub(crate) $field:ident: $type:ty = $value:expr,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        pub(crate) struct $name {
+            $($(#[$documentation])* pub(crate) $field: $type,)*
+        }
+
+        /// A device without lies.
+        pub(crate) const HONEST: $name = $name { $($field: $value,)* };
+    };
+}
+
+with_honest! {
+    /// The lies of one device.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Lies {
+        /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
+        pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)> = None,
+        /// Changes the size passed to `CheckFeatureSupport`.
+        pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32> = None,
+        /// Changes the result of `GetCustomHeapProperties` for a heap type.
+        pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)> = None,
+        /// Changes the result of `GetResourceAllocationInfo` and its successors for some descriptions.
+        pub(crate) allocation: Option<fn(&[D3D12_RESOURCE_DESC1], &mut D3D12_RESOURCE_ALLOCATION_INFO)> = None,
+        /// Changes the descriptions passed to `GetResourceAllocationInfo`.
+        pub(crate) allocation_request: Option<fn(&mut D3D12_RESOURCE_DESC1)> = None,
+        /// Changes the elements that `GetResourceAllocationInfo1` writes.
+        pub(crate) parts: Option<fn(&mut [D3D12_RESOURCE_ALLOCATION_INFO1])> = None,
+        /// Changes the result of `GetResourceAllocationInfo2` only.
+        pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)> = None,
+        /// Changes the arguments of `CreateHeap` so that invalid ones become valid.
+        pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)> = None,
+        /// Changes the arguments of a resource creation call.
+        pub(crate) resource: Option<fn(&mut Request)> = None,
+        /// Changes the HRESULT of creation calls that only validate.
+        pub(crate) check_only: Option<fn(HRESULT) -> HRESULT> = None,
+        /// Fills new CPU-accessible memory.
+        pub(crate) dirt: Option<Dirt> = None,
+        /// Keeps a reference to the device for each heap.
+        pub(crate) leaks_device: bool = false,
+        /// Changes the result of `ID3D12Heap::GetDesc`.
+        pub(crate) heap_desc: Option<fn(&mut D3D12_HEAP_DESC)> = None,
+        /// Changes the result of `ID3D12Resource::GetDesc`.
+        pub(crate) desc: Option<fn(&mut D3D12_RESOURCE_DESC)> = None,
+        /// Changes a GPU virtual address.
+        pub(crate) address: Option<fn(&D3D12_RESOURCE_DESC, u64) -> u64> = None,
+        /// Changes the result of `GetHeapProperties`.
+        pub(crate) heap_properties: Option<fn(&mut D3D12_HEAP_PROPERTIES)> = None,
+        /// Changes the result of `Map`.
+        pub(crate) map: Option<fn(&mut Map)> = None,
+        /// The lie about private data of resources.
+        pub(crate) private_data: Option<PrivateData> = None,
+        /// Makes `WriteToSubresource` and `ReadFromSubresource` refuse a box. The first argument is whether the
+        /// resource was the last one mapped.
+        pub(crate) refuses_texels: Option<fn(bool, Option<&D3D12_BOX>) -> bool> = None,
+        /// Whether a placed resource holds a public reference to its heap.
+        pub(crate) counts_placed: bool = false,
+        /// Changes the result of `QueryVideoMemoryInfo`.
+        pub(crate) video_memory: Option<fn(DXGI_MEMORY_SEGMENT_GROUP, &mut DXGI_QUERY_VIDEO_MEMORY_INFO)> = None,
+        /// Changes the segment group passed to `QueryVideoMemoryInfo`.
+        pub(crate) segment_group: Option<fn(DXGI_MEMORY_SEGMENT_GROUP) -> DXGI_MEMORY_SEGMENT_GROUP> = None,
+        /// Changes the adapter's LUID.
+        pub(crate) luid: Option<fn(&mut LUID)> = None,
+        /// Changes the number of nodes.
+        pub(crate) node_count: Option<u32> = None,
+        /// An interface that the device denies.
+        pub(crate) denies: Option<GUID> = None,
+        /// Changes the result of `GetCopyableFootprints`.
+        pub(crate) footprints: Option<fn(&mut [D3D12_PLACED_SUBRESOURCE_FOOTPRINT], &mut u64)> = None,
+        /// Changes the offsets and the length of `CopyBufferRegion`.
+        pub(crate) copy: Option<fn(&mut u64, &mut u64, &mut u64)> = None,
+        /// Makes queues ignore waits for fences.
+        pub(crate) ignores_wait: bool = false,
+        /// Makes a queue that waits for a fence keep it alive.
+        pub(crate) keeps_fences: bool = false,
+        /// A queue reads the fence of a queued wait only after the commands before it have finished.
+        pub(crate) waits_take_turns: bool = false,
+        /// Only the last of several consecutive `ID3D12Fence::Signal` calls takes effect.
+        pub(crate) coalesces_signals: bool = false,
+        /// `ExecuteCommandLists` closes lists that are open.
+        pub(crate) closes_lists: bool = false,
+        /// Changes the value that a queue signals.
+        pub(crate) signal: Option<fn(u64) -> u64> = None,
+        /// Changes the value that a fence has.
+        pub(crate) completed: Option<fn(u64) -> u64> = None,
+        /// Makes `SetEventOnCompletion` never block.
+        pub(crate) ignores_null_event: bool = false,
+        /// Changes the tile count that `GetResourceTiling` returns.
+        pub(crate) tile_count: Option<fn(u32) -> u32> = None,
+        /// Changes the tile shape that `GetResourceTiling` returns.
+        pub(crate) tile_shape: Option<fn(&mut D3D12_TILE_SHAPE)> = None,
+        /// Changes the arguments of `CreateReservedResource`.
+        pub(crate) reserved: Option<fn(&mut D3D12_RESOURCE_DESC)> = None,
+        /// Changes the flags of a range of `UpdateTileMappings`.
+        pub(crate) tile_flags: Option<fn(D3D12_TILE_RANGE_FLAGS) -> D3D12_TILE_RANGE_FLAGS> = None,
+        /// Changes the start coordinates of `CopyTileMappings`.
+        pub(crate) copied_tiles: Option<fn(&mut D3D12_TILED_RESOURCE_COORDINATE)> = None,
+        /// Makes `UpdateTileMappings` map another tile of the heap.
+        pub(crate) tile_offset: Option<fn(u32) -> u32> = None,
+        /// Changes the color of a clear.
+        pub(crate) clear_color: Option<fn(&mut f32)> = None,
+        /// Changes the arguments of `CreateDepthStencilView`.
+        pub(crate) depth_view: Option<fn(&mut D3D12_DEPTH_STENCIL_VIEW_DESC)> = None,
+        /// A valid call that is refused.
+        pub(crate) refuses: Option<Refused> = None,
+        /// Makes clears ignore their rectangles.
+        pub(crate) ignores_rects: bool = false,
+        /// Changes how a render pass ends.
+        pub(crate) pass_ending: Option<fn(&mut D3D12_RENDER_PASS_ENDING_ACCESS_TYPE)> = None,
+        /// A command that lists do not record.
+        pub(crate) forgets: Option<Command> = None,
+        /// The result of `GetDeviceRemovedReason`.
+        pub(crate) removed: Option<HRESULT> = None,
+        /// Heaps and resources fail to return their device.
+        pub(crate) orphans: bool = false,
+        /// `Evict` and `MakeResident` do nothing and return this HRESULT.
+        pub(crate) residency: Option<HRESULT> = None,
+        /// `MakeResident` does nothing and returns this HRESULT.
+        pub(crate) make_resident: Option<HRESULT> = None,
+        /// `MakeResident` succeeds without adding a reference.
+        pub(crate) uncounted: bool = false,
+        /// A law of aliasing that the tracker does not enforce.
+        pub(crate) forgotten_law: Option<&'static str> = None,
+        /// Changes the arguments of `IHeapwrightAliasing::SetTracking`.
+        pub(crate) tracking: Option<fn(&mut HEAPWRIGHT_ALIASING_TRACKING)> = None,
+        /// Reports no violations of aliasing.
+        pub(crate) hides_violations: bool = false,
+        /// Changes a violation of aliasing.
+        pub(crate) violation: Option<fn(&mut HEAPWRIGHT_ALIASING_VIOLATION)> = None,
+        /// The state reported for the contents of every unit.
+        pub(crate) contents: Option<HEAPWRIGHT_ALIASING_CONTENTS> = None,
+        /// Changes the arguments of `ResourceBarrier`.
+        pub(crate) barriers: Option<fn(&mut Vec<D3D12_RESOURCE_BARRIER>)> = None,
+        /// Changes the texture barriers passed to `Barrier`.
+        pub(crate) texture_barrier: Option<fn(&mut D3D12_TEXTURE_BARRIER)> = None,
+        /// Changes the buffer barriers passed to `Barrier`.
+        pub(crate) buffer_barrier: Option<fn(&mut D3D12_BUFFER_BARRIER)> = None,
+        /// Calls `Barrier` once for each group.
+        pub(crate) splits_barriers: bool = false,
+        /// Makes `DiscardResource` ignore the region and discard the whole resource.
+        pub(crate) ignores_discard_region: bool = false,
+        /// The lie about creation at given addresses.
+        pub(crate) recreate: Option<Recreate> = None,
+    }
+}
+
+impl Lies {
+    /// Returns whether lists record this command.
+    pub(crate) fn records(&self, command: Command) -> bool {
+        self.forgets != Some(command)
+    }
 }
 
 /// A lie of the tools' interfaces.
@@ -263,4 +296,9 @@ pub(crate) struct Map {
     pub(crate) start: *mut u8,
     /// A pointer to other memory that could be returned instead.
     pub(crate) elsewhere: *mut u8,
+}
+
+/// Returns a key that distinguishes an object from objects of other wrong devices that had the same address.
+pub(crate) fn identity(this: *mut c_void, lies: &'static Lies) -> (usize, usize) {
+    (this.addr(), std::ptr::from_ref(lies).addr())
 }

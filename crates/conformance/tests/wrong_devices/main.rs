@@ -1,12 +1,11 @@
 //! Tests of the suite itself: devices with one defect each are caught, and an honest device passes.
 //!
-//! A wrong device is a device of the runtime, some of whose methods are replaced: [`intercept`] puts other
-//! functions into the method tables of its objects, which pass calls on and falsify their arguments or
-//! results. The objects stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device
+//! A wrong device is a device of the runtime, some of whose methods are replaced (`heapwright_intercept`) by
+//! functions that pass calls on and falsify their arguments or results. The objects stay the runtime's own, so identities, `GetDevice`, heaps handed back to the device
 //! and command lists work as usual, and neither the runtime nor the suite can tell.
 //!
 //! * [`lies`]: the possible lies.
-//! * [`device`], [`creation`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
+//! * [`device`], [`creation`], [`new_memory`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
 //!   [`recreate`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
@@ -15,9 +14,9 @@ mod commands;
 mod creation;
 mod device;
 mod fences;
-mod intercept;
 mod lies;
 mod memory;
+mod new_memory;
 mod recreate;
 mod table;
 mod tracker;
@@ -30,7 +29,7 @@ use heapwright_runtime::aliasing::AliasingTracking;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
-use crate::lies::Lies;
+use crate::lies::{HONEST, Lies};
 use crate::table::WrongDevice;
 
 /// Opens a new device of a profile that tells these lies.
@@ -56,7 +55,7 @@ fn run_with(profile: &HostProfile, lies: Lies, filter: &str) -> Report {
 }
 
 fn profile(wrong: &WrongDevice) -> &'static HostProfile {
-    HostProfile::find(wrong.profile).unwrap_or_else(|| panic!("{}: no profile {}", wrong.name, wrong.profile))
+    HostProfile::find(wrong.profile).unwrap_or_else(|| panic!("{}: no profile {}", wrong.what, wrong.profile))
 }
 
 #[test]
@@ -70,7 +69,7 @@ fn an_honest_device_passes_as_if_nothing_were_intercepted() {
         };
         // SAFETY: the runtime checks every argument.
         let plain = unsafe { run(plain, &Options::default(), |_| {}) }.expect("the profile opens");
-        let honest = run_with(profile, Lies::default(), "");
+        let honest = run_with(profile, HONEST, "");
         let ended = |report: &Report| -> Vec<_> {
             report.checks.iter().map(|check| (check.check.id, check.outcome)).collect()
         };
@@ -90,14 +89,14 @@ fn every_wrong_device_is_caught() {
             let ended = |lies| {
                 let report = run_with(profile(wrong), lies, id);
                 let check = report.checks.into_iter().find(|check| check.check.id == id);
-                check.unwrap_or_else(|| panic!("{}: there is no check {id}", wrong.name))
+                check.unwrap_or_else(|| panic!("{}: there is no check {id}", wrong.what))
             };
-            let honest = honests.entry((wrong.profile, id)).or_insert_with(|| ended(Lies::default()));
+            let honest = honests.entry((wrong.profile, id)).or_insert_with(|| ended(HONEST));
             let found = ended(wrong.lies);
             if (honest.outcome, found.outcome) != (Outcome::Passed, Outcome::Failed) {
                 let (before, after) = (honest.outcome, found.outcome);
                 let [honest, found] = [&honest.detail, &found.detail];
-                let name = wrong.name;
+                let name = wrong.what;
                 missed.push(format!("{name}: {id}: honest {before:?} ({honest}), wrong {after:?} ({found})"));
             }
         }
@@ -108,13 +107,13 @@ fn every_wrong_device_is_caught() {
 #[test]
 fn there_are_many_wrong_devices_and_each_says_what_is_wrong() {
     assert!(table::all().count() >= 250, "{}", table::all().count());
-    let mut names: Vec<&str> = table::all().map(|wrong| wrong.name).collect();
+    let mut names: Vec<&str> = table::all().map(|wrong| wrong.what).collect();
     names.sort_unstable();
     let count = names.len();
     names.dedup();
-    assert_eq!(names.len(), count, "a name is there twice");
+    assert_eq!(names.len(), count, "two devices are the same");
     for wrong in table::all() {
-        assert!(!wrong.what.is_empty() && !wrong.caught_by.is_empty(), "{}", wrong.name);
+        assert!(!wrong.what.is_empty() && !wrong.caught_by.is_empty(), "{}", wrong.what);
     }
 }
 
@@ -134,7 +133,7 @@ fn a_wrong_device_fails_nothing_that_is_unrelated() {
 
 #[test]
 fn a_device_without_a_tracker_is_not_asked_and_the_reason_is_said() {
-    let lies = Lies { denies: Some(IHeapwrightAliasing::IID), ..Lies::default() };
+    let lies = Lies { denies: Some(IHeapwrightAliasing::IID), ..HONEST };
     let report = run_with(HostProfile::default_profile(), lies, "aliasing/");
     for CheckReport { check, outcome, detail } in &report.checks {
         if check.needs.contains(&Need::AliasingTracker) {

@@ -1,81 +1,49 @@
 //! A device's `IHeapwrightAliasing` with replaced methods.
 
-use std::ffi::c_void;
-
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::{ID3D12Device, S_OK};
-use windows_core::{HRESULT, Interface};
+use heapwright_intercept::{intercept, method};
+use windows_core::Interface;
 
-use crate::intercept::{behind, intercept};
 use crate::lies::Lies;
 
 /// Makes a device tell lies about aliasing, if it has a tracker.
 pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
     let Ok(tracker) = device.cast::<IHeapwrightAliasing>() else { return };
-    intercept(&tracker, lies, |table| {
-        table.SetTracking = set_tracking;
-        table.GetViolationCount = violation_count;
-        table.GetViolation = violation;
-        table.GetContents = contents;
-    });
-}
-
-// The methods below are only in the tables of intercepted devices. They pass their arguments on unchanged
-// or as a lie changed them, and have the contracts of the original methods.
-
-unsafe extern "system" fn set_tracking(
-    this: *mut c_void,
-    tracking: *const HEAPWRIGHT_ALIASING_TRACKING,
-) -> HRESULT {
-    // SAFETY: the contract of the original method; tracking is null or points to the structure.
+    // SAFETY: this is the newest interface of its chain, and nobody else uses a fresh device. The replacements
+    // pass on what their callers promise.
     unsafe {
-        let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
-        let mut changed = tracking.as_ref().copied();
-        if let (Some(lie), Some(tracking)) = (lies.tracking, changed.as_mut()) {
-            lie(tracking);
-        }
-        let pointer = changed.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        (table.SetTracking)(this, pointer)
-    }
-}
-
-unsafe extern "system" fn violation_count(this: *mut c_void) -> u64 {
-    // SAFETY: the caller upholds the contract of the original method.
-    unsafe {
-        let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
-        if lies.hides_violations { 0 } else { (table.GetViolationCount)(this) }
-    }
-}
-
-unsafe extern "system" fn violation(
-    this: *mut c_void,
-    index: u64,
-    out: *mut HEAPWRIGHT_ALIASING_VIOLATION,
-) -> HRESULT {
-    // SAFETY: the contract of the original method; after success, the structure is written.
-    unsafe {
-        let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
-        let hresult = (table.GetViolation)(this, index, out);
-        if let (Some(lie), Some(found)) = (lies.violation.filter(|_| hresult == S_OK), out.as_mut()) {
-            lie(found);
-        }
-        hresult
-    }
-}
-
-unsafe extern "system" fn contents(
-    this: *mut c_void,
-    resource: *mut c_void,
-    unit: u32,
-    out: *mut HEAPWRIGHT_ALIASING_CONTENTS,
-) -> HRESULT {
-    // SAFETY: the contract of the original method; after success, the number is written.
-    unsafe {
-        let (lies, table) = behind::<IHeapwrightAliasing_Vtbl>(this);
-        let hresult = (table.GetContents)(this, resource, unit, out);
-        if let (Some(lie), Some(found)) = (lies.contents.filter(|_| hresult == S_OK), out.as_mut()) {
-            *found = lie;
-        }
-        hresult
+        intercept(&tracker, lies, |methods| {
+            let tracker = methods.of::<IHeapwrightAliasing>();
+            tracker.replace(method!(SetTracking), |call, (tracking,)| {
+                let lies = call.data;
+                let mut changed = tracking.as_ref().copied();
+                if let (Some(lie), Some(tracking)) = (lies.tracking, changed.as_mut()) {
+                    lie(tracking);
+                }
+                let pointer = changed.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+                (call.original.SetTracking)(call.this, pointer)
+            });
+            tracker.replace(method!(GetViolationCount), |call, ()| {
+                let lies = call.data;
+                if lies.hides_violations { 0 } else { (call.original.GetViolationCount)(call.this) }
+            });
+            tracker.replace(method!(GetViolation), |call, (index, out)| {
+                let lies = call.data;
+                let hresult = (call.original.GetViolation)(call.this, index, out);
+                if let (Some(lie), Some(found)) = (lies.violation.filter(|_| hresult == S_OK), out.as_mut()) {
+                    lie(found);
+                }
+                hresult
+            });
+            tracker.replace(method!(GetContents), |call, (resource, unit, out)| {
+                let lies = call.data;
+                let hresult = (call.original.GetContents)(call.this, resource, unit, out);
+                if let (Some(lie), Some(found)) = (lies.contents.filter(|_| hresult == S_OK), out.as_mut()) {
+                    *found = lie;
+                }
+                hresult
+            });
+        });
     }
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
-use heapwright::{ByteSize, InitialState, buffer_desc};
+use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
-use super::faulty_device::{Call, Faults, FaultyDevice};
+use super::faulty_device::{Call, Faults, inject_first};
 use super::scene::{Random, Scene, small_buffer};
 
 /// Creates 2,000 buffers, of which 30 % stay alive, on a device whose calls fail as `faults` specifies.
 fn scene(faults: &Arc<Faults>) -> Scene {
     let instance = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
-    let device = FaultyDevice::wrap(&instance.device, faults);
+    let device = inject_first(&instance.device, faults);
     let mut scene = Scene::on(instance, &device, Default::default());
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for _ in 0..2000 {

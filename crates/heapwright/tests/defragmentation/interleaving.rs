@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
-use heapwright::{
-    ByteSize, FenceValue, HeapType, InitialState, Pool, PoolDesc, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
-};
+use heapwright::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::strategy::Strategy;
 
 use super::scene::{Scene, texture_desc, usage};
 

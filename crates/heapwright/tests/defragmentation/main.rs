@@ -3,14 +3,14 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
 mod convergence;
+mod copying_queue;
 mod faults;
 #[path = "../faulty_device/mod.rs"]
 mod faulty_device;
+#[path = "../gpu/mod.rs"]
 mod gpu;
 mod interleaving;
 mod on_any_device;
-#[path = "../gpu/mod.rs"]
-mod opened;
 mod pools;
 mod rules;
 mod scene;

@@ -1,9 +1,7 @@
 //! Defragmentation of a pool, and of an allocator that has pools.
 
 use heapwright::defragmentation::DefragmentationDesc;
-use heapwright::{
-    ByteSize, HeapType, Pool, PoolDesc, ResourceAllocationDesc, SuballocationAlgorithm, buffer_desc,
-};
+use heapwright::*;
 
 use super::scene::{Random, Scene, small_buffer};
 

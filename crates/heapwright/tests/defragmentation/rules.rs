@@ -6,10 +6,7 @@ use heapwright::d3d12::*;
 use heapwright::defragmentation::{
     Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationState, Move,
 };
-use heapwright::{
-    ByteSize, FenceValue, HeapType, InitialState, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, buffer_desc,
-};
+use heapwright::*;
 
 use super::scene::{Scene, texture_desc, usage};
 

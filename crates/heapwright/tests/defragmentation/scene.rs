@@ -5,17 +5,14 @@ use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationState, Move};
-use heapwright::{
-    ByteSize, HeapType, InitialState, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
-    buffer_desc,
-};
+use heapwright::*;
 use heapwright_runtime::aliasing::AliasingTracking;
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use windows_core::Interface;
 
-use super::gpu::Gpu;
-pub(crate) use super::opened::usage;
-use super::opened::{Gpu as Opening, Opened, any_device, assert_usage, counted};
+use super::copying_queue::Gpu;
+pub(crate) use super::gpu::usage;
+use super::gpu::{Gpu as Opening, Opened, any_device, assert_usage, counted};
 
 /// A deterministic sequence of pseudo-random numbers.
 pub(crate) struct Random(pub(crate) u64);
@@ -106,7 +103,7 @@ impl Scene {
         Self::with(profile, Default::default())
     }
 
-    pub(crate) fn with(profile: &str, desc: heapwright::ResourceAllocatorDesc) -> Self {
+    pub(crate) fn with(profile: &str, desc: ResourceAllocatorDesc) -> Self {
         let profile = HostProfile::find(profile).expect("a profile of that name");
         // The aliasing tracker checks the moves as well, because a range is reused soon after it was freed.
         let options = DeviceOptions { aliasing: Some(AliasingTracking::ADVANCED), ..Default::default() };
@@ -118,7 +115,7 @@ impl Scene {
 
 impl<O: Opened> Scene<O> {
     /// Uses `device`, a wrapper of the instance's device.
-    pub(crate) fn on(instance: O, device: &ID3D12Device, desc: heapwright::ResourceAllocatorDesc) -> Self {
+    pub(crate) fn on(instance: O, device: &ID3D12Device, desc: ResourceAllocatorDesc) -> Self {
         let gpu = Gpu::new(instance.device());
         let staging = counted(&instance);
         let allocator = ResourceAllocator::new(device, instance.adapter(), desc).expect("sound");
@@ -134,7 +131,7 @@ impl<O: Opened> Scene<O> {
         &mut self,
         place: &ResourceAllocationDesc<'_>,
         desc: &D3D12_RESOURCE_DESC,
-    ) -> Result<u64, heapwright::Error> {
+    ) -> Result<u64, Error> {
         let key = self.next_key();
         let place = ResourceAllocationDesc { user_data: key, ..*place };
         let state = D3D12_RESOURCE_STATE_COMMON;

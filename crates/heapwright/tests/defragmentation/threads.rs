@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, buffer_desc};
+use heapwright::*;
 
 use super::scene::{Random, Scene, any_texture, small_buffer};
 

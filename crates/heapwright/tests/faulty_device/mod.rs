@@ -1,29 +1,20 @@
-//! A device that forwards to another, records the calls and fails a chosen one.
+//! Faults of a simulated GPU: chosen calls of its device, its adapter and its queues fail, and calls are recorded.
 //!
-//! There are two classes: [`FaultyDevice`] has no interface beyond `ID3D12Device`, and [`Newest`] has all
-//! up to `ID3D12Device14`. The objects that they create belong to the device behind them, and `GetDevice`
-//! returns that device. The exception is a queue: its class is [`FaultyQueue`], whose calls can be made to
-//! fail in the same way. A [`FaultyHeap`] is a heap that reports the faulty device as its own.
-//! [`FaultyAdapter`] is the same for an adapter.
+//! [`inject`] and [`inject_first`] replace methods of the device itself, so that everything else works as
+//! before. A test passes its own calls on with [`uncounted`].
 #![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
-mod adapter;
-mod first_interface;
-mod heap;
-mod newer_interfaces;
-mod queue;
+mod injection;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use windows_core::{BOOL, Error, GUID, HRESULT, IUnknownImpl, Interface, Ref, Result, implement};
+use heapwright_runtime::Instance;
+use windows_core::{Error, GUID, HRESULT, Ref, Result, implement};
 
-pub(crate) use self::adapter::FaultyAdapter;
-use self::first_interface::implement_first_interface;
-pub(crate) use self::heap::FaultyHeap;
-pub(crate) use self::queue::FaultyQueue;
+pub(crate) use self::injection::{inject, inject_adapter, inject_first, uncounted};
 
 /// The calls that are passed on and can be made to fail. Newer versions of a call count as the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,16 +100,6 @@ pub(crate) struct HeldPaging {
 // which `EnqueueMakeResident` refuses.
 unsafe impl Send for HeldPaging {}
 
-impl HeldPaging {
-    fn page(self) -> Result<()> {
-        let count = u32::try_from(self.objects.len()).expect("fewer than 2^32");
-        let enqueue = self.device.vtable().EnqueueMakeResident;
-        let (objects, fence) = (self.objects.as_ptr().cast(), raw(self.fence.as_ref()));
-        // SAFETY: the arguments are those of the call, which this owns.
-        unsafe { enqueue(self.device.as_raw(), self.flags, count, objects, fence, self.value) }.ok()
-    }
-}
-
 impl Faults {
     pub(crate) fn new(only: Option<Call>, hresult: HRESULT) -> Arc<Self> {
         Arc::new(Self {
@@ -144,15 +125,15 @@ impl Faults {
     pub(crate) fn release_paging(&self) {
         let held = self.held.lock().expect("no test panics with it").take();
         for paging in held.into_iter().flatten() {
-            paging.page().expect("it is in order");
+            paging.page().ok().expect("it is in order");
         }
     }
 
-    fn page(&self, paging: HeldPaging) -> Result<()> {
+    fn page(&self, paging: HeldPaging) -> HRESULT {
         match &mut *self.held.lock().expect("no test panics with it") {
             Some(held) => {
                 held.push(paging);
-                Ok(())
+                S_OK
             }
             None => paging.page(),
         }
@@ -194,13 +175,13 @@ impl Faults {
         self.refused_in_custom.store(flags, Ordering::Relaxed);
     }
 
-    fn check_custom(&self, heap_type: D3D12_HEAP_TYPE, flags: D3D12_RESOURCE_FLAGS) -> Result<()> {
+    fn check_custom(&self, heap_type: D3D12_HEAP_TYPE, flags: D3D12_RESOURCE_FLAGS) -> Option<HRESULT> {
         let is_refused = flags & self.refused_in_custom.load(Ordering::Relaxed) != 0;
-        if heap_type == D3D12_HEAP_TYPE_CUSTOM && is_refused {
-            self.calls.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::from_hresult(self.hresult));
+        if heap_type != D3D12_HEAP_TYPE_CUSTOM || !is_refused {
+            return None;
         }
-        Ok(())
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Some(self.hresult)
     }
 
     fn node_count(&self) -> u32 {
@@ -222,126 +203,69 @@ impl Faults {
         self.seen.lock().expect("no test panics with it").push(seen);
     }
 
-    fn count(&self, call: Call) -> Result<()> {
-        if std::thread::current().name() == Some("heapwright prefetch") {
-            drop(self.prefetching.lock());
-        }
-        if self.only.is_some_and(|only| only != call) {
-            return Ok(());
-        }
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        if self.fails_always.load(Ordering::Relaxed) {
-            return Err(Error::from_hresult(self.hresult));
-        }
-        // One atomic operation, as heaps are also created on the prefetch thread.
-        let next = |before: u64| (before != u64::MAX).then(|| before.wrapping_sub(1));
-        match self.countdown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
-            Ok(0) => Err(Error::from_hresult(self.hresult)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The device behind, and the faults to inject.
-struct Wrapped {
-    device: ID3D12Device,
-    faults: Arc<Faults>,
-}
-
-impl Wrapped {
-    fn create_heap(
-        &self,
-        desc: *const D3D12_HEAP_DESC,
-        session: Option<&ID3D12ProtectedResourceSession>,
-        riid: *const GUID,
-        heap: *mut *mut c_void,
-    ) -> Result<()> {
-        self.faults.count(Call::CreateHeap)?;
-        // SAFETY: the description is readable, as the caller of the device promises.
-        let mut desc = unsafe { *desc };
-        self.faults.see(Seen::Heap { desc, in_session: session.is_some() });
-        if self.faults.node_count() > 1 {
-            (desc.Properties.CreationNodeMask, desc.Properties.VisibleNodeMask) = (0, 0);
-        }
-        // SAFETY: the arguments are passed on without the session, which the runtime does not have.
-        unsafe { (self.device.vtable().CreateHeap)(self.device.as_raw(), &raw const desc, riid, heap) }.ok()
-    }
-
-    /// Creates a queue of `shown`, the device in front.
-    fn create_command_queue(
-        &self,
-        shown: &ID3D12Device,
-        desc: *const D3D12_COMMAND_QUEUE_DESC,
-        riid: *const GUID,
-        queue: *mut *mut c_void,
-    ) -> Result<()> {
-        self.faults.count(Call::CreateCommandQueue)?;
-        // SAFETY: the description is readable, as the caller of the device promises.
-        let made: ID3D12CommandQueue = unsafe { self.device.CreateCommandQueue(desc) }?;
-        // SAFETY: as the caller of the device promises, riid and queue are what QueryInterface takes.
-        unsafe { FaultyQueue::wrap(&made, shown, &self.faults).query(riid, queue) }.ok()
-    }
-
     fn see_placed(
         &self,
         call: &'static str,
         offset: u64,
         clear: *const D3D12_CLEAR_VALUE,
         castable: &[DXGI_FORMAT],
-    ) -> Result<()> {
-        self.faults.count(Call::CreatePlacedResource)?;
+    ) {
         let (castable, has_clear_value) = (castable.to_vec(), !clear.is_null());
-        self.faults.see(Seen::Placed { call, offset, castable, has_clear_value });
-        Ok(())
+        self.see(Seen::Placed { call, offset, castable, has_clear_value });
     }
 
-    fn see_committed(
+    /// # Safety
+    ///
+    /// `properties` is readable.
+    unsafe fn see_committed(
         &self,
         call: &'static str,
         properties: *const D3D12_HEAP_PROPERTIES,
         heap_flags: D3D12_HEAP_FLAGS,
-        session: Option<&ID3D12ProtectedResourceSession>,
+        in_session: bool,
         clear: *const D3D12_CLEAR_VALUE,
         castable: &[DXGI_FORMAT],
-    ) -> Result<()> {
-        self.faults.count(Call::CreateCommittedResource)?;
-        self.faults.see(Seen::Committed {
-            call,
-            // SAFETY: the properties are readable, as the caller of the device promises.
-            properties: unsafe { *properties },
-            heap_flags,
-            in_session: session.is_some(),
-            castable: castable.to_vec(),
-            has_clear_value: !clear.is_null(),
-        });
-        Ok(())
+    ) {
+        // SAFETY: the caller upholds the contract of this function.
+        let properties = unsafe { *properties };
+        let (castable, has_clear_value) = (castable.to_vec(), !clear.is_null());
+        self.see(Seen::Committed { call, properties, heap_flags, in_session, castable, has_clear_value });
+    }
+
+    /// Counts a call. Returns the HRESULT if it fails.
+    fn count(&self, call: Call) -> Option<HRESULT> {
+        if std::thread::current().name() == Some("heapwright prefetch") {
+            drop(self.prefetching.lock());
+        }
+        if self.only.is_some_and(|only| only != call) {
+            return None;
+        }
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if self.fails_always.load(Ordering::Relaxed) {
+            return Some(self.hresult);
+        }
+        // One atomic operation, as heaps are also created on the prefetch thread.
+        let next = |before: u64| (before != u64::MAX).then(|| before.wrapping_sub(1));
+        let before = self.countdown.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        (before == Ok(0)).then_some(self.hresult)
     }
 }
 
-#[implement(ID3D12Device)]
-pub(crate) struct FaultyDevice(Wrapped);
-
-#[implement(ID3D12Device14)]
-pub(crate) struct Newest(Wrapped);
-
-implement_first_interface!(FaultyDevice_Impl, ID3D12Device);
-implement_first_interface!(Newest_Impl, ID3D12Device14);
-
-impl FaultyDevice {
-    pub(crate) fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
-        Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into()
-    }
+/// Opens a GPU, some of whose device's calls can be made to fail.
+pub(crate) fn faulty(only: Option<Call>, hresult: HRESULT) -> (Instance, Arc<Faults>) {
+    let (gpu, faults) = (crate::gpu::open("discrete"), Faults::new(only, hresult));
+    inject(&gpu.device, &faults);
+    (gpu, faults)
 }
 
-impl Newest {
-    pub(crate) fn wrap(device: &ID3D12Device, faults: &Arc<Faults>) -> ID3D12Device {
-        let newest: ID3D12Device14 =
-            Self(Wrapped { device: device.clone(), faults: Arc::clone(faults) }).into();
-        newest.cast().expect("every device is an ID3D12Device")
-    }
+/// The same for a device that has `ID3D12Device` alone.
+pub(crate) fn faulty_first(only: Option<Call>, hresult: HRESULT) -> (Instance, Arc<Faults>) {
+    let (gpu, faults) = (crate::gpu::open("discrete"), Faults::new(only, hresult));
+    inject_first(&gpu.device, &faults);
+    (gpu, faults)
 }
 
-/// A session that protects nothing. The device removes it before it passes a call on.
+/// A session that protects nothing. Devices remove it before they pass a call on.
 #[implement(ID3D12ProtectedResourceSession)]
 pub(crate) struct Session;
 
@@ -403,7 +327,10 @@ fn missing<T>() -> Result<T> {
     Err(Error::from_hresult(E_NOTIMPL))
 }
 
-/// Returns the raw pointer of an argument.
-fn raw<T: Interface>(argument: Option<&T>) -> *mut c_void {
-    argument.map_or(std::ptr::null_mut(), Interface::as_raw)
+/// # Safety
+///
+/// `elements` points to `count` elements, or is null.
+unsafe fn slice<'a, T>(elements: *const T, count: u32) -> &'a [T] {
+    // SAFETY: the caller upholds the contract of this function.
+    if elements.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(elements, count as usize) } }
 }

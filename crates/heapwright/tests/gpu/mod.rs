@@ -9,8 +9,8 @@ mod named_device;
 use heapwright::d3d12::*;
 use heapwright::{
     ByteSize, Error, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, VideoMemoryInfo,
-    buffer_desc,
+    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm,
+    VideoMemoryInfo, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -19,6 +19,17 @@ pub(crate) use self::named_device::{Gpu, Opened, any_device};
 pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
+
+/// The algorithms of an allocator.
+pub(crate) const ALGORITHMS: [SuballocationAlgorithm; 4] = {
+    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default, Slab};
+    [Default, Slab, BuddySystem, Dedicated]
+};
+/// The algorithms of a pool.
+pub(crate) const POOL_ALGORITHMS: [SuballocationAlgorithm; 5] = {
+    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default, Linear, Slab};
+    [Default, Slab, BuddySystem, Linear, Dedicated]
+};
 
 pub(crate) fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
@@ -30,6 +41,11 @@ pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> Resou
 
 pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
     allocator(gpu, ResourceAllocatorDesc { flags, ..Default::default() })
+}
+
+/// Creates an allocator without flags.
+pub(crate) fn usual(gpu: &impl Opened) -> ResourceAllocator {
+    with_flags(gpu, ResourceAllocatorFlags::empty())
 }
 
 /// Returns the adapter's usage of this process in both segment groups.

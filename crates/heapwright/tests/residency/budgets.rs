@@ -7,7 +7,7 @@ use heapwright::residency::{
     BudgetOverride, BudgetStep, GroupBudgets, PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::open;
@@ -44,8 +44,7 @@ fn a_smaller_budget_is_found_out_by_submissions() {
     }
     assert!(scene.used() <= mib(3), "{}", scene.used());
     assert!(things[0].is_resident());
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Each step of a budget schedule takes effect at its submission.
@@ -66,8 +65,7 @@ fn a_schedule_of_budgets() {
         let most = if (4..8).contains(&index) { mib(2) } else { mib(8) };
         assert!(scene.used() <= most, "{} after submission {index}", scene.used());
     }
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Heaps of a lower priority are evicted first, regardless of their last use.
@@ -104,8 +102,7 @@ fn a_lower_priority_goes_first() {
     things[1].heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_MAXIMUM).expect("a level");
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     assert!(!things[2].is_resident() && things[1].is_resident());
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Usage above the budget is evicted exactly down to the budget, which ends the pressure level `Over`.
@@ -263,8 +260,7 @@ fn a_prefetch_waits_for_nothing() {
     let paged_in = scene.manager.stats().local.bytes_paged_in;
     scene.run(&queue, &[&wanted]);
     assert_eq!(scene.manager.stats().local.bytes_paged_in, paged_in, "it was there already");
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// After any sequence of calls, the sums equal those that D3D12 counts.

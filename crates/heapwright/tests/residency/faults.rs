@@ -7,7 +7,7 @@ use heapwright::d3d12::*;
 use heapwright::residency::{
     ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, Error, FenceValue, SegmentGroup};
+use heapwright::*;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults};
@@ -131,8 +131,7 @@ fn an_evict_that_fails_has_evicted_nothing() {
     assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO);
     scene.check_books(&things);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]
@@ -227,8 +226,7 @@ fn an_answer_that_does_not_come_changes_nothing() {
     scene.manager.trim();
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0, "8 MiB of 8, and nobody else's");
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Nor is an old result of the other segment group, when a reservation queries one group.
@@ -289,8 +287,7 @@ fn what_a_queue_could_not_signal_stays_in_use() {
     scene.wait(&queue, value);
     scene.check(&work);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// The budget shrinks below the locked memory: all else is evicted, locked heaps stay, and submissions go
@@ -317,8 +314,7 @@ fn a_budget_below_what_is_locked() {
     assert!(scene.used() <= mib(2));
     scene.set_budget(100);
     scene.run(&queue, &[&scene.work(&things)]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// A heap beyond the budget causes evictions. If they do not suffice, it exceeds the budget, or is refused
@@ -343,8 +339,7 @@ fn allocation_beyond_the_budget() {
             Err(error) => assert!(error.is_over_budget() && error.is_out_of_memory(), "{error}"),
         }
         assert_eq!(scene.used(), if must { mib(4) } else { mib(5) });
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }
 
@@ -409,7 +404,6 @@ fn lists_larger_than_the_budget_together() {
         }
         assert_eq!(scene.manager.stats().submissions_over_budget, 0);
         things.push(written);
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }

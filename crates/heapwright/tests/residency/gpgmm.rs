@@ -9,7 +9,7 @@ use heapwright::residency::{
     GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::faulty_device::Call;
 use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};
@@ -90,8 +90,7 @@ fn what_is_created_evicted_needs_no_budget() {
     assert_eq!(things[0].heap.unlock().expect("locked"), 0);
     scene.run(&queue, &[&scene.write(&things[2])]);
     assert!(things[2].is_resident() && !things[0].is_resident());
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 13: one call pages in the missing heaps of both segment groups.
@@ -130,8 +129,7 @@ fn a_failed_call_leaves_nothing_counted() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(3)), mib(1));
     scene.check_books(&things);
     scene.run(&queue, &[&work]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 15 (and 1e): the queue does not begin before paging has ended.
@@ -158,8 +156,7 @@ fn a_queue_waits_for_paging() {
     scene.wait(&other, other_value);
     scene.check(&work);
     scene.check(&again);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 15: the end of paging is not the end of the work behind it: heaps that the GPU still uses stay
@@ -181,8 +178,7 @@ fn the_end_of_paging_is_not_the_end_of_the_work() {
     scene.wait(&queue, value);
     scene.check(&work);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 15: a lock returns when the heap is resident.
@@ -206,8 +202,7 @@ fn a_lock_waits_for_paging() {
         assert!(locking.join().expect("no panic"), "the lock was there before the heap");
     });
     assert_eq!(things[0].heap.unlock().expect("locked"), 0);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 16: a failing MakeResident is an error of the call that needed it.
@@ -238,8 +233,7 @@ fn a_failure_to_make_resident_is_an_error() {
         scene.check_books(&things);
         scene.faults.disarm();
         scene.run(&queue, &[&work]);
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }
 
@@ -335,8 +329,7 @@ fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
     let error = scene.try_thing(8, 9, D3D12_HEAP_TYPE_DEFAULT, &sized).expect_err("9 MiB of 8");
     assert!(error.is_over_budget(), "{error}");
     assert_eq!(scene.manager.stats().local.bytes_paged_out, out);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 18, and the operating system's numbers: a request is not refused on an outdated query.
@@ -350,8 +343,7 @@ fn a_refusal_asks_the_operating_system_first() {
     assert!(error.is_over_budget(), "{error}");
     drop(unmanaged);
     let things = vec![scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("it is gone")];
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 19 and 20, as far as the manager is concerned: locks are counted, and each belongs to its owner.
@@ -372,8 +364,7 @@ fn every_lock_wants_its_own_unlock() {
     let error = heap.unlock().expect_err("no lock is left");
     assert!(error.is_invalid_argument() && error.to_string().contains("is not locked"), "{error}");
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 21: heaps are dropped while other threads execute and evict.
@@ -405,8 +396,7 @@ fn heaps_are_dropped_while_others_execute_and_evict() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 22: dropping a locked heap removes it from all sums.
@@ -422,8 +412,7 @@ fn a_locked_heap_may_be_dropped() {
     let stats = scene.manager.stats();
     assert_eq!((stats.local.locked, stats.local.locked_count), (mib(1), 1));
     assert_eq!((stats.current_heap_usage, stats.current_heap_count), (mib(1), 1));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 23: a heap that is dropped between `add` and `execute` is an error, even if a new heap has taken
@@ -492,8 +481,7 @@ fn a_heap_in_use_by_another_queue_stays() {
     gate.open();
     scene.wait(&slow, value);
     scene.check(&used);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 26 (and 1e): a lock that waits for the GPU blocks no other call.
@@ -525,8 +513,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
     scene.check(&used);
     assert!(things[2].is_resident());
     assert_eq!(things[2].heap.unlock().expect("locked"), 0);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 27: a reservation above the usage does not make the usage wrap.
@@ -544,7 +531,7 @@ fn usage_does_not_wrap_below_a_reservation() {
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO, "there is room enough");
     scene.check_books(&things);
-    let told = heapwright::VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
+    let told = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
     assert_eq!(told.current_reservation, gib, "the operating system is told");
     scene.end(things);
 }
@@ -575,8 +562,7 @@ fn what_is_said_to_be_evicted_is_paged_in() {
     scene.check_books(&things);
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().local.bytes_paged_in, mib(2), "once each, by the manager");
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// F.2, 29: with background updates too, heaps created between two notifications count at once.
@@ -594,8 +580,7 @@ fn what_is_created_between_notifications_counts_at_once() {
         assert!(scene.used() <= mib(4), "{}", scene.used());
     }
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 1e: a call takes any number of command lists, and keeps their order.
@@ -610,6 +595,5 @@ fn a_call_takes_many_command_lists() {
     assert_eq!(value.get(), 1, "it fits: one part");
     scene.wait(&queue, value);
     works.iter().for_each(|work| scene.check(work));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }

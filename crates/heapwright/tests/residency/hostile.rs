@@ -8,12 +8,12 @@ use heapwright::residency::{
     BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus,
     ResidencyList, ResidencyManager, ResidencyManagerDesc,
 };
-use heapwright::{ByteSize, Error, FenceValue, SegmentGroup};
+use heapwright::*;
 use windows_core::Interface;
 
-use crate::faulty_device::Call;
 use crate::gpu::open;
-use crate::scene::{Front, Scene, budget, mib, queue_of, raw_heap};
+use crate::pageables::query_heap;
+use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -24,14 +24,6 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
     for part in parts {
         assert!(error.to_string().contains(part), "{error}, without {part:?}");
     }
-}
-
-fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
-    let desc =
-        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
-    let mut made: Option<ID3D12QueryHeap> = None;
-    unsafe { device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
-    made.expect("S_OK comes with a query heap").into()
 }
 
 fn of_size(size: ByteSize) -> ResidencyHeapDesc {
@@ -331,12 +323,11 @@ fn an_object_is_one_residency_heap() {
 /// The runtime's safe functions cannot page on another device, where callers may rely on residency.
 #[test]
 fn an_instance_does_not_page_on_another_d3d12() {
-    let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
-    let mut instance = scene.instance.clone();
+    let mut instance = open("discrete");
     let heap = instance.create_heap(mib(1), heapwright_runtime::SegmentGroup::Local, true).expect("room");
     let objects = [Some(heap.into())];
     instance.evict(&objects).expect("it is resident");
-    instance.device = scene.device.clone();
+    instance.device = open("discrete").device;
     for answer in [instance.make_resident(&objects), instance.evict(&objects)] {
         assert_eq!(answer.map_err(|error| error.code()), Err(E_INVALIDARG));
     }

@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 use windows_core::Interface;
 
 use crate::gpu::open;
@@ -58,8 +58,7 @@ fn a_queue_that_was_dropped_is_forgotten() {
     let after = references(&scene.instance.device);
     assert!(after <= before + 4, "{before} references before 20 queues, {after} after");
     scene.run(&first, &[&work]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Locks of many threads add up.
@@ -86,8 +85,7 @@ fn locks_of_many_threads_add_up() {
     });
     assert!(things.iter().all(|thing| !thing.info().is_locked));
     assert_eq!(scene.manager.stats().local.locked, ByteSize::ZERO);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]

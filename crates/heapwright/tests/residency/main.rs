@@ -41,7 +41,9 @@
 #![allow(missing_docs, reason = "a test")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
+mod allocator;
 mod budgets;
+#[path = "../counting_allocator/mod.rs"]
 mod counting_allocator;
 mod faults;
 #[path = "../faulty_device/mod.rs"]

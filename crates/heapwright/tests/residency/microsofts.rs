@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
-use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
+use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
@@ -145,8 +145,7 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
     scene.check(&used);
     scene.check(&more);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// A submission uses the heaps that its lists named when it was made. While it waits for the GPU, the lists
@@ -173,8 +172,7 @@ fn a_list_may_be_changed_while_its_submission_waits() {
     scene.wait(&busy, first);
     scene.check(&more);
     scene.assert_alive();
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 4c, 6: a batch that fails twice is not counted, and nothing of it is made resident twice.
@@ -208,8 +206,7 @@ fn a_batch_that_fails_twice_is_counted_once() {
     let report = scene.instance.residency();
     assert_eq!(report.paged_in.bytes, done.local.bytes_paged_in, "D3D12 counts the same");
     assert_eq!(report.paged_out.bytes, done.local.bytes_paged_out, "D3D12 counts the same");
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Returns whether the first two, which the batch does not name, are still resident.
@@ -249,8 +246,7 @@ fn no_batch_is_empty() {
     gate.open();
     scene.wait(&queue, value);
     scene.check(&work);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 4c, 8: heaps that trimming counts as evicted are evicted, whether for the budget or for their age.
@@ -276,8 +272,7 @@ fn trimming_loses_no_eviction() {
     scene.set_budget(64);
     scene.manager.trim();
     works.iter().for_each(|work| scene.run(&queue, &[work]));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 4c, 9: threads that use new queues for the first time create one fence for each, and no value is given
@@ -308,8 +303,7 @@ fn the_first_use_of_a_queue_may_be_anybodys() {
         assert!(values.iter().copied().eq(1..=8), "{values:?}");
         assert!(fences.iter().all(|fence| *fence == fences[0]), "one fence for the queue");
     }
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 4c, 9: queues are used for the first time while others page, and forgotten queues have no effect.
@@ -334,8 +328,7 @@ fn queues_come_and_go_while_others_page() {
             scene.run(&scene.queue(), &[&work]);
         }
     });
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// 4c, 10: when paging fails, nothing is executed; a lack of memory is an error; and no list remains in
@@ -368,8 +361,7 @@ fn nothing_is_executed_when_paging_fails() {
         scene.check(&missing);
         scene.run(&queue, &[&scene.work([&marked])]);
         drop((mark, marked));
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }
 
@@ -442,8 +434,7 @@ fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
     // The same in parts, each of which fits.
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     scene.run(&queue, &works.iter().collect::<Vec<_>>());
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Without an override, usage and budgets are those of the operating system.

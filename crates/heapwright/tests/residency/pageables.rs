@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus};
-use heapwright::{ByteSize, SegmentGroup};
+use heapwright::*;
 
 use crate::scene::{Scene, budget, committed, mib};
 
@@ -18,7 +18,7 @@ fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
     heap.into()
 }
 
-fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
+pub(crate) fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
     let desc =
         D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
     let mut made: Option<ID3D12QueryHeap> = None;

@@ -51,8 +51,7 @@ fn a_policy_of_ones_own_says_what_goes() {
         }
         things.push(scene.thing(3, 1));
         assert_eq!(evicted(&things), [expected]);
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }
 

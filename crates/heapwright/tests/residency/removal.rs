@@ -137,8 +137,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
         scene.run(&other, &[&scene.write(&things[2])]);
         scene.manager.trim();
         assert!(scene.used() <= mib(2));
-        scene.check_books(&things);
-        scene.end(things);
+        scene.finish(things);
     }
 }
 
@@ -167,6 +166,5 @@ fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
     gate.open();
     scene.wait(&held, value);
     scene.check(&used);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }

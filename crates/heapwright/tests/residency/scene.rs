@@ -8,11 +8,11 @@ use heapwright::residency::{
     BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus,
     ResidencyList, ResidencyManager, ResidencyManagerDesc,
 };
-use heapwright::{ByteSize, Error, FenceValue, SegmentGroup, buffer_desc};
+use heapwright::*;
 use heapwright_runtime::Instance;
 use windows_core::{HRESULT, Interface};
 
-use crate::faulty_device::{Call, Faults, FaultyAdapter, FaultyDevice, FaultyHeap, Newest};
+use crate::faulty_device::{Call, Faults, inject, inject_adapter, inject_first, uncounted};
 use crate::gpu::{MIB, open, usage_of};
 
 /// The bytes of a heap that are checked.
@@ -57,7 +57,7 @@ unsafe impl Sync for Work {}
 /// A manager, and the GPU whose memory it manages.
 pub(crate) struct Scene {
     pub(crate) instance: Instance,
-    /// The device that the manager uses; it may be a wrapper of the instance's.
+    /// The instance's device.
     pub(crate) device: ID3D12Device,
     pub(crate) faults: Arc<Faults>,
     pub(crate) manager: ResidencyManager,
@@ -132,21 +132,18 @@ impl Scene {
     ) -> Result<Self, Error> {
         let (device, adapter) = match front {
             Front::Plain => (instance.device.clone(), instance.adapter.clone()),
-            Front::Newest => {
-                (Newest::wrap(&instance.device, &faults), FaultyAdapter::wrap(&instance.adapter, &faults))
+            Front::Newest => (inject(&instance.device, &faults), inject_adapter(&instance.adapter, &faults)),
+            Front::First => {
+                (inject_first(&instance.device, &faults), inject_adapter(&instance.adapter, &faults))
             }
-            Front::First => (
-                FaultyDevice::wrap(&instance.device, &faults),
-                FaultyAdapter::wrap(&instance.adapter, &faults),
-            ),
         };
         let manager = ResidencyManager::new(&device, Some(&adapter), desc)?;
-        let upload = committed(&instance.device, D3D12_HEAP_TYPE_UPLOAD, 256 * BYTES);
+        let upload = uncounted(|| committed(&device, D3D12_HEAP_TYPE_UPLOAD, 256 * BYTES));
         let staged = mapped(&upload, 256 * BYTES);
         for (index, byte) in staged.iter_mut().enumerate() {
             *byte = byte_of(u8::try_from(index / 64).expect("256 of them"), index % 64);
         }
-        let plain = queue_of(&instance.device);
+        let plain = uncounted(|| queue_of(&device));
         Ok(Self { instance, device, faults, manager, upload, plain })
     }
 
@@ -161,13 +158,11 @@ impl Scene {
         mib: u64,
         flags: D3D12_HEAP_FLAGS,
     ) -> Result<ID3D12Heap, windows_core::Error> {
-        let heap = raw_heap(&self.instance.device, heap_type, mib, flags)?;
-        let is_in_front = self.device != self.instance.device;
-        Ok(if is_in_front { FaultyHeap::wrap(&heap, &self.device) } else { heap })
+        uncounted(|| raw_heap(&self.device, heap_type, mib, flags))
     }
 
     pub(crate) fn fence(&self) -> ID3D12Fence {
-        unsafe { self.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
+        uncounted(|| unsafe { self.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }).expect("a fence")
     }
 
     /// Creates a thing of `mib` MiB in local memory, resident.
@@ -196,13 +191,9 @@ impl Scene {
     ) -> Result<Thing, Error> {
         let mut behind = None;
         let heap = self.manager.create_heap(desc, || {
-            let made = raw_heap(&self.instance.device, heap_type, mib, D3D12_HEAP_FLAG_NONE)?;
-            let shown = match self.device == self.instance.device {
-                true => made.clone(),
-                false => FaultyHeap::wrap(&made, &self.device),
-            };
-            behind = Some(made);
-            Ok(shown.into())
+            let made = self.raw_heap(heap_type, mib, D3D12_HEAP_FLAG_NONE)?;
+            behind = Some(made.clone());
+            Ok(made.into())
         })?;
         let behind = behind.expect("it was created");
         let buffer = placed(&self.instance.device, &behind, heap_type);
@@ -233,12 +224,8 @@ impl Scene {
         desc: &ResidencyHeapDesc,
     ) -> Result<Thing, Error> {
         let flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
-        let behind = raw_heap(&self.instance.device, D3D12_HEAP_TYPE_DEFAULT, mib, flags).expect("created");
-        let shown = match self.device == self.instance.device {
-            true => behind.clone(),
-            false => FaultyHeap::wrap(&behind, &self.device),
-        };
-        let heap = self.manager.create_heap(desc, || Ok(shown.into()))?;
+        let behind = self.raw_heap(D3D12_HEAP_TYPE_DEFAULT, mib, flags).expect("created");
+        let heap = self.manager.create_heap(desc, || Ok(behind.clone().into()))?;
         let buffer = placed(&self.instance.device, &behind, D3D12_HEAP_TYPE_DEFAULT);
         Ok(Thing { buffer, heap, key })
     }
@@ -330,7 +317,7 @@ impl Scene {
 
     /// Removes the device, as a hanging GPU does.
     pub(crate) fn lose_device(&self) {
-        let device: ID3D12Device5 = self.instance.device.cast().expect("a current device");
+        let device: ID3D12Device5 = uncounted(|| self.device.cast()).expect("a current device");
         unsafe { device.RemoveDevice() };
     }
 
@@ -362,7 +349,7 @@ impl Scene {
 
     /// Returns the GPU's usage of local memory.
     pub(crate) fn used(&self) -> ByteSize {
-        usage_of(&self.instance, SegmentGroup::Local)
+        uncounted(|| usage_of(&self.instance, SegmentGroup::Local))
     }
 
     /// Checks that the books agree with each other, with the statistics, and with D3D12's counts.
@@ -387,6 +374,13 @@ impl Scene {
             std::thread::yield_now();
         }
         assert_eq!(self.used(), local, "what is resident in the books is so in D3D12");
+    }
+
+    /// Checks the books, and ends.
+    #[track_caller]
+    pub(crate) fn finish(self, things: Vec<Thing>) {
+        self.check_books(&things);
+        self.end(things);
     }
 
     /// Drops everything and checks that nothing is left. (Lists that a test still holds keep their memory.)

@@ -59,8 +59,7 @@ fn end(scene: Scene, queue: &ID3D12CommandQueue, things: Vec<Thing>) {
     assert_eq!((calls.objects, calls.refused), (paged_out, 0), "each was evicted when it was resident");
     scene.check_books(&things);
     scene.run(queue, &[&scene.work(&things)]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]

@@ -105,6 +105,5 @@ fn a_thread_stays_in_the_budget() {
     assert!(error.is_over_budget(), "{error}");
     scene.run(&queue, &[&scene.work(&things[2..6])]);
     assert!(things[2..6].iter().all(Thing::is_resident));
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }

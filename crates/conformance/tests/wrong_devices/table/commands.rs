@@ -2,185 +2,135 @@
 
 use heapwright_d3d12::*;
 
-use super::{HONEST, WrongDevice};
-use crate::lies::{Command, Lies, Refused, Request};
+use super::{WrongDevice, lie, wrong};
+use crate::lies::{Command, HONEST, Lies, Refused, Request};
 
 pub(super) const WRONG: &[WrongDevice] = &[
-    WrongDevice {
-        name: "copies-one-byte-less",
-        what: "CopyBufferRegion leaves out the last byte",
-        profile: "discrete",
-        lies: Lies { copy: Some(|_, _, len| *len -= 1), ..HONEST },
-        caught_by: &["copies/buffer-on-a-direct-queue", "copies/buffer-region"],
-    },
-    WrongDevice {
-        name: "copies-to-the-start",
-        what: "CopyBufferRegion ignores the destination's offset",
-        profile: "discrete",
-        lies: Lies { copy: Some(|to, _, _| *to = 0), ..HONEST },
-        caught_by: &["copies/buffer-region", "copies/placed-neighbours"],
-    },
-    WrongDevice {
-        name: "copies-from-the-start",
-        what: "CopyBufferRegion ignores the source's offset",
-        profile: "discrete",
-        lies: Lies { copy: Some(|_, from, _| *from = 0), ..HONEST },
-        caught_by: &["copies/buffer-region"],
-    },
-    WrongDevice {
-        name: "waits-for-nothing",
-        what: "queues do not wait for fences",
-        profile: "discrete",
-        lies: Lies { ignores_wait: true, ..HONEST },
-        caught_by: &["fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue"],
-    },
-    WrongDevice {
-        name: "waits-keep-fences",
-        what: "a queue that waits for a fence keeps it alive",
-        profile: "discrete",
-        lies: Lies { keeps_fences: true, ..HONEST },
-        caught_by: &["fences/release-releases-the-queue"],
-    },
-    WrongDevice {
-        name: "signals-too-much",
-        what: "queues signal one more than they are asked to",
-        profile: "discrete",
-        lies: Lies { signal: Some(|value| value + 1), ..HONEST },
-        caught_by: &["fences/queue-signals"],
-    },
-    WrongDevice {
-        name: "fences-lag",
-        what: "GetCompletedValue is one behind",
-        profile: "discrete",
-        lies: Lies { completed: Some(|value| value.saturating_sub(1)), ..HONEST },
-        caught_by: &["fences/initial-value", "fences/signal-from-the-cpu"],
-    },
-    WrongDevice {
-        name: "null-event-returns",
-        what: "SetEventOnCompletion without an event never blocks",
-        profile: "discrete",
-        lies: Lies { ignores_null_event: true, ..HONEST },
-        caught_by: &["fences/null-event-blocks"],
-    },
-    WrongDevice {
-        name: "residency-refused",
-        what: "MakeResident and Evict answer E_OUTOFMEMORY",
-        profile: "discrete",
-        lies: Lies { residency: Some(E_OUTOFMEMORY), ..HONEST },
-        caught_by: &["residency/heap-round-trip", "residency/counts-nest"],
-    },
-    WrongDevice {
-        name: "residency-uncounted",
-        what: "MakeResident counts nothing",
-        profile: "discrete",
-        lies: Lies { uncounted: true, ..HONEST },
-        caught_by: &["residency/one-of-two-evicts-changes-nothing", "residency/counts-nest"],
-    },
-    WrongDevice {
-        name: "residency-from-the-beginning",
-        what: "CREATE_NOT_RESIDENT has no effect",
-        profile: "discrete",
-        lies: Lies { heap: Some(|desc| desc.Flags &= !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT), ..HONEST },
-        caught_by: &["residency/not-resident-takes-no-memory"],
-    },
-    WrongDevice {
-        name: "forgets-copyresource",
-        what: "lists do not record CopyResource",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::CopyResource), ..HONEST },
-        caught_by: &[
+    wrong(
+        "CopyBufferRegion leaves out the last byte",
+        lie!(copy, |_, _, len| *len -= 1),
+        &["copies/buffer-on-a-direct-queue", "copies/buffer-region"],
+    ),
+    wrong(
+        "CopyBufferRegion ignores the destination's offset",
+        lie!(copy, |to, _, _| *to = 0),
+        &["copies/buffer-region", "copies/placed-neighbours"],
+    ),
+    wrong(
+        "CopyBufferRegion ignores the source's offset",
+        lie!(copy, |_, from, _| *from = 0),
+        &["copies/buffer-region"],
+    ),
+    wrong(
+        "queues do not wait for fences",
+        Lies { ignores_wait: true, ..HONEST },
+        &["fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue"],
+    ),
+    wrong(
+        "a queue that waits for a fence keeps it alive",
+        Lies { keeps_fences: true, ..HONEST },
+        &["fences/release-releases-the-queue"],
+    ),
+    wrong(
+        "queues signal one more than they are asked to",
+        lie!(signal, |value| value + 1),
+        &["fences/queue-signals"],
+    ),
+    wrong(
+        "GetCompletedValue is one behind",
+        lie!(completed, |value| value.saturating_sub(1)),
+        &["fences/initial-value", "fences/signal-from-the-cpu"],
+    ),
+    wrong(
+        "SetEventOnCompletion without an event never blocks",
+        Lies { ignores_null_event: true, ..HONEST },
+        &["fences/null-event-blocks"],
+    ),
+    wrong(
+        "MakeResident and Evict answer E_OUTOFMEMORY",
+        lie!(residency, E_OUTOFMEMORY),
+        &["residency/heap-round-trip", "residency/counts-nest"],
+    ),
+    wrong(
+        "MakeResident counts nothing",
+        Lies { uncounted: true, ..HONEST },
+        &["residency/one-of-two-evicts-changes-nothing", "residency/counts-nest"],
+    ),
+    wrong(
+        "CREATE_NOT_RESIDENT has no effect",
+        lie!(heap, |desc| desc.Flags &= !D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT),
+        &["residency/not-resident-takes-no-memory"],
+    ),
+    wrong(
+        "lists do not record CopyResource",
+        lie!(forgets, Command::CopyResource),
+        &[
             "copies/buffer-copyresource",
             "copies/texture-copyresource",
             "copies/aliases-share-bytes",
             "tiles/mapped-tiles-hold-bytes",
             "tiles/copied-mappings",
         ],
-    },
-    WrongDevice {
-        name: "forgets-copytextureregion",
-        what: "lists do not record CopyTextureRegion",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::CopyTextureRegion), ..HONEST },
-        caught_by: &["copies/texture-round-trip", "copies/texture-with-mips", "copies/texture-region"],
-    },
-    WrongDevice {
-        name: "forgets-copytiles",
-        what: "lists do not record CopyTiles",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::CopyTiles), ..HONEST },
-        caught_by: &["tiles/copied-tiles"],
-    },
-    WrongDevice {
-        name: "forgets-clearrendertargetview",
-        what: "lists do not record ClearRenderTargetView",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::ClearRenderTargetView), ..HONEST },
-        caught_by: &["copies/clear-render-target"],
-    },
-    WrongDevice {
-        name: "forgets-cleardepthstencilview",
-        what: "lists do not record ClearDepthStencilView",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::ClearDepthStencilView), ..HONEST },
-        caught_by: &["copies/clear-depth"],
-    },
-    WrongDevice {
-        name: "forgets-clearunorderedaccessviewuint",
-        what: "lists do not record ClearUnorderedAccessViewUint",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::ClearUnorderedAccessViewUint), ..HONEST },
-        caught_by: &["copies/clear-unordered-access"],
-    },
-    WrongDevice {
-        name: "clears-everything",
-        what: "clears take their rectangles for none",
-        profile: "discrete",
-        lies: Lies { ignores_rects: true, ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "lists do not record CopyTextureRegion",
+        lie!(forgets, Command::CopyTextureRegion),
+        &["copies/texture-round-trip", "copies/texture-with-mips", "copies/texture-region"],
+    ),
+    wrong("lists do not record CopyTiles", lie!(forgets, Command::CopyTiles), &["tiles/copied-tiles"]),
+    wrong(
+        "lists do not record ClearRenderTargetView",
+        lie!(forgets, Command::ClearRenderTargetView),
+        &["copies/clear-render-target"],
+    ),
+    wrong(
+        "lists do not record ClearDepthStencilView",
+        lie!(forgets, Command::ClearDepthStencilView),
+        &["copies/clear-depth"],
+    ),
+    wrong(
+        "lists do not record ClearUnorderedAccessViewUint",
+        lie!(forgets, Command::ClearUnorderedAccessViewUint),
+        &["copies/clear-unordered-access"],
+    ),
+    wrong(
+        "clears take their rectangles for none",
+        Lies { ignores_rects: true, ..HONEST },
+        &[
             "commands/clear-rectangles",
             "commands/clear-rectangles-of-depth",
             "commands/clear-rectangles-of-a-buffer",
         ],
-    },
-    WrongDevice {
-        name: "forgets-resolvesubresource",
-        what: "lists do not record ResolveSubresource",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::ResolveSubresource), ..HONEST },
-        caught_by: &["commands/resolve"],
-    },
-    WrongDevice {
-        name: "forgets-resolvesubresourceregion",
-        what: "lists do not record ResolveSubresourceRegion",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::ResolveSubresourceRegion), ..HONEST },
-        caught_by: &["commands/resolve-region"],
-    },
-    WrongDevice {
-        name: "forgets-discardresource",
-        what: "lists do not look at DiscardResource",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::DiscardResource), ..HONEST },
-        caught_by: &["commands/discard-on-a-copy-list-refused"],
-    },
-    WrongDevice {
-        name: "forgets-barrier",
-        what: "lists do not look at enhanced barriers",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::Barrier), ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "lists do not record ResolveSubresource",
+        lie!(forgets, Command::ResolveSubresource),
+        &["commands/resolve"],
+    ),
+    wrong(
+        "lists do not record ResolveSubresourceRegion",
+        lie!(forgets, Command::ResolveSubresourceRegion),
+        &["commands/resolve-region"],
+    ),
+    wrong(
+        "lists do not look at DiscardResource",
+        lie!(forgets, Command::DiscardResource),
+        &["commands/discard-on-a-copy-list-refused"],
+    ),
+    wrong(
+        "lists do not look at enhanced barriers",
+        lie!(forgets, Command::Barrier),
+        &[
             "commands/barrier-from-undefined-with-an-access-refused",
             "commands/barrier-without-sync-with-an-access-refused",
             "commands/barrier-of-another-layout-refused",
             "commands/barrier-of-another-sync-refused",
         ],
-    },
-    WrongDevice {
-        name: "forgets-render-passes",
-        what: "lists do not know of render passes",
-        profile: "discrete",
-        lies: Lies { forgets: Some(Command::RenderPass), ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "lists do not know of render passes",
+        lie!(forgets, Command::RenderPass),
+        &[
             "commands/render-pass-clears",
             "commands/render-pass-resolves",
             "commands/render-pass-left-open-refused",
@@ -188,138 +138,100 @@ pub(super) const WRONG: &[WrongDevice] = &[
             "commands/render-pass-refuses-copies",
             "commands/render-pass-refuses-clears",
         ],
-    },
-    WrongDevice {
-        name: "render-passes-resolve-nothing",
-        what: "render passes end with PRESERVE where they are to resolve",
-        profile: "discrete",
-        lies: Lies {
-            pass_ending: Some(|ending| *ending = D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE),
-            ..HONEST
-        },
-        caught_by: &["commands/render-pass-resolves"],
-    },
-    WrongDevice {
-        name: "waits-take-turns",
-        what: "a queue looks at a fence when all before the wait is done",
-        profile: "discrete",
-        lies: Lies { waits_take_turns: true, ..HONEST },
-        caught_by: &["fences/queue-wait-is-released-for-good"],
-    },
-    WrongDevice {
-        name: "signals-do-not-last",
-        what: "a value of a fence that is set back at once is not seen",
-        profile: "discrete",
-        lies: Lies { coalesces_signals: true, ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "render passes end with PRESERVE where they are to resolve",
+        lie!(pass_ending, |ending| *ending = D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE),
+        &["commands/render-pass-resolves"],
+    ),
+    wrong(
+        "a queue looks at a fence when all before the wait is done",
+        Lies { waits_take_turns: true, ..HONEST },
+        &["fences/queue-wait-is-released-for-good"],
+    ),
+    wrong(
+        "a value of a fence that is set back at once is not seen",
+        Lies { coalesces_signals: true, ..HONEST },
+        &[
             "fences/first-wait-is-released-for-good",
             "fences/queue-wait-is-released-for-good",
             "fences/null-event-is-released-for-good",
         ],
-    },
-    WrongDevice {
-        name: "open-lists-are-closed",
-        what: "ExecuteCommandLists closes open lists and executes them",
-        profile: "discrete",
-        lies: Lies { closes_lists: true, ..HONEST },
-        caught_by: &["recording/open-list-removes-the-device"],
-    },
-    WrongDevice {
-        name: "clears-need-descriptor-heaps",
-        what: "a clear of a view whose heap is not set makes Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::ClearsWithoutHeaps), ..HONEST },
-        caught_by: &["recording/clear-without-descriptor-heaps"],
-    },
-    WrongDevice {
-        name: "upload-buffers-take-no-barriers",
-        what: "a barrier of an UPLOAD resource makes Close fail",
-        profile: "discrete",
-        lies: Lies { barriers: Some(|barriers| refuse_upload(barriers)), ..HONEST },
-        caught_by: &["recording/barrier-of-an-upload-buffer"],
-    },
-    WrongDevice {
-        name: "barriers-need-slices",
-        what: "a barrier whose NumArraySlices is 0 makes Close fail",
-        profile: "discrete",
-        lies: Lies { texture_barrier: Some(refuse_no_slices), ..HONEST },
-        caught_by: &["recording/barrier-of-no-slices"],
-    },
-    WrongDevice {
-        name: "copies-keep-formats",
-        what: "copies between textures of two formats make Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::CopiesBetweenFormats), ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "ExecuteCommandLists closes open lists and executes them",
+        Lies { closes_lists: true, ..HONEST },
+        &["recording/open-list-removes-the-device"],
+    ),
+    wrong(
+        "a clear of a view whose heap is not set makes Close fail",
+        lie!(refuses, Refused::ClearsWithoutHeaps),
+        &["recording/clear-without-descriptor-heaps"],
+    ),
+    wrong(
+        "a barrier of an UPLOAD resource makes Close fail",
+        lie!(barriers, |barriers| refuse_upload(barriers)),
+        &["recording/barrier-of-an-upload-buffer"],
+    ),
+    wrong(
+        "a barrier whose NumArraySlices is 0 makes Close fail",
+        lie!(texture_barrier, refuse_no_slices),
+        &["recording/barrier-of-no-slices"],
+    ),
+    wrong(
+        "copies between textures of two formats make Close fail",
+        lie!(refuses, Refused::CopiesBetweenFormats),
+        &[
             "recording/copyresource-between-families",
             "formats/texels-become-blocks",
             "formats/a-block-becomes-a-texel",
             "formats/depth-of-24-bits",
         ],
-    },
-    WrongDevice {
-        name: "copies-need-two-subresources",
-        what: "copies from a subresource to itself make Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::CopiesWithinSubresources), ..HONEST },
-        caught_by: &["copies/texture-region-within-a-subresource"],
-    },
-    WrongDevice {
-        name: "tiles-need-a-direction",
-        what: "CopyTiles with D3D12_TILE_COPY_FLAG_NONE makes Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::TilesWithoutDirection), ..HONEST },
-        caught_by: &["tiles/copied-without-a-direction"],
-    },
-    WrongDevice {
-        name: "depth-of-32-bits",
-        what: "D24_UNORM_S8_UINT keeps the fourth byte",
-        profile: "discrete",
-        lies: Lies { resource: Some(widen_depth), ..HONEST },
-        caught_by: &["formats/depth-of-24-bits"],
-    },
-    WrongDevice {
-        name: "half-floats-overflow",
-        what: "a clear to what a half float cannot hold makes it infinity",
-        profile: "discrete",
-        lies: Lies {
-            clear_color: Some(|value| {
-                if *value > 65_504.0 {
-                    *value = f32::INFINITY
-                }
-            }),
-            ..HONEST
-        },
-        caught_by: &["formats/clear-saturates-half-floats"],
-    },
-    WrongDevice {
-        name: "resolves-keep-formats",
-        what: "resolves between UNORM and sRGB make Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::ResolvesBetweenFormats), ..HONEST },
-        caught_by: &["formats/resolve-between-unorm-and-srgb"],
-    },
-    WrongDevice {
-        name: "resolves-need-colors",
-        what: "resolves of depth make Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::ResolvesOfDepth), ..HONEST },
-        caught_by: &["formats/resolve-of-depth"],
-    },
-    WrongDevice {
-        name: "read-only-depth-means-stencil",
-        what: "a view of which one aspect is read-only is read-only",
-        profile: "discrete",
-        lies: Lies { depth_view: Some(make_read_only), ..HONEST },
-        caught_by: &["formats/read-only-aspects"],
-    },
-    WrongDevice {
-        name: "no-draws",
-        what: "DrawInstanced and Dispatch make Close fail",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::Draws), ..HONEST },
-        caught_by: &["pipelines/list-that-draws"],
-    },
+    ),
+    wrong(
+        "copies from a subresource to itself make Close fail",
+        lie!(refuses, Refused::CopiesWithinSubresources),
+        &["copies/texture-region-within-a-subresource"],
+    ),
+    wrong(
+        "CopyTiles with D3D12_TILE_COPY_FLAG_NONE makes Close fail",
+        lie!(refuses, Refused::TilesWithoutDirection),
+        &["tiles/copied-without-a-direction"],
+    ),
+    wrong(
+        "D24_UNORM_S8_UINT keeps the fourth byte",
+        lie!(resource, widen_depth),
+        &["formats/depth-of-24-bits"],
+    ),
+    wrong(
+        "a clear to what a half float cannot hold makes it infinity",
+        lie!(clear_color, |value| {
+            if *value > 65_504.0 {
+                *value = f32::INFINITY
+            }
+        }),
+        &["formats/clear-saturates-half-floats"],
+    ),
+    wrong(
+        "resolves between UNORM and sRGB make Close fail",
+        lie!(refuses, Refused::ResolvesBetweenFormats),
+        &["formats/resolve-between-unorm-and-srgb"],
+    ),
+    wrong(
+        "resolves of depth make Close fail",
+        lie!(refuses, Refused::ResolvesOfDepth),
+        &["formats/resolve-of-depth"],
+    ),
+    wrong(
+        "a view of which one aspect is read-only is read-only",
+        lie!(depth_view, make_read_only),
+        &["formats/read-only-aspects"],
+    ),
+    wrong(
+        "DrawInstanced and Dispatch make Close fail",
+        lie!(refuses, Refused::Draws),
+        &["pipelines/list-that-draws"],
+    ),
 ];
 
 /// Makes a transition of an UPLOAD resource invalid.

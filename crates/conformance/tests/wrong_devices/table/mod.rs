@@ -23,7 +23,6 @@ use crate::lies::{Lies, Request};
 
 /// A device that is wrong in one respect.
 pub(crate) struct WrongDevice {
-    pub(crate) name: &'static str,
     /// A sentence that says what is wrong with the device.
     pub(crate) what: &'static str,
     /// The profile of the device that tells the lies.
@@ -33,72 +32,26 @@ pub(crate) struct WrongDevice {
     pub(crate) caught_by: &'static [&'static str],
 }
 
-/// A device without lies, as the base of the others.
-const HONEST: Lies = Lies {
-    feature: None,
-    feature_size: None,
-    custom_properties: None,
-    allocation: None,
-    allocation_request: None,
-    parts: None,
-    newer_allocation: None,
-    heap: None,
-    resource: None,
-    check_only: None,
-    dirt: None,
-    leaks_device: false,
-    heap_desc: None,
-    desc: None,
-    address: None,
-    heap_properties: None,
-    map: None,
-    private_data: None,
-    refuses_texels: None,
-    counts_placed: false,
-    video_memory: None,
-    segment_group: None,
-    luid: None,
-    node_count: None,
-    denies: None,
-    footprints: None,
-    copy: None,
-    ignores_wait: false,
-    keeps_fences: false,
-    waits_take_turns: false,
-    coalesces_signals: false,
-    closes_lists: false,
-    signal: None,
-    completed: None,
-    ignores_null_event: false,
-    tile_count: None,
-    tile_shape: None,
-    reserved: None,
-    tile_flags: None,
-    copied_tiles: None,
-    tile_offset: None,
-    clear_color: None,
-    depth_view: None,
-    refuses: None,
-    ignores_rects: false,
-    pass_ending: None,
-    forgets: None,
-    removed: None,
-    orphans: false,
-    residency: None,
-    make_resident: None,
-    uncounted: false,
-    forgotten_law: None,
-    tracking: None,
-    hides_violations: false,
-    violation: None,
-    contents: None,
-    barriers: None,
-    texture_barrier: None,
-    buffer_barrier: None,
-    splits_barriers: false,
-    ignores_discard_region: false,
-    recreate: None,
-};
+/// Returns a device of the profile `discrete`.
+const fn wrong(what: &'static str, lies: Lies, caught_by: &'static [&'static str]) -> WrongDevice {
+    WrongDevice { what, profile: "discrete", lies, caught_by }
+}
+
+impl WrongDevice {
+    /// Returns the same as a device of another profile.
+    const fn on(self, profile: &'static str) -> Self {
+        Self { profile, ..self }
+    }
+}
+
+/// One lie of a device: the name of a field of [`Lies`], and its value.
+macro_rules! lie {
+    ($lie:ident, $value:expr) => {
+        Lies { $lie: Some($value), ..HONEST }
+    };
+}
+
+use lie;
 
 const KIB_4: u64 = 4096;
 const KIB_64: u64 = 65_536;

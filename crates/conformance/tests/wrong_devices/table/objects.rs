@@ -3,184 +3,132 @@
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::{HONEST, WrongDevice};
-use crate::lies::{Lies, PrivateData, Refused};
+use super::{WrongDevice, lie, wrong};
+use crate::lies::{HONEST, Lies, PrivateData, Refused};
 
 pub(super) const WRONG: &[WrongDevice] = &[
-    WrongDevice {
-        name: "check-only-says-ok",
-        what: "creation calls that only check answer S_OK",
-        profile: "discrete",
-        lies: Lies { check_only: Some(|hresult| if hresult == S_FALSE { S_OK } else { hresult }), ..HONEST },
-        caught_by: &["device/heap-null-result-only-checks", "device/placed-null-result-only-checks"],
-    },
-    WrongDevice {
-        name: "device-leaks",
-        what: "each heap keeps a reference to the device for ever",
-        profile: "discrete",
-        lies: Lies { leaks_device: true, ..HONEST },
-        caught_by: &["device/objects-give-their-references-back"],
-    },
-    WrongDevice {
-        name: "private-data-lost",
-        what: "SetPrivateData of a resource keeps nothing",
-        profile: "discrete",
-        lies: Lies { private_data: Some(PrivateData::Forgotten), ..HONEST },
-        caught_by: &["device/private-data-round-trip", "device/private-data-room-too-small"],
-    },
-    WrongDevice {
-        name: "private-data-of-a-size-needs-data",
-        what: "SetPrivateData refuses a null pointer with a size",
-        profile: "discrete",
-        lies: Lies { private_data: Some(PrivateData::SizeNeedsData), ..HONEST },
-        caught_by: &["device/private-data-of-some-size-is-removed"],
-    },
-    WrongDevice {
-        name: "private-data-of-nothing-is-removed",
-        what: "SetPrivateData answers S_OK where it removes nothing",
-        profile: "discrete",
-        lies: Lies { private_data: Some(PrivateData::RemovesNothing), ..HONEST },
-        caught_by: &["device/private-data-of-nothing-removed"],
-    },
-    WrongDevice {
-        name: "null-interface-removes",
-        what: "SetPrivateDataInterface of null removes the data",
-        profile: "discrete",
-        lies: Lies { private_data: Some(PrivateData::NullInterfaceRemoves), ..HONEST },
-        caught_by: &["device/private-data-of-nothing-removed"],
-    },
-    WrongDevice {
-        name: "placed-resources-count",
-        what: "a placed resource holds a reference to its heap that the application sees",
-        profile: "discrete",
-        lies: Lies { counts_placed: true, ..HONEST },
-        caught_by: &["device/placed-resources-hold-no-reference"],
-    },
-    WrongDevice {
-        name: "no-root-signatures",
-        what: "CreateRootSignature refuses everything",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::RootSignatures), ..HONEST },
-        caught_by: &["pipelines/root-signature"],
-    },
-    WrongDevice {
-        name: "no-compute-states",
-        what: "CreateComputePipelineState refuses everything",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::ComputeStates), ..HONEST },
-        caught_by: &["pipelines/compute-state"],
-    },
-    WrongDevice {
-        name: "no-graphics-states",
-        what: "CreateGraphicsPipelineState refuses everything",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::GraphicsStates), ..HONEST },
-        caught_by: &["pipelines/graphics-state"],
-    },
-    WrongDevice {
-        name: "no-command-signatures",
-        what: "CreateCommandSignature refuses everything",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::CommandSignatures), ..HONEST },
-        caught_by: &["pipelines/command-signature"],
-    },
-    WrongDevice {
-        name: "no-query-heaps",
-        what: "CreateQueryHeap refuses everything",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::QueryHeaps), ..HONEST },
-        caught_by: &["pipelines/timestamps"],
-    },
-    WrongDevice {
-        name: "no-bundles",
-        what: "command allocators of bundles are refused",
-        profile: "discrete",
-        lies: Lies { refuses: Some(Refused::Bundles), ..HONEST },
-        caught_by: &["pipelines/bundle"],
-    },
-    WrongDevice {
-        name: "interface-missing-in-the-middle",
-        what: "ID3D12Device5 is denied, newer ones are not",
-        profile: "discrete",
-        lies: Lies { denies: Some(ID3D12Device5::IID), ..HONEST },
-        caught_by: &["device/newer-interfaces-imply-older"],
-    },
-    WrongDevice {
-        name: "luid-of-another",
-        what: "the device's LUID is not its adapter's",
-        profile: "discrete",
-        lies: Lies { luid: Some(|luid| luid.LowPart ^= 0xff), ..HONEST },
-        caught_by: &["device/luid-is-the-adapters"],
-    },
-    WrongDevice {
-        name: "no-node",
-        what: "GetNodeCount answers 0",
-        profile: "discrete",
-        lies: Lies { node_count: Some(0), ..HONEST },
-        caught_by: &["device/has-a-node"],
-    },
-    WrongDevice {
-        name: "usage-stays",
-        what: "CurrentUsage is always 0",
-        profile: "discrete",
-        lies: Lies { video_memory: Some(|_, info| info.CurrentUsage = 0), ..HONEST },
-        caught_by: &["upload/default-charged-to-local", "upload/charged-to-local"],
-    },
-    WrongDevice {
-        name: "groups-swapped",
-        what: "the segment groups are mistaken for each other",
-        profile: "discrete",
-        lies: Lies { segment_group: Some(|group| if group > 1 { group } else { 1 - group }), ..HONEST },
-        caught_by: &[
+    wrong(
+        "creation calls that only check answer S_OK",
+        lie!(check_only, |hresult| if hresult == S_FALSE { S_OK } else { hresult }),
+        &["device/heap-null-result-only-checks", "device/placed-null-result-only-checks"],
+    ),
+    wrong(
+        "each heap keeps a reference to the device for ever",
+        Lies { leaks_device: true, ..HONEST },
+        &["device/objects-give-their-references-back"],
+    ),
+    wrong(
+        "SetPrivateData of a resource keeps nothing",
+        lie!(private_data, PrivateData::Forgotten),
+        &["device/private-data-round-trip", "device/private-data-room-too-small"],
+    ),
+    wrong(
+        "SetPrivateData refuses a null pointer with a size",
+        lie!(private_data, PrivateData::SizeNeedsData),
+        &["device/private-data-of-some-size-is-removed"],
+    ),
+    wrong(
+        "SetPrivateData answers S_OK where it removes nothing",
+        lie!(private_data, PrivateData::RemovesNothing),
+        &["device/private-data-of-nothing-removed"],
+    ),
+    wrong(
+        "SetPrivateDataInterface of null removes the data",
+        lie!(private_data, PrivateData::NullInterfaceRemoves),
+        &["device/private-data-of-nothing-removed"],
+    ),
+    wrong(
+        "a placed resource holds a reference to its heap that the application sees",
+        Lies { counts_placed: true, ..HONEST },
+        &["device/placed-resources-hold-no-reference"],
+    ),
+    wrong(
+        "CreateRootSignature refuses everything",
+        lie!(refuses, Refused::RootSignatures),
+        &["pipelines/root-signature"],
+    ),
+    wrong(
+        "CreateComputePipelineState refuses everything",
+        lie!(refuses, Refused::ComputeStates),
+        &["pipelines/compute-state"],
+    ),
+    wrong(
+        "CreateGraphicsPipelineState refuses everything",
+        lie!(refuses, Refused::GraphicsStates),
+        &["pipelines/graphics-state"],
+    ),
+    wrong(
+        "CreateCommandSignature refuses everything",
+        lie!(refuses, Refused::CommandSignatures),
+        &["pipelines/command-signature"],
+    ),
+    wrong(
+        "CreateQueryHeap refuses everything",
+        lie!(refuses, Refused::QueryHeaps),
+        &["pipelines/timestamps"],
+    ),
+    wrong(
+        "command allocators of bundles are refused",
+        lie!(refuses, Refused::Bundles),
+        &["pipelines/bundle"],
+    ),
+    wrong(
+        "ID3D12Device5 is denied, newer ones are not",
+        lie!(denies, ID3D12Device5::IID),
+        &["device/newer-interfaces-imply-older"],
+    ),
+    wrong(
+        "the device's LUID is not its adapter's",
+        lie!(luid, |luid| luid.LowPart ^= 0xff),
+        &["device/luid-is-the-adapters"],
+    ),
+    wrong("GetNodeCount answers 0", lie!(node_count, 0), &["device/has-a-node"]),
+    wrong(
+        "CurrentUsage is always 0",
+        lie!(video_memory, |_, info| info.CurrentUsage = 0),
+        &["upload/default-charged-to-local", "upload/charged-to-local"],
+    ),
+    wrong(
+        "the segment groups are mistaken for each other",
+        lie!(segment_group, |group| if group > 1 { group } else { 1 - group }),
+        &[
             "upload/charged-to-local",
             "upload/upload-charged-to-non-local",
             "upload/readback-charged-to-non-local",
         ],
-    },
-    WrongDevice {
-        name: "non-local-on-uma",
-        what: "UMA has a budget in the non-local segment group",
-        profile: "uma",
-        lies: Lies {
-            video_memory: Some(|group, info| {
-                if group == DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL {
-                    info.Budget = 1 << 30;
-                }
-            }),
-            ..HONEST
-        },
-        caught_by: &["upload/non-local-is-empty-on-uma"],
-    },
-    WrongDevice {
-        name: "orphans",
-        what: "GetDevice of heaps and resources fails",
-        profile: "discrete",
-        lies: Lies { orphans: true, ..HONEST },
-        caught_by: &[
+    ),
+    wrong(
+        "UMA has a budget in the non-local segment group",
+        lie!(video_memory, |group, info| {
+            if group == DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL {
+                info.Budget = 1 << 30;
+            }
+        }),
+        &["upload/non-local-is-empty-on-uma"],
+    )
+    .on("uma"),
+    wrong(
+        "GetDevice of heaps and resources fails",
+        Lies { orphans: true, ..HONEST },
+        &[
             "device/heap-knows-its-device",
             "device/placed-resource-knows-its-device",
             "device/committed-resource-knows-its-device",
         ],
-    },
-    WrongDevice {
-        name: "removed",
-        what: "GetDeviceRemovedReason answers DEVICE_HUNG for a device that works",
-        profile: "discrete",
-        lies: Lies { removed: Some(DXGI_ERROR_DEVICE_HUNG), ..HONEST },
-        caught_by: &["device/is-not-removed", "heap/size-64-kib"],
-    },
-    WrongDevice {
-        name: "no-budget",
-        what: "the local segment group has no budget",
-        profile: "discrete",
-        lies: Lies { video_memory: Some(|_, info| info.Budget = 0), ..HONEST },
-        caught_by: &["upload/budget-is-there"],
-    },
-    WrongDevice {
-        name: "any-segment-group",
-        what: "QueryVideoMemoryInfo takes any segment group",
-        profile: "discrete",
-        lies: Lies { segment_group: Some(|group| group.clamp(0, 1)), ..HONEST },
-        caught_by: &["upload/unknown-segment-group-refused"],
-    },
+    ),
+    wrong(
+        "GetDeviceRemovedReason answers DEVICE_HUNG for a device that works",
+        lie!(removed, DXGI_ERROR_DEVICE_HUNG),
+        &["device/is-not-removed", "heap/size-64-kib"],
+    ),
+    wrong(
+        "the local segment group has no budget",
+        lie!(video_memory, |_, info| info.Budget = 0),
+        &["upload/budget-is-there"],
+    ),
+    wrong(
+        "QueryVideoMemoryInfo takes any segment group",
+        lie!(segment_group, |group| group.clamp(0, 1)),
+        &["upload/unknown-segment-group-refused"],
+    ),
 ];

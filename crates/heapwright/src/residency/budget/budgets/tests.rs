@@ -28,10 +28,7 @@ fn budgets(gpu: &Instance, desc: &ResidencyManagerDesc) -> Budgets {
     Budgets::new(Some(&gpu.adapter), unifies_memory(&caps, desc.flags), desc).expect("answered")
 }
 
-fn of_script(
-    adapter: &windows_core::ComObject<FaultyAdapter>,
-    desc: &ResidencyManagerDesc,
-) -> Result<Budgets, Error> {
+fn of_script(adapter: &FaultyAdapter, desc: &ResidencyManagerDesc) -> Result<Budgets, Error> {
     desc.check()?;
     Budgets::new(Some(&adapter.to_interface()), false, desc)
 }

@@ -1,0 +1,314 @@
+//! Each field of an allocation's and a resource's description changes something that its user or the device sees.
+
+use crate::faulty_device::{Seen, Session, faulty, faulty_first, inject_first};
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+#[test]
+fn without_a_heap_type_the_initial_state_says_it() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    for (state, expected) in [
+        (D3D12_RESOURCE_STATE_GENERIC_READ, HeapType::Upload),
+        (D3D12_RESOURCE_STATE_COPY_DEST, HeapType::Readback),
+        (D3D12_RESOURCE_STATE_COMMON, HeapType::Default),
+        (D3D12_RESOURCE_STATE_UNORDERED_ACCESS, HeapType::Default),
+    ] {
+        let desc = ResourceAllocationDesc::default();
+        let mut resource = buffer_desc(ByteSize::new(100));
+        if state == D3D12_RESOURCE_STATE_UNORDERED_ACCESS {
+            resource.Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+        }
+        let made = allocator.create_resource(&desc, &resource, state, None).expect("placed");
+        assert_eq!(made.heap_type(), expected, "{state:#x}");
+        assert_eq!(properties_of(&made).0.Type, expected.to_d3d12());
+    }
+}
+
+#[test]
+fn of_a_preference_the_first_is_granted_that_the_device_has() {
+    let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
+    // The last value: whether bytes must be copied to be read at full speed.
+    for (profile, expected, needs_copy) in [
+        ("discrete", HeapType::GpuUpload, false),
+        ("discrete-2gib", HeapType::Upload, true),
+        ("old-ddi", HeapType::Upload, true),
+        ("uma", HeapType::GpuUpload, false),
+        ("cache-coherent-uma", HeapType::GpuUpload, false),
+    ] {
+        let gpu = open(profile);
+        let allocator = usual(&gpu);
+        let mut made = buffer(&allocator, &preference, 1000);
+        assert_eq!((made.heap_type(), made.needs_copy()), (expected, needs_copy), "{profile}");
+        made.map().expect("either can be mapped").write(0, &[1; 1000]).expect("inside");
+        let plain = buffer(&allocator, &HeapType::Default.into_place(), 1000);
+        assert!(plain.needs_copy(), "the CPU does not reach it");
+    }
+}
+
+#[test]
+fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
+    let gpu = open("discrete");
+    let limits = HeapLimits { gpu_upload: Some(ByteSize::from_mib(1)), ..Default::default() };
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
+    let small = buffer(&allocator, &preference, 64 * KIB);
+    let large = buffer(&allocator, &preference, 4 * MIB);
+    assert_eq!((small.heap_type(), small.needs_copy()), (HeapType::GpuUpload, false));
+    assert_eq!((large.heap_type(), large.needs_copy()), (HeapType::Upload, true));
+    let only = HeapType::GpuUpload.into_place();
+    assert!(try_buffer(&allocator, &only, 4 * MIB).expect_err("above the limit").is_over_budget());
+
+    // A texture has no second choice, because UPLOAD heaps hold buffers only. The error reports that the
+    // first choice is out of memory.
+    let error = allocator
+        .create_resource(&preference, &texture(1024, 1024), COMMON, None)
+        .expect_err("4 MiB of GPU_UPLOAD");
+    assert!(error.is_out_of_memory(), "{error}");
+}
+
+#[test]
+fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let with = |extra_required_heap_flags| ResourceAllocationDesc {
+        extra_required_heap_flags,
+        ..HeapType::Default.into_place()
+    };
+    let shared = buffer(&allocator, &with(D3D12_HEAP_FLAG_SHARED), 1000);
+    let decision = shared.info().decision;
+    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::ExtraHeapFlags));
+    assert_eq!(properties_of(&shared).1 & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
+    // CREATE_NOT_ZEROED is a permission, and flags that heaps have anyway are no extra requirement.
+    let permitted = buffer(&allocator, &with(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED), 1000);
+    assert_eq!(permitted.info().decision.placement, Placement::SharedHeap);
+    let own = heap_of(&permitted).Flags;
+    assert_eq!(buffer(&allocator, &with(own), 1000).info().decision.placement, Placement::SharedHeap);
+    // Flags that no heap may have are refused by the device; the error names the field.
+    let error = try_buffer(&allocator, &with(u32::MAX), 1000).expect_err("no such flags");
+    assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
+}
+
+/// A SHARED heap cannot be in unified memory, which the CPU can access as well.
+#[test]
+fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let local = HeapType::Default.into_place();
+    let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
+    assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+    assert_eq!(properties_of(&buffer(&allocator, &local, 1000)).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+}
+
+#[test]
+fn padding_is_nobodys() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let with = |padding, flags| ResourceAllocationDesc {
+        extra_required_resource_padding: ByteSize::new(padding),
+        ..place(HeapType::Default, flags)
+    };
+    let none = ResourceAllocationFlags::empty();
+    let padded = buffer(&allocator, &with(24_576, none), 1000);
+    let next = local(&allocator, 1000);
+    assert_eq!(padded.size(), ByteSize::new(1024 + 24_576));
+    assert_eq!(desc_of(&padded).Width, 1000, "the resource itself is not larger");
+    if padded.heap() == next.heap() {
+        assert!(next.offset().get() >= padded.offset().get() + 25_600);
+    }
+    let own = buffer(&allocator, &with(100 * KIB, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP), 1000);
+    assert_eq!(heap_of(&own).SizeInBytes, 128 * KIB);
+    // Neither a committed resource nor a part of a buffer can be padded.
+    let error = try_buffer(&allocator, &with(1, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000)
+        .expect_err("no room");
+    assert!(
+        error.to_string().starts_with("ResourceAllocationDesc::extra_required_resource_padding"),
+        "{error}"
+    );
+    let within = ResourceAllocationDesc {
+        heap_type: Some(HeapType::Upload.into()),
+        ..with(1, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE)
+    };
+    assert_eq!(buffer(&allocator, &within, 1000).info().decision.placement, Placement::SharedHeap);
+    for padding in [u64::MAX, u64::MAX - 1000, 1 << 63] {
+        let error = try_buffer(&allocator, &with(padding, none), 1000).expect_err("no heap is that large");
+        assert!(error.is_out_of_memory() || error.to_string().contains("padding"), "{error}");
+    }
+}
+
+#[test]
+fn the_strategy_says_which_free_range() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let offset = |strategy| {
+        let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(8)), ..Default::default() };
+        let pool = allocator.create_pool(pool).expect("sound");
+        let place = ResourceAllocationDesc { pool: Some(&pool), strategy, ..Default::default() };
+        // A wide free range at the lower end, followed by one that fits exactly.
+        let mut held: Vec<_> = [2 * MIB, 256 * KIB, 512 * KIB, 256 * KIB]
+            .map(|size| Some(buffer(&allocator, &place, size)))
+            .into();
+        (held[0], held[2]) = (None, None);
+        buffer(&allocator, &place, 512 * KIB).offset().get()
+    };
+    assert_eq!(offset(Strategy::MinOffset), 0);
+    assert_eq!(offset(Strategy::default()), 2 * MIB + 256 * KIB);
+}
+
+#[test]
+fn uses_of_a_buffer_raise_its_alignment() {
+    let gpu = open("uma");
+    let allocator = usual(&gpu);
+    let aligned = |uses, flags| {
+        let place = ResourceAllocationDesc { uses, ..place(HeapType::Upload, flags) };
+        let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 8);
+        let made = buffer(&allocator, &place, 8);
+        let address = made.gpu_virtual_address().expect("has one").get();
+        assert_eq!(address % made.alignment().get(), 0);
+        made.alignment().get()
+    };
+    let none = ResourceAllocationFlags::empty();
+    assert_eq!(aligned(BufferUses::empty(), none), 8);
+    assert_eq!(aligned(BufferUses::CONSTANT_BUFFER, none), 256);
+    assert_eq!(aligned(BufferUses::RAW_VIEW, none), 16);
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    assert_eq!(aligned(BufferUses::empty(), within), 8, "its size");
+    assert_eq!(aligned(BufferUses::CONSTANT_BUFFER, within), 256);
+}
+
+#[test]
+fn user_data_and_names_are_kept_and_told() {
+    let gpu = any_device();
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::NEVER_LEAK);
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    for flags in [
+        ResourceAllocationFlags::empty(),
+        ResourceAllocationFlags::ALWAYS_COMMITTED,
+        ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+        within,
+    ] {
+        let place = ResourceAllocationDesc { user_data: 41, ..place(HeapType::Upload, flags) };
+        let mut made = buffer(&allocator, &place, 100);
+        assert_eq!((made.user_data(), made.debug_name()), (41, None));
+        made.set_debug_name("größe\0x").expect("named");
+        made.set_user_data(42);
+        assert_eq!((made.user_data(), made.debug_name()), (42, Some("größe\0x")));
+        let listed = allocator.live_allocations();
+        assert_eq!((listed[0].user_data, listed[0].name.as_deref()), (42, Some("größe\0x")), "{flags:?}");
+        let mut name = [0_u16; 16];
+        let mut size = 32;
+        let guid = names::WKPDID_D3DDebugObjectNameW;
+        // SAFETY: the resource is live, and the buffer has as many bytes as are said.
+        let found =
+            unsafe { made.resource().GetPrivateData(&guid, &mut size, Some(name.as_mut_ptr().cast())) };
+        if found == DXGI_ERROR_NOT_FOUND && gpu.simulated().is_none() {
+            gpu.say("without reading names back: GetPrivateData does not know what SetName was told");
+            continue;
+        }
+        // D3D12's tools see the name too, unless several allocations share the resource.
+        assert_eq!(found.is_ok(), flags != within);
+        if flags != within {
+            let text = String::from_utf16_lossy(&name[..size as usize / 2]);
+            assert_eq!(text.trim_end_matches('\0'), "größex", "a zero ends D3D12's names");
+        }
+    }
+    assert_eq!(allocator.live_allocations(), []);
+    assert_eq!(allocator.debug_name(), None);
+    allocator.set_debug_name("textures");
+    assert_eq!(allocator.clone().debug_name().as_deref(), Some("textures"));
+}
+
+#[test]
+fn castable_formats_and_layouts_go_through_the_newest_calls() {
+    let (gpu, faults) = faulty(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
+    let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, DXGI_FORMAT_R32_UINT];
+    let in_layout = |castable_formats| ResourceDesc {
+        initial_state: InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON),
+        castable_formats,
+        ..ResourceDesc::new(&texture(64, 64))
+    };
+    for (flags, placed) in
+        [(ResourceAllocationFlags::empty(), true), (ResourceAllocationFlags::ALWAYS_COMMITTED, false)]
+    {
+        for formats in [&formats[..], &[]] {
+            faults.take_seen();
+            allocator.create(&place(HeapType::Default, flags), &in_layout(formats)).expect("made");
+            let seen = faults.take_seen();
+            let calls: Vec<_> = seen
+                .iter()
+                .filter_map(|seen| match seen {
+                    Seen::Placed { call, castable, .. } | Seen::Committed { call, castable, .. } => {
+                        Some((*call, castable.as_slice()))
+                    }
+                    _ => None,
+                })
+                .collect();
+            let call = if placed { "CreatePlacedResource2" } else { "CreateCommittedResource3" };
+            assert_eq!(calls, [(call, formats)]);
+        }
+    }
+    // No creation call takes both an initial state and castable formats.
+    let with_state = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&texture(64, 64)) };
+    let error = allocator.create(&HeapType::Default.into_place(), &with_state).expect_err("no such call");
+    assert!(error.to_string().starts_with("ResourceDesc::castable_formats"), "{error}");
+    // An old device has no call that takes castable formats.
+    let old = inject_first(&gpu.device, &faults);
+    let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
+    for formats in [&formats[..], &[]] {
+        let error = old.create(&HeapType::Default.into_place(), &in_layout(formats)).expect_err("too old");
+        assert!(error.is_unsupported(), "{error}");
+    }
+}
+
+#[test]
+fn a_clear_value_reaches_the_device() {
+    let (gpu, faults) = faulty_first(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
+    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        for clear in [None, Some(&clear)] {
+            faults.take_seen();
+            let place = place(HeapType::Default, flags);
+            allocator.create_resource(&place, &target(64, 64, 1), COMMON, clear).expect("made");
+            let has = faults.take_seen().into_iter().find_map(|seen| match seen {
+                Seen::Placed { has_clear_value, .. } | Seen::Committed { has_clear_value, .. } => {
+                    Some(has_clear_value)
+                }
+                _ => None,
+            });
+            assert_eq!(has, Some(clear.is_some()));
+        }
+    }
+    let local = HeapType::Default.into_place();
+    let error = allocator
+        .create_resource(&local, &buffer_desc(ByteSize::new(100)), COMMON, Some(&clear))
+        .expect_err("a buffer is not cleared");
+    assert!(error.is_invalid_argument() && error.to_string().contains("clear_value"), "{error}");
+}
+
+#[test]
+fn a_session_makes_a_committed_resource_through_its_own_call() {
+    let (gpu, faults) = faulty(None, E_FAIL);
+    let allocator = allocator(&gpu, Default::default());
+    let session = Session::create();
+    let resource = ResourceDesc {
+        protected_session: Some(&session),
+        ..ResourceDesc::new(&buffer_desc(ByteSize::new(100)))
+    };
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    for place in [HeapType::Default.into_place(), place(HeapType::Upload, within)] {
+        let made = allocator.create(&place, &resource).expect("made");
+        assert_eq!(made.info().decision.placement, Placement::Committed, "no part of another's resource");
+        let seen = faults.take_seen();
+        let is_right = |seen: &Seen| {
+            matches!(seen, Seen::Committed { call: "CreateCommittedResource1", in_session: true, .. })
+        };
+        assert!(seen.iter().any(is_right), "{seen:?}");
+    }
+    let old = inject_first(&gpu.device, &faults);
+    let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
+    let error = old.create(&HeapType::Default.into_place(), &resource).expect_err("no ID3D12Device4");
+    assert!(error.is_unsupported(), "{error}");
+}

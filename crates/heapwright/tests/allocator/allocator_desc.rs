@@ -1,0 +1,367 @@
+//! Each field of an allocator's description changes something that its user or the device sees.
+
+use std::path::PathBuf;
+
+use crate::faulty_device::{Call, Faults, Seen, faulty_first, inject};
+use crate::gpu::*;
+use crate::log_lines::warnings;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+fn with_algorithm(algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..Default::default() }
+}
+
+/// Returns the sizes of the heaps that the allocator creates on the device.
+fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
+    let (gpu, faults) = faulty_first(None, E_FAIL);
+    let allocator = allocator(&gpu, desc);
+    let held: Vec<_> = sizes.iter().map(|&size| local(&allocator, size)).collect();
+    let made = faults.heaps().iter().map(|heap| heap.SizeInBytes).collect();
+    drop(held);
+    assert_returns_everything(&allocator, &gpu);
+    made
+}
+
+#[test]
+fn resource_heap_tier_one_keeps_buffers_and_textures_apart_on_tier_two() {
+    let gpu = open("discrete");
+    let local = HeapType::Default.into_place();
+    for (resource_heap_tier, apart) in [(None, false), (Some(2), false), (Some(1), true)] {
+        let desc = ResourceAllocatorDesc { resource_heap_tier, ..Default::default() };
+        let (allocator, logged) = warnings(|| allocator(&gpu, desc));
+        assert_eq!(!logged.is_empty(), apart, "{logged:?}");
+        let sampled = allocator.create_resource(&local, &texture(64, 64), COMMON, None).expect("placed");
+        let drawn = allocator.create_resource(&local, &target(64, 64, 1), COMMON, None).expect("placed");
+        let deny = D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES;
+        assert_eq!(heap_of(&sampled).Flags & deny != 0, apart);
+        assert_eq!(sampled.heap() != drawn.heap(), apart);
+    }
+    let error = |tier| {
+        let desc = ResourceAllocatorDesc { resource_heap_tier: Some(tier), ..Default::default() };
+        ResourceAllocator::new(&gpu.device, None, desc).expect_err("no such tier").to_string()
+    };
+    for tier in [0, 3, 255] {
+        assert!(error(tier).starts_with("ResourceAllocatorDesc::resource_heap_tier"), "{}", error(tier));
+    }
+}
+
+#[test]
+fn the_suballocation_algorithm_decides_who_shares_a_heap() {
+    let sizes = [64 * KIB, 64 * KIB, 192 * KIB];
+    // Slab: each allocation size has its own heaps; a full heap is followed by another one.
+    assert_eq!(
+        heap_sizes(with_algorithm(SuballocationAlgorithm::Slab), &sizes),
+        [64 * KIB, 64 * KIB, 256 * KIB]
+    );
+    // BuddySystem: heaps are 64 KiB by default; a larger allocation has its own heap.
+    assert_eq!(
+        heap_sizes(with_algorithm(SuballocationAlgorithm::BuddySystem), &sizes),
+        [64 * KIB, 64 * KIB, 192 * KIB]
+    );
+    assert_eq!(
+        heap_sizes(with_algorithm(SuballocationAlgorithm::Dedicated), &sizes),
+        [64 * KIB, 64 * KIB, 192 * KIB]
+    );
+    assert_eq!(heap_sizes(with_algorithm(SuballocationAlgorithm::Default), &[64 * KIB, 60 * KIB]), [MIB]);
+
+    let gpu = any_device();
+    let dedicated = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
+    assert_eq!(local(&dedicated, 100).info().decision.placement, Placement::OwnHeap);
+    let error = ResourceAllocator::new(&gpu.device, None, with_algorithm(SuballocationAlgorithm::Linear))
+        .expect_err("for pools");
+    assert!(error.to_string().starts_with("ResourceAllocatorDesc::suballocation_algorithm"), "{error}");
+}
+
+#[test]
+fn preferred_heap_size_is_the_least_of_shared_heaps() {
+    let preferred = |algorithm, preferred_heap_size| ResourceAllocatorDesc {
+        preferred_heap_size: Some(preferred_heap_size),
+        ..with_algorithm(algorithm)
+    };
+    let size = ByteSize::from_mib(5);
+    let sizes = [64 * KIB, 64 * KIB, 192 * KIB];
+    assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Default, size), &sizes[..2]), [5 * MIB]);
+    assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Slab, size), &sizes), [8 * MIB, 8 * MIB]);
+    assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::BuddySystem, size), &sizes), [8 * MIB]);
+    // The preferred size is rounded up to a size that heaps can have.
+    let odd = preferred(SuballocationAlgorithm::Default, ByteSize::new(5 * MIB + 1));
+    let made = heap_sizes(odd, &[64 * KIB])[0];
+    assert!(made >= 5 * MIB + 64 * KIB && made.is_multiple_of(64 * KIB), "{made}");
+    let error = ResourceAllocatorDesc {
+        preferred_heap_size: Some(size),
+        max_heap_size: Some(ByteSize::from_mib(4)),
+        ..Default::default()
+    };
+    let error = ResourceAllocator::new(&any_device().device, None, error).expect_err("a contradiction");
+    assert!(error.to_string().starts_with("ResourceAllocatorDesc::preferred_heap_size"), "{error}");
+}
+
+#[test]
+fn max_heap_size_bounds_every_way_to_memory() {
+    let gpu = any_device();
+    let algorithms = ALGORITHMS;
+    for algorithm in algorithms {
+        let desc =
+            ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(4)), ..with_algorithm(algorithm) };
+        let allocator = allocator(&gpu, desc);
+        let held: Vec<_> = [4 * MIB, 3 * MIB, 64 * KIB].map(|size| local(&allocator, size)).into();
+        assert!(held.iter().all(|one| heap_of(one).SizeInBytes <= 4 * MIB), "{algorithm}");
+        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+            let error = try_buffer(&allocator, &place(HeapType::Default, flags), 4 * MIB + 1)
+                .expect_err("larger than any heap");
+            assert!(error.is_out_of_memory(), "{algorithm}: {error}");
+            assert!(error.to_string().contains("maximum heap size"), "{algorithm}: {error}");
+        }
+        drop(held);
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[test]
+fn the_fragmentation_limit_is_what_a_slab_may_lose() {
+    let slab = |limit| ResourceAllocatorDesc {
+        heap_fragmentation_limit: limit,
+        flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
+        ..with_algorithm(SuballocationAlgorithm::Slab)
+    };
+    // Each allocation of 1 KiB occupies a block of 64 KiB, of which 63 KiB are lost.
+    for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(0.5), 128), (Some(1.0), 64)] {
+        assert_eq!(heap_sizes(slab(limit), &[KIB]), [heap * KIB], "{limit:?}");
+    }
+    // An allocation that fills its block loses nothing.
+    assert_eq!(heap_sizes(slab(None), &[64 * KIB]), [64 * KIB]);
+    let gpu = any_device();
+    let field = "ResourceAllocatorDesc::heap_fragmentation_limit";
+    for limit in [-0.1, 0.0, 1.1, f64::NAN, f64::INFINITY] {
+        let error =
+            ResourceAllocator::new(&gpu.device, None, slab(Some(limit))).expect_err("no part of a heap");
+        assert!(error.to_string().starts_with(field), "{limit}: {error}");
+    }
+}
+
+#[test]
+fn the_growth_factor_is_how_slabs_grow() {
+    let slab = |factor| ResourceAllocatorDesc {
+        heap_growth_factor: factor,
+        ..with_algorithm(SuballocationAlgorithm::Slab)
+    };
+    let sizes = [64 * KIB; 7];
+    let in_kib = |factor| {
+        let made = heap_sizes(slab(factor), &sizes);
+        made.into_iter().map(|size| size / KIB).collect::<Vec<_>>()
+    };
+    // The heap size grows by the factor once that many heaps of a size are full. 1.25 is rounded up to the
+    // next power of two, 2.
+    assert_eq!(in_kib(None), [64, 64, 128, 128, 256]);
+    assert_eq!(in_kib(Some(1.25)), in_kib(None));
+    assert_eq!(in_kib(Some(1.0)), [64; 7], "no growth");
+    assert_eq!(in_kib(Some(0.5)), [64; 7], "a heap for each");
+    assert_eq!(in_kib(Some(4.0)), [64, 64, 64, 64, 256]);
+    // Below 1, a heap has exactly the size of its allocation.
+    assert_eq!(heap_sizes(slab(Some(0.5)), &[192 * KIB]), [192 * KIB]);
+    let gpu = any_device();
+    for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = ResourceAllocator::new(&gpu.device, None, slab(Some(factor))).expect_err("no factor");
+        assert!(error.to_string().starts_with("ResourceAllocatorDesc::heap_growth_factor"), "{error}");
+    }
+}
+
+#[test]
+fn pool_algorithms_say_which_empty_heaps_are_kept() {
+    let gpu = any_device();
+    let kept = |algorithm, empty_heap_policy, preferred: u64| {
+        let desc = ResourceAllocatorDesc {
+            empty_heap_policy,
+            preferred_heap_size: Some(ByteSize::new(preferred)).filter(|size| !size.is_zero()),
+            ..with_algorithm(algorithm)
+        };
+        let allocator = allocator(&gpu, desc);
+        // One heap of the preferred size, and a larger one.
+        drop(local(&allocator, 64 * KIB));
+        drop(local(&allocator, 10 * MIB));
+        let kept = allocator.reserved();
+        assert_eq!(allocator.stats().free_heap_usage, kept);
+        assert_returns_everything(&allocator, &gpu);
+        kept.get() / KIB
+    };
+    use EmptyHeapPolicy::{Default as Usual, FixedPool, SegmentedPool};
+    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Slab};
+    // 1,000,000 bytes are rounded up to 1 MiB by all algorithms; 5,000,000 bytes to 77 units of 64 KiB.
+    assert_eq!(kept(Slab, FixedPool, 1_000_000), 1024);
+    assert_eq!(kept(BuddySystem, FixedPool, 1_000_000), 1024);
+    assert_eq!(kept(Sets, FixedPool, 1_000_000), 1024);
+    assert_eq!(kept(Sets, FixedPool, 5_000_000), 77 * 64);
+    assert_eq!(kept(Dedicated, FixedPool, 64 * KIB), 64);
+    for algorithm in [Sets, Slab, BuddySystem, Dedicated] {
+        assert_eq!(kept(algorithm, FixedPool, 0), 0, "{algorithm}: as ALWAYS_ON_DEMAND");
+    }
+    assert_eq!(kept(Slab, SegmentedPool, 0), 64 + 16 * 1024);
+    assert_eq!(kept(Slab, Usual, 0), 64 + 16 * 1024);
+    assert_eq!(kept(Dedicated, SegmentedPool, 0), 64 + 10 * 1024);
+    assert!(kept(Sets, SegmentedPool, 0) >= 64 + 10 * 1024);
+}
+
+#[test]
+fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
+    for empty_heap_policy in [EmptyHeapPolicy::SegmentedPool, EmptyHeapPolicy::Default] {
+        for algorithm in ALGORITHMS {
+            let gpu = any_device();
+            let allocator =
+                allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(algorithm) });
+            for _ in 0..5 {
+                drop(local(&allocator, 64 * KIB));
+            }
+            assert_eq!(allocator.stats().heaps_created, 1, "{algorithm} {empty_heap_policy:?}");
+        }
+    }
+}
+
+#[test]
+fn release_size_is_the_least_that_goes_back_when_memory_is_short() {
+    for (release_size, left) in [(0, 2), (4, 0), (3, 1)] {
+        let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+        let desc = ResourceAllocatorDesc {
+            release_size: ByteSize::from_mib(release_size),
+            ..with_algorithm(SuballocationAlgorithm::Dedicated)
+        };
+        let allocator = allocator(&gpu, desc);
+        let held: Vec<_> = (0..4).map(|_| local(&allocator, MIB)).collect();
+        drop(held);
+        assert_eq!(allocator.stats().empty_heap_count, 4);
+        faults.fail_nth(0);
+        let large = local(&allocator, 2 * MIB);
+        assert_eq!(allocator.stats().empty_heap_count, left, "{release_size} MiB");
+        drop(large);
+    }
+}
+
+#[test]
+fn extra_required_resource_flags_are_every_resources() {
+    let gpu = open("discrete");
+    let flag = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    let desc = ResourceAllocatorDesc { extra_required_resource_flags: flag, ..Default::default() };
+    let allocator = allocator(&gpu, desc);
+    let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let made = [
+        local(&allocator, 1000),
+        buffer(&allocator, &place(HeapType::Default, committed), 1000),
+        allocator
+            .create_resource(&HeapType::Default.into_place(), &texture(64, 64), COMMON, None)
+            .expect("placed"),
+        // ALLOW_SUBALLOCATE_WITHIN_RESOURCE requires a resource without flags; this flag counts as one.
+        buffer(&allocator, &place(HeapType::GpuUpload, within), 1000),
+    ];
+    for one in &made {
+        assert_eq!(desc_of(one).Flags & flag, flag, "{one:?}");
+        assert_ne!(one.info().decision.placement, Placement::WithinResource);
+    }
+}
+
+#[test]
+fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
+    let mut gpu = any_device();
+    if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {
+        return;
+    }
+    let mib = |mib| Some(ByteSize::from_mib(mib));
+    let limits = HeapLimits { default: mib(8), upload: mib(16), readback: mib(32), gpu_upload: mib(64) };
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    for (heap_type, limit) in HeapType::ALL.into_iter().zip([8, 16, 32, 64]) {
+        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+            let place = place(heap_type, flags);
+            drop(buffer(&allocator, &place, limit * MIB));
+            allocator.release_empty_heaps();
+            let error = try_buffer(&allocator, &place, limit * MIB + 1).expect_err("above the limit");
+            assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
+            let named = format!("limit of {limit}.00 MiB");
+            assert!(error.to_string().contains(&named), "{heap_type}: {error}");
+        }
+        // Shared heaps and committed resources count together.
+        let half =
+            buffer(&allocator, &place(heap_type, ResourceAllocationFlags::ALWAYS_COMMITTED), limit * MIB / 2);
+        let rest = buffer(&allocator, &heap_type.into_place(), limit * MIB / 2);
+        assert!(try_buffer(&allocator, &heap_type.into_place(), MIB).is_err(), "{heap_type}");
+        drop((half, rest));
+    }
+    assert_returns_everything(&allocator, &gpu);
+    let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
+    let none = self::allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    assert!(
+        try_buffer(&none, &HeapType::Default.into_place(), 1)
+            .expect_err("zero is no memory")
+            .is_over_budget()
+    );
+    drop(buffer(&none, &HeapType::Upload.into_place(), 1));
+}
+
+#[test]
+fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
+    let gpu = any_device();
+    let limits = HeapLimits { upload: Some(ByteSize::from_mib(8)), ..Default::default() };
+    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
+    let allocator = allocator(&gpu, desc);
+    // The DEFAULT heap type holds an empty heap that is large enough, and has no limit.
+    drop(local(&allocator, 16 * MIB));
+    drop(buffer(&allocator, &HeapType::Upload.into_place(), 6 * MIB));
+    let upload = buffer(&allocator, &HeapType::Upload.into_place(), 4 * MIB);
+    assert_eq!(upload.info().decision.placement, Placement::OwnHeap);
+    assert_eq!(allocator.stats().free_heap_usage, ByteSize::from_mib(16), "DEFAULT's was no help");
+}
+
+#[test]
+fn nodes_are_those_of_every_heap() {
+    let gpu = open("discrete");
+    let faults = Faults::new(None, E_FAIL);
+    faults.set_node_count(2);
+    let device = inject(&gpu.device, &faults);
+    let nodes = NodeMasks { creation: 2, visible: 3 };
+    let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
+    let allocator = allocator(&gpu, desc);
+    let masks = |properties: D3D12_HEAP_PROPERTIES| (properties.CreationNodeMask, properties.VisibleNodeMask);
+    drop(local(&allocator, 1000));
+    assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(2, 3)]);
+    // The runtime has one node and refuses the other; the test checks only the arguments of the call.
+    let _refused =
+        try_buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000);
+    let committed = faults.take_seen().into_iter().find_map(|seen| match seen {
+        Seen::Committed { properties, .. } => Some(masks(properties)),
+        _ => None,
+    });
+    assert_eq!(committed, Some((2, 3)));
+    let pool = PoolDesc {
+        heap_size: Some(ByteSize::from_mib(1)),
+        min_heap_count: 1,
+        nodes: Some(NodeMasks { creation: 1, visible: 1 }),
+        ..Default::default()
+    };
+    let _pool = allocator.create_pool(pool).expect("sound");
+    assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(1, 1)]);
+
+    let nodes = NodeMasks { creation: 4, visible: 4 };
+    let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
+    let error = ResourceAllocator::new(&device, None, desc).expect_err("there are two nodes");
+    assert!(error.to_string().starts_with("D3D12_HEAP_PROPERTIES::CreationNodeMask"), "{error}");
+}
+
+#[test]
+fn recording_is_refused_until_there_is_any() {
+    let gpu = any_device();
+    for flags in [RecordFlags::API_CALLS, RecordFlags::ALL, RecordFlags::from_bits_retain(1 << 30)] {
+        let record_options = RecordOptions { flags, ..Default::default() };
+        let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+        let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("not yet");
+        assert!(error.is_unsupported() && error.to_string().contains("record_options"), "{error}");
+    }
+    // Without flags nothing is recorded, so the other record options have no effect.
+    let record_options = RecordOptions {
+        scope: RecordScope::PerInstance,
+        use_detailed_timing_events: true,
+        trace_file: Some(PathBuf::from("/nowhere/at/all")),
+        ..Default::default()
+    };
+    let desc = ResourceAllocatorDesc { record_options: record_options.clone(), ..Default::default() };
+    let allocator = ResourceAllocator::new(&gpu.device, None, desc).expect("sound");
+    assert_eq!(allocator.desc().record_options, record_options);
+}

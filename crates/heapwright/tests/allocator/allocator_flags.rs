@@ -1,0 +1,351 @@
+//! Each flag of an allocator changes something that its user or the device sees.
+
+use crate::faulty_device::{Call, Faults, faulty_first, inject};
+use crate::gpu::*;
+use crate::log_lines::warnings;
+use heapwright::d3d12::*;
+use heapwright::*;
+use heapwright_runtime::SegmentGroup;
+
+#[test]
+fn always_committed_leaves_every_heap_to_d3d12() {
+    let gpu = any_device();
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
+    let committed = local(&allocator, 1000);
+    assert_eq!(committed.heap(), None);
+    let decision = committed.info().decision;
+    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocatorFlag));
+    let stats = allocator.stats();
+    assert_eq!((stats.heaps_created, stats.committed_count, stats.heap_count), (0, 1, 1));
+    assert_usage(&gpu, stats.committed);
+
+    // As in GPGMM, the flag does not affect parts of a resource: it is about resources in heaps.
+    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let part = buffer(&allocator, &within, 100);
+    assert_eq!(part.info().decision.placement, Placement::WithinResource);
+    drop((committed, part));
+    assert_eq!(allocator.stats().committed, ByteSize::ZERO);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn always_in_budget_refuses_what_the_device_would_have_had() {
+    let gpu = open("discrete");
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(64));
+    let free = usual(&gpu);
+    drop(local(&free, 100 * MIB));
+    free.release_empty_heaps();
+
+    let bound = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        let error = try_buffer(&bound, &place(HeapType::Default, flags), 100 * MIB).expect_err("over budget");
+        assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
+        assert!(error.to_string().contains("budget of 64.00 MiB"), "{error}");
+        drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
+    }
+    // The other segment group has its own budget.
+    drop(buffer(&bound, &HeapType::Upload.into_place(), 100 * MIB));
+    assert_returns_everything(&bound, &gpu);
+
+    let desc =
+        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ..Default::default() };
+    let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("nobody says what the budget is");
+    assert!(error.to_string().starts_with("ResourceAllocatorDesc::flags"), "{error}");
+}
+
+#[test]
+fn heaps_made_in_advance_are_within_the_budget_too() {
+    let gpu = open("discrete");
+    let flags = ResourceAllocatorFlags::ALWAYS_IN_BUDGET | ResourceAllocatorFlags::ALLOW_PREFETCH;
+    let allocator = with_flags(&gpu, flags);
+    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(12));
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let held = buffer(&allocator, &place(HeapType::Default, own), 8 * MIB);
+    let error = try_buffer(&allocator, &place(HeapType::Default, own), 8 * MIB).expect_err("over budget");
+    assert!(error.is_over_budget(), "{error}");
+    assert_eq!(usage(&gpu), ByteSize::from_mib(8));
+    drop(held);
+}
+
+#[test]
+fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
+    let gpu = any_device();
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = place(HeapType::Default, own);
+    let run = |flags| {
+        let allocator = with_flags(&gpu, flags);
+        let held: Vec<_> = (0..4)
+            .map(|_| {
+                let held = buffer(&allocator, &own, MIB);
+                if !flags.is_empty() {
+                    wait_for_empty_heap(&allocator);
+                }
+                held
+            })
+            .collect();
+        let stats = allocator.stats();
+        drop(held);
+        let counts = (stats.prefetched_heap_misses, stats.prefetched_heap_misses_eliminated);
+        // The heap that was created after the last allocation is still unused.
+        drop(buffer(&allocator, &own, MIB));
+        assert_returns_everything(&allocator, &gpu);
+        counts
+    };
+    assert_eq!(run(ResourceAllocatorFlags::ALLOW_PREFETCH), (1, 3), "the first one came too early");
+    assert_eq!(run(ResourceAllocatorFlags::empty()), (0, 0), "nothing is made in advance, so nothing missed");
+}
+
+#[test]
+fn nobody_waits_for_a_heap_that_is_made_in_advance() {
+    let (gpu, faults) = faulty_first(None, E_OUTOFMEMORY);
+    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
+    let allocator = allocator(&gpu, desc);
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = place(HeapType::Default, own);
+    let the_device_is_busy = faults.prefetching.lock().expect("no panic");
+    let held: Vec<_> = (0..4).map(|_| buffer(&allocator, &own, MIB)).collect();
+    let released = allocator.release_empty_heaps();
+    let stats = allocator.stats();
+    assert_eq!((stats.heap_count, stats.prefetched_heap_misses, released), (4, 4, ByteSize::ZERO));
+    drop(the_device_is_busy);
+    // A wrongly prefetched heap is kept like any other empty heap and used when it fits.
+    wait_for_empty_heap(&allocator);
+    let (created, used) = (
+        allocator.stats().heaps_created,
+        buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP), MIB),
+    );
+    assert_eq!((created, allocator.stats().prefetched_heap_misses_eliminated), (5, 1));
+    drop((held, used));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn slabs_say_when_a_heap_is_worth_making_in_advance() {
+    let gpu = any_device();
+    let allocator = allocator(
+        &gpu,
+        ResourceAllocatorDesc {
+            flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
+            suballocation_algorithm: SuballocationAlgorithm::Slab,
+            preferred_heap_size: Some(ByteSize::from_mib(1)),
+            ..Default::default()
+        },
+    );
+    // A heap holds 16 allocations, and heaps do not grow before four are full. A heap that is half full
+    // causes the next one to be prefetched.
+    let mut held: Vec<_> = (0..8).map(|_| local(&allocator, 64 * KIB)).collect();
+    wait_for_empty_heap(&allocator);
+    held.extend((8..64).map(|_| local(&allocator, 64 * KIB)));
+    let stats = allocator.stats();
+    assert!(stats.prefetched_heap_misses_eliminated > 0, "{stats:?}");
+    drop(held);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_failed_prefetch_leaves_no_trace() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
+    let allocator = allocator(&gpu, desc);
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = place(HeapType::Default, own);
+    faults.fail_nth(1);
+    let first = buffer(&allocator, &own, MIB);
+    wait_until(|| faults.has_failed());
+    let others: Vec<_> = (0..3).map(|_| buffer(&allocator, &own, MIB)).collect();
+    assert!(faults.has_failed());
+    drop((first, others));
+    drop(buffer(&allocator, &own, MIB));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
+    let gpu = any_device();
+    let algorithms = ALGORITHMS;
+    for suballocation_algorithm in algorithms {
+        for (flags, keeps) in
+            [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (ResourceAllocatorFlags::empty(), true)]
+        {
+            let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
+            let allocator = allocator(&gpu, desc);
+            drop(local(&allocator, 64 * KIB));
+            drop(buffer(
+                &allocator,
+                &place(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
+                3 * MIB,
+            ));
+            assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
+            assert_usage(&gpu, allocator.reserved());
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+}
+
+#[test]
+fn allow_unified_memory_has_one_kind_of_heap_on_cache_coherent_uma() {
+    let gpu = open("cache-coherent-uma");
+    let unified = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let [default, upload, readback] = [HeapType::Default, HeapType::Upload, HeapType::Readback]
+        .map(|heap_type| buffer(&unified, &heap_type.into_place(), 1000));
+    assert_eq!(default.heap(), upload.heap());
+    assert_ne!(default.heap(), readback.heap());
+    assert_eq!(properties_of(&default).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+    assert_eq!(properties_of(&readback).0.Type, D3D12_HEAP_TYPE_READBACK);
+    assert!(!default.needs_copy(), "the CPU writes what the GPU reads");
+    let always = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+    let attributed = buffer(&unified, &always, 1000);
+    assert_eq!(properties_of(&attributed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+
+    let apart = usual(&gpu);
+    let typed = buffer(&apart, &HeapType::Default.into_place(), 1000);
+    assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+}
+
+#[test]
+fn allow_unified_memory_elsewhere_is_a_warning_and_nothing_else() {
+    for profile in ["discrete", "uma"] {
+        let gpu = open(profile);
+        let (allocator, logged) = warnings(|| with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
+        assert!(logged.iter().any(|line| line.contains("unified memory")), "{profile}: {logged:?}");
+        let typed = local(&allocator, 1000);
+        assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_DEFAULT, "{profile}");
+        let ((), logged) = warnings(|| drop(usual(&gpu)));
+        assert_eq!(logged, Vec::<String>::new(), "{profile}");
+    }
+}
+
+#[test]
+fn never_leak_tells_of_what_outlives_the_allocator() {
+    let gpu = any_device();
+    for (flags, listed) in [(ResourceAllocatorFlags::NEVER_LEAK, 3), (ResourceAllocatorFlags::empty(), 1)] {
+        let allocator = with_flags(&gpu, flags);
+        let mut placed = local(&allocator, 1000);
+        placed.set_debug_name("the mesh").expect("named");
+        placed.set_user_data(77);
+        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        let part = buffer(&allocator, &place(HeapType::Upload, within), 10);
+        let committed =
+            buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 100);
+        let freed = local(&allocator, 5000);
+        drop(freed);
+        let live = allocator.live_allocations();
+        assert_eq!(live.len(), listed, "{live:?}");
+        assert!(live.iter().any(|one| one.placement == Placement::Committed));
+        if listed == 3 {
+            assert_eq!((live[0].name.as_deref(), live[0].user_data), (Some("the mesh"), 77));
+            assert_eq!(
+                (live[0].size, live[0].heap_type, live[0].is_buffer),
+                (placed.size(), HeapType::Default, true)
+            );
+            assert_eq!(live[1].placement, Placement::WithinResource);
+        }
+        let ((), logged) = warnings(|| drop(allocator));
+        let leaks: Vec<_> = logged.iter().filter(|line| line.contains("outlives its allocator")).collect();
+        if listed == 3 {
+            assert_eq!(leaks.len(), 3, "{logged:?}");
+            assert!(leaks[0].contains("the mesh") && leaks[0].contains("user_data=77"), "{leaks:?}");
+        } else {
+            assert_eq!(leaks.len(), 0, "nobody asked: {logged:?}");
+        }
+        drop((placed, part, committed));
+        assert_usage(&gpu, ByteSize::ZERO);
+    }
+}
+
+#[test]
+fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
+    let gpu = open("discrete");
+    let cases = [
+        (ResourceAllocatorFlags::CREATE_NOT_RESIDENT, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT),
+        (ResourceAllocatorFlags::CREATE_NOT_ZEROED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED),
+    ];
+    for (flag, expected) in cases {
+        let faults = Faults::new(None, E_FAIL);
+        inject(&gpu.device, &faults);
+        let of = |flags| {
+            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+            let allocator = allocator(&gpu, desc);
+            drop(local(&allocator, 1000));
+            let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            drop(buffer(&allocator, &committed, 1000));
+            let seen = faults.take_seen();
+            let flags_of = |seen: &crate::faulty_device::Seen| match seen {
+                crate::faulty_device::Seen::Heap { desc, .. } => Some(desc.Flags & expected),
+                crate::faulty_device::Seen::Committed { heap_flags, .. } => Some(heap_flags & expected),
+                _ => None,
+            };
+            seen.iter().filter_map(flags_of).collect::<Vec<_>>()
+        };
+        assert_eq!(of(flag), [expected, expected], "a heap and a committed resource");
+        assert_eq!(of(ResourceAllocatorFlags::empty()), [0, 0]);
+    }
+}
+
+#[test]
+fn create_not_resident_needs_a_device_that_knows_it() {
+    let (gpu, faults) = faulty_first(None, E_FAIL);
+    let desc =
+        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::CREATE_NOT_RESIDENT, ..Default::default() };
+    let (allocator, logged) = warnings(|| allocator(&gpu, desc));
+    assert!(logged.iter().any(|line| line.contains("CREATE_NOT_RESIDENT")), "{logged:?}");
+    drop(local(&allocator, 1000));
+    assert_eq!(faults.heaps()[0].Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, 0);
+}
+
+#[test]
+fn never_over_allocate_gives_nothing_back_to_try_again() {
+    for (flags, fits) in
+        [(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, false), (ResourceAllocatorFlags::empty(), true)]
+    {
+        for committed in [false, true] {
+            let gpu = open("discrete-2gib");
+            // The default algorithm would release the heap before it requests another one.
+            let suballocation_algorithm = SuballocationAlgorithm::Dedicated;
+            let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
+            let allocator = allocator(&gpu, desc);
+            drop(local(&allocator, 1024 * MIB));
+            assert_eq!(usage(&gpu), ByteSize::from_mib(1024), "the empty heap is kept");
+            let how = if committed {
+                ResourceAllocationFlags::ALWAYS_COMMITTED
+            } else {
+                ResourceAllocationFlags::empty()
+            };
+            let large = try_buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB);
+            assert_eq!(large.is_ok(), fits, "committed: {committed}: {large:?}");
+            if let Err(error) = large {
+                assert!(error.is_out_of_memory(), "{error}");
+                allocator.release_empty_heaps();
+                drop(buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB));
+            }
+        }
+    }
+}
+
+#[test]
+fn never_tight_alignment_keeps_buffers_64_kib_apart() {
+    let gpu = open("discrete");
+    for (flags, alignment) in
+        [(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT, 64 * KIB), (ResourceAllocatorFlags::empty(), 256)]
+    {
+        let allocator = with_flags(&gpu, flags);
+        let first = local(&allocator, 1);
+        let second = local(&allocator, 1);
+        assert_eq!(second.offset().get() - first.offset().get(), alignment);
+        assert_eq!(second.alignment().get(), alignment);
+        let is_tight = desc_of(&first).Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
+        assert_eq!(is_tight, flags.is_empty());
+    }
+}
+
+#[test]
+fn looking_for_what_to_prefetch_gives_no_empty_heap_up() {
+    let gpu = any_device();
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let _small = local(&allocator, 1000);
+    let _large = local(&allocator, 100 * MIB);
+    drop(local(&allocator, 90 * MIB));
+    let held = allocator.reserved();
+    let _fits = local(&allocator, 1000);
+    assert_eq!(allocator.reserved(), held, "the empty heap stays");
+}

@@ -1,0 +1,230 @@
+//! The allocator accounts a committed resource with the memory that the device charges for it, on every
+//! simulated GPU and for every kind of resource.
+
+use crate::faulty_device::{Call, Faults, inject_first};
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::residency::ResidencyManager;
+use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
+
+/// Returns a description of each kind of resource, small and large.
+fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
+    let mut kinds: Vec<_> =
+        [1, 1000, 4096, 65_536, 100_001].map(|size| buffer_desc(ByteSize::new(size))).into();
+    kinds.push(D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..buffer_desc(ByteSize::new(300))
+    });
+    for side in [1, 16, 64, 200, 1024] {
+        let plain = texture(u64::from(side), side);
+        kinds.extend([
+            plain,
+            D3D12_RESOURCE_DESC { MipLevels: 0, ..plain },
+            D3D12_RESOURCE_DESC { DepthOrArraySize: 3, ..plain },
+            D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8_UNORM, ..plain },
+            D3D12_RESOURCE_DESC { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, Height: 1, ..plain },
+            D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..plain },
+            target(u64::from(side), side, 1),
+            target(u64::from(side), side, 4),
+            D3D12_RESOURCE_DESC {
+                Format: DXGI_FORMAT_D32_FLOAT,
+                Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+                SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+                ..plain
+            },
+        ]);
+        if side % 4 == 0 {
+            kinds.push(D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, ..plain });
+        }
+        if side <= 64 {
+            kinds.push(D3D12_RESOURCE_DESC {
+                Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
+                DepthOrArraySize: 8,
+                ..plain
+            });
+        }
+    }
+    // Small textures that request the small placement alignment.
+    kinds.push(D3D12_RESOURCE_DESC { Alignment: 4096, ..texture(16, 16) });
+    kinds.push(D3D12_RESOURCE_DESC { Alignment: 65_536, ..target(16, 16, 4) });
+    kinds
+}
+
+/// Creates an allocator and, if `managed`, its residency manager. The adapter is passed only if the profile
+/// has one.
+fn open_allocator(
+    gpu: &Instance,
+    profile: &HostProfile,
+    desc: ResourceAllocatorDesc,
+    managed: bool,
+) -> (ResourceAllocator, Option<ResidencyManager>) {
+    let adapter = profile.has_adapter.then_some(&gpu.adapter);
+    if managed && profile.has_adapter {
+        let (allocator, manager) =
+            ResourceAllocator::with_new_residency(&gpu.device, adapter, desc, Default::default())
+                .expect("sound");
+        return (allocator, Some(manager));
+    }
+    (ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound"), None)
+}
+
+#[test]
+fn the_books_are_what_the_adapter_counts() {
+    for profile in HostProfile::all() {
+        for (managed, tight) in [(false, true), (true, true), (false, false), (true, false)] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let flags = if tight {
+                ResourceAllocatorFlags::empty()
+            } else {
+                ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT
+            };
+            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+            let (allocator, manager) = open_allocator(&gpu, profile, desc, managed);
+            let place = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            for kind in kinds() {
+                let name = format!("{kind:?} on {}, managed: {managed}, tight: {tight}", profile.name);
+                let resource = ResourceDesc::new(&kind);
+                let probe = allocator.probe(&place, &resource).expect(&name);
+                let made =
+                    allocator.create(&place, &resource).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let stats = allocator.stats();
+                assert_eq!(made.info().decision.placement, Placement::Committed, "{name}");
+                assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
+                assert_eq!(allocator.reserved(), made.size(), "{name}");
+                assert_eq!((probe.size, probe.alignment), (made.size(), made.alignment()), "{name}");
+                assert_eq!(probe.memory, ProbedMemory::NewHeap(made.size()), "{name}");
+                assert_eq!(usage(&gpu), made.size(), "what the adapter counts: {name}");
+                let least = if desc_of(&made).Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
+                    4 * KIB
+                } else if kind.SampleDesc.Count > 1 {
+                    4 * MIB
+                } else {
+                    64 * KIB
+                };
+                assert!(made.alignment().get() >= least, "{name}: {:?}", made.alignment());
+                if let Some(manager) = &manager {
+                    let managed = made.memory().expect("it is the manager's");
+                    assert_eq!(managed.size(), made.size(), "{name}");
+                    assert_eq!(manager.stats().current_heap_usage, made.size(), "{name}");
+                }
+                drop(made);
+                assert_returns_everything(&allocator, &gpu);
+            }
+            assert!(gpu.messages().is_empty(), "{:?} on {}", gpu.messages(), profile.name);
+        }
+    }
+}
+
+#[test]
+fn an_allocator_that_always_commits_and_one_that_prefers_to() {
+    for profile in HostProfile::all() {
+        for managed in [false, true] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let always = ResourceAllocatorDesc {
+                flags: ResourceAllocatorFlags::ALWAYS_COMMITTED,
+                ..Default::default()
+            };
+            let cases = [
+                (always, ResourceAllocationFlags::empty()),
+                (ResourceAllocatorDesc::default(), ResourceAllocationFlags::PREFER_COMMITTED),
+            ];
+            for (desc, flags) in cases {
+                let (allocator, _manager) = open_allocator(&gpu, profile, desc, managed);
+                for kind in kinds() {
+                    let made = allocator
+                        .create(&place(HeapType::Default, flags), &ResourceDesc::new(&kind))
+                        .unwrap_or_else(|error| panic!("{kind:?} on {}: {error}", profile.name));
+                    assert_eq!(made.info().decision.placement, Placement::Committed, "{kind:?}");
+                    assert_eq!(usage(&gpu), allocator.reserved(), "{kind:?} on {}", profile.name);
+                }
+                assert_returns_everything(&allocator, &gpu);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_lets_no_more_through_than_the_device_takes() {
+    for profile in HostProfile::all() {
+        for (kind, limit) in [(texture(16, 16), 4 * MIB), (target(16, 16, 4), 64 * MIB)] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let limit = ByteSize::new(limit);
+            let limits = HeapLimits { default: Some(limit), ..Default::default() };
+            let desc = ResourceAllocatorDesc { limits, ..Default::default() };
+            let (allocator, _) = open_allocator(&gpu, profile, desc, false);
+            let place = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            let mut held = Vec::new();
+            let error = loop {
+                match allocator.create(&place, &ResourceDesc::new(&kind)) {
+                    Ok(made) => held.push(made),
+                    Err(error) => break error,
+                }
+            };
+            assert!(error.is_over_budget(), "{error}");
+            assert_eq!(usage(&gpu), allocator.reserved(), "{}", profile.name);
+            assert_eq!(usage(&gpu), limit, "{}: the limit is used to the full", profile.name);
+        }
+    }
+}
+
+/// PREFER_COMMITTED falls back to a placed resource whatever the device returns, not only when it is out of
+/// memory.
+#[test]
+fn what_is_only_preferred_is_placed_where_it_cannot_be() {
+    let gpu = open("old-ddi");
+    for hresult in [E_OUTOFMEMORY, E_INVALIDARG, E_NOTIMPL, E_FAIL] {
+        let faults = Faults::new(Some(Call::CreateCommittedResource), hresult);
+        inject_first(&gpu.device, &faults);
+        let allocator = allocator(&gpu, Default::default());
+        faults.fail_all();
+        for (more, expected) in [
+            (ResourceAllocationFlags::empty(), Placement::SharedHeap),
+            (ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, Placement::OwnHeap),
+            (ResourceAllocationFlags::NEVER_RESIDENT, Placement::OwnHeap),
+        ] {
+            let place = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED | more);
+            let made = allocator
+                .create(&place, &ResourceDesc::new(&texture(16, 16)))
+                .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
+            assert_eq!(made.info().decision.placement, expected, "{hresult:?} {more:?}");
+            assert_ne!(made.info().decision.reason, Reason::OutOfMemory);
+        }
+        // An error in the resource's own description is returned without a second attempt.
+        let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);
+        let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
+        let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
+        let error = allocator.create(&prefer, &resource).expect_err("not a render target");
+        assert!(error.is_invalid_argument(), "{error}");
+        let always = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+        assert!(allocator.create(&always, &ResourceDesc::new(&texture(16, 16))).is_err());
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+/// The result of `GetResourceAllocationInfo` for a tightly aligned buffer applies to placed resources; a
+/// committed one occupies whole pages.
+#[test]
+fn an_imported_committed_resource_takes_what_it_was_created_with() {
+    for profile in HostProfile::all() {
+        for managed in [false, true] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let (creator, _) = open_allocator(&gpu, profile, Default::default(), false);
+            let (allocator, _manager) = open_allocator(&gpu, profile, Default::default(), managed);
+            let commit = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            for kind in kinds() {
+                let made = creator.create(&commit, &ResourceDesc::new(&kind)).expect("there is memory");
+                let desc = ResourceAllocationDesc::default();
+                // SAFETY: neither allocation of the resource is mapped.
+                let imported =
+                    unsafe { allocator.import(&desc, made.resource()) }.expect("a committed resource");
+                assert_eq!(imported.size(), made.size(), "{kind:?} on {}", profile.name);
+                assert_eq!(imported.alignment(), made.alignment(), "{kind:?} on {}", profile.name);
+                assert_eq!(allocator.stats().imported, usage(&gpu), "{kind:?} on {}", profile.name);
+                if let Some(memory) = imported.memory() {
+                    assert_eq!(memory.size(), made.size(), "{kind:?} on {}", profile.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Import of resources that were created outside of the allocator.
+
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    committed_in(gpu, &properties, desc)
+}
+
+fn committed_in(
+    gpu: &impl Opened,
+    properties: &D3D12_HEAP_PROPERTIES,
+    desc: &D3D12_RESOURCE_DESC,
+) -> ID3D12Resource {
+    // The initial state that every D3D12 accepts for the heap type.
+    let state = match properties.Type {
+        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
+        _ => COMMON,
+    };
+    let mut made: Option<ID3D12Resource> = None;
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
+    unsafe {
+        gpu.device().CreateCommittedResource(properties, D3D12_HEAP_FLAG_NONE, desc, state, None, &mut made)
+    }
+    .expect("the device takes it");
+    made.expect("and answers it")
+}
+
+fn import(
+    allocator: &ResourceAllocator,
+    desc: &ResourceAllocationDesc<'_>,
+    resource: &ID3D12Resource,
+) -> Result<ResourceAllocation, Error> {
+    // SAFETY: these tests map one allocation of a resource at a time.
+    unsafe { allocator.import(desc, resource) }
+}
+
+#[test]
+fn an_imported_resource_is_counted_and_handled_like_others() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    for heap_type in gpu.heap_types() {
+        let resource = committed(&gpu, heap_type.to_d3d12(), &buffer_desc(ByteSize::from_kib(100)));
+        let before = counted(&gpu);
+        let mut made = import(&allocator, &heap_type.into_place(), &resource).expect("sound");
+        let again = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("twice is two");
+        assert_eq!(made.heap_type(), heap_type);
+        assert_eq!((made.resource(), made.heap()), (&resource, None));
+        let decision = made.info().decision;
+        assert_eq!((decision.placement, decision.reason), (Placement::Imported, Reason::Usual));
+        let stats = allocator.stats();
+        assert_eq!((stats.imported_count, stats.allocation_count, stats.used_block_count), (2, 2, 0));
+        let both = made.size().checked_mul(2).expect("small");
+        assert_eq!((again.size(), stats.imported, stats.used), (made.size(), both, both));
+        assert_eq!(
+            (stats.used_heap_count, stats.used_heap_usage),
+            (2, stats.imported),
+            "as GPGMM counts them"
+        );
+        assert_eq!(stats.reserved, ByteSize::ZERO, "the allocator did not ask for it");
+        assert_eq!(counted(&gpu), before);
+        assert_eq!(made.map().is_ok(), heap_type.is_cpu_accessible());
+        assert_eq!(allocator.live_allocations().len(), 2);
+        drop((made, again));
+        assert_eq!(allocator.stats().imported_count, 0);
+        // The caller's reference is still held.
+        // SAFETY: the resource is a live COM object.
+        assert_eq!(unsafe { resource.GetDesc() }.Width, 100 * KIB);
+        drop(resource);
+        assert_usage(&gpu, ByteSize::ZERO);
+    }
+}
+
+#[test]
+fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    for (page, pool, expected) in [
+        (D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1, HeapType::Default),
+        (D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0, HeapType::Upload),
+        (D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0, HeapType::Readback),
+        (D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L1, HeapType::GpuUpload),
+    ] {
+        let properties = D3D12_HEAP_PROPERTIES {
+            Type: D3D12_HEAP_TYPE_CUSTOM,
+            CPUPageProperty: page,
+            MemoryPoolPreference: pool,
+            ..Default::default()
+        };
+        let resource = committed_in(&gpu, &properties, &buffer_desc(ByteSize::new(1000)));
+        let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("sound");
+        assert_eq!(made.heap_type(), expected);
+        assert_eq!(made.needs_copy(), expected != HeapType::GpuUpload);
+    }
+}
+
+#[test]
+fn never_resident_is_the_one_flag_for_imports() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &texture(64, 64));
+    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT);
+    assert!(import(&allocator, &never, &resource).expect("sound").is_never_resident());
+    for flag in ResourceAllocationFlags::all() - ResourceAllocationFlags::NEVER_RESIDENT {
+        let error =
+            import(&allocator, &place(HeapType::Default, flag), &resource).expect_err("not for imports");
+        assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{flag:?}: {error}");
+    }
+    let unknown = ResourceAllocationFlags::from_bits_retain(1 << 31);
+    assert!(import(&allocator, &place(HeapType::Default, unknown), &resource).is_err());
+}
+
+#[test]
+fn what_contradicts_the_resource_is_refused_with_its_field() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
+    let local = || HeapType::Default.into_place();
+    let cases = [
+        (HeapType::Upload.into_place(), "ResourceAllocationDesc::heap_type"),
+        (
+            ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local() },
+            "ResourceAllocationDesc::extra_required_heap_flags",
+        ),
+        (
+            ResourceAllocationDesc { extra_required_resource_padding: ByteSize::new(1), ..local() },
+            "ResourceAllocationDesc::extra_required_resource_padding",
+        ),
+        (ResourceAllocationDesc { pool: Some(&pool), ..local() }, "ResourceAllocationDesc::pool"),
+    ];
+    for (place, field) in cases {
+        let error = import(&allocator, &place, &resource).expect_err("a contradiction");
+        assert!(error.to_string().starts_with(field), "{error}");
+    }
+    assert_eq!(allocator.stats().imported_count, 0);
+}
+
+#[test]
+fn resources_of_another_device_and_without_a_heap_are_refused() {
+    let gpu = open("discrete");
+    let other = open("discrete");
+    let allocator = usual(&gpu);
+    let foreign = committed(&other, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
+    let error =
+        import(&allocator, &ResourceAllocationDesc::default(), &foreign).expect_err("another device's");
+    assert!(error.to_string().starts_with("resource: "), "{error}");
+    let mut reserved: Option<ID3D12Resource> = None;
+    // SAFETY: the device is live, the description outlives the call, and the result has the requested interface.
+    unsafe {
+        gpu.device().CreateReservedResource(&buffer_desc(ByteSize::from_mib(1)), COMMON, None, &mut reserved)
+    }
+    .expect("the device takes it");
+    let reserved = reserved.expect("and answers it");
+    let error =
+        import(&allocator, &ResourceAllocationDesc::default(), &reserved).expect_err("it has no heap");
+    assert!(error.to_string().starts_with("resource: "), "{error}");
+    assert_eq!(allocator.stats().imported_count, 0);
+}
+
+#[test]
+fn no_limit_concerns_what_is_imported() {
+    let gpu = any_device();
+    let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::from_mib(1)));
+    let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("it exists already");
+    assert!(try_buffer(&allocator, &HeapType::Default.into_place(), 1).is_err());
+    drop(allocator);
+    assert_eq!(made.size(), ByteSize::from_mib(1), "it outlives its allocator");
+}
+
+#[test]
+fn an_allocation_of_every_kind_knows_its_allocator() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);
+    let committed = of(ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let imported = import(&allocator, &Default::default(), committed.resource()).expect("of this device");
+    let within = of(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let all = [of(ResourceAllocationFlags::empty()), committed, imported, within];
+    for allocation in &all {
+        let found = allocation.allocator().expect("it is alive");
+        assert_eq!(found.stats(), allocator.stats(), "{allocation:?}");
+    }
+    drop(allocator);
+    assert!(all.iter().all(|allocation| allocation.allocator().is_none()));
+}

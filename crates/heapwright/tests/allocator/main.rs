@@ -1,0 +1,36 @@
+//! The allocator: descriptions and flags, memory, numbers, errors, and devices that fail or lack features.
+#![allow(missing_docs, reason = "a test")]
+
+mod allocation_desc;
+mod allocation_flags;
+mod allocator_desc;
+mod allocator_flags;
+mod basics;
+mod committed;
+#[path = "../counting_allocator/mod.rs"]
+mod counting_allocator;
+mod deferred;
+mod fault_injection;
+mod faults;
+#[path = "../faulty_device/mod.rs"]
+mod faulty_device;
+#[path = "../gpu/mod.rs"]
+mod gpu;
+mod hostile;
+mod import;
+mod limits;
+#[path = "../log_lines/mod.rs"]
+mod log_lines;
+mod mapping;
+mod memory_short;
+mod nested;
+mod own_memory;
+mod pools;
+mod probe;
+mod random_input;
+mod stats;
+mod threads;
+mod too_large;
+mod unadvertised;
+mod unified_memory;
+mod within;

@@ -1,0 +1,133 @@
+//! Nested allocators exchange empty heaps with their parent.
+
+use crate::faulty_device::{Call, faulty_first};
+use crate::gpu::*;
+use heapwright::d3d12::E_OUTOFMEMORY;
+use heapwright::*;
+
+fn with_algorithm(suballocation_algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() }
+}
+
+#[test]
+fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
+    use SuballocationAlgorithm::{Dedicated, Default as Sets, Slab};
+    let pairs = [
+        (Slab, Dedicated),
+        (Dedicated, Slab),
+        (Dedicated, Dedicated),
+        (Sets, Sets),
+        (Sets, Dedicated),
+        (Sets, Slab),
+    ];
+    for (parent, child) in pairs {
+        for from_parent in [true, false] {
+            let gpu = any_device();
+            let parent = allocator(&gpu, with_algorithm(parent));
+            let child = parent.create_nested(with_algorithm(child)).expect("sound");
+            let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
+            drop(local(giver, MIB));
+            assert_eq!(giver.stats().heaps_created, 1);
+            // The outermost allocator counts the empty heaps of the pool.
+            let held = giver.reserved().saturating_add(taker.reserved());
+            assert_usage(&gpu, held);
+            let taken = local(taker, MIB);
+            assert_usage(&gpu, held);
+            assert_eq!(taker.stats().heaps_created, 0);
+            // A heap counts for the allocator that uses it, for limits as well.
+            assert_eq!((taker.reserved(), giver.reserved()), (held, ByteSize::ZERO));
+            parent.audit().and_then(|()| child.audit()).expect("consistent");
+            drop(taken);
+            parent.release_empty_heaps();
+            child.release_empty_heaps();
+            assert_usage(&gpu, ByteSize::ZERO);
+        }
+    }
+}
+
+#[test]
+fn a_nested_allocators_limit_decides_what_it_takes_over() {
+    let gpu = any_device();
+    let parent = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
+    let limits = HeapLimits { default: Some(ByteSize::from_kib(512)), ..Default::default() };
+    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
+    let child = parent.create_nested(desc).expect("sound");
+    drop(local(&parent, MIB));
+    let error = try_buffer(&child, &HeapType::Default.into_place(), MIB).expect_err("above its limit");
+    assert!(error.is_over_budget(), "{error}");
+    assert_eq!(child.reserved(), ByteSize::ZERO);
+    assert_usage(&gpu, parent.reserved());
+    let small = local(&child, 256 * KIB);
+    assert_eq!(child.reserved(), ByteSize::from_kib(256));
+    drop(small);
+}
+
+#[test]
+fn flags_and_statistics_are_each_allocators_own() {
+    let gpu = any_device();
+    let parent = allocator(&gpu, Default::default());
+    let desc =
+        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_COMMITTED, ..Default::default() };
+    let child = parent.create_nested(desc).expect("sound");
+    let [of_parent, of_child] = [&parent, &child].map(|allocator| local(allocator, 1000));
+    assert_eq!(of_parent.info().decision.placement, Placement::SharedHeap);
+    assert_eq!(of_child.info().decision.placement, Placement::Committed);
+    assert_eq!((parent.stats().allocation_count, child.stats().allocation_count), (1, 1));
+    assert_eq!(child.device(), parent.device());
+    // The parent decides how empty heaps are pooled.
+    let desc = ResourceAllocatorDesc {
+        empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
+        ..with_algorithm(SuballocationAlgorithm::Dedicated)
+    };
+    let fixed = ResourceAllocatorDesc {
+        empty_heap_policy: EmptyHeapPolicy::FixedPool,
+        ..with_algorithm(SuballocationAlgorithm::Dedicated)
+    };
+    let keeps_none = allocator(&gpu, fixed);
+    let nested = keeps_none.create_nested(desc).expect("sound");
+    drop(local(&nested, MIB));
+    assert_eq!(nested.reserved(), ByteSize::ZERO);
+}
+
+#[test]
+fn either_may_go_first() {
+    for parent_first in [true, false] {
+        let gpu = any_device();
+        let parent = allocator(&gpu, Default::default());
+        let child = parent.create_nested(Default::default()).expect("sound");
+        let grandchild = child.create_nested(Default::default()).expect("sound");
+        let held = [&parent, &child, &grandchild].map(|allocator| local(allocator, MIB));
+        if parent_first {
+            drop(parent);
+            drop(local(&child, MIB));
+            drop((child, grandchild));
+        } else {
+            drop((grandchild, child));
+            drop(local(&parent, MIB));
+            drop(parent);
+        }
+        drop(held);
+        assert_usage(&gpu, ByteSize::ZERO);
+    }
+}
+
+#[test]
+fn a_contradicting_description_is_refused_as_ever() {
+    let gpu = any_device();
+    let parent = allocator(&gpu, Default::default());
+    let desc = ResourceAllocatorDesc { resource_heap_tier: Some(9), ..Default::default() };
+    let error = parent.create_nested(desc).expect_err("no such tier");
+    assert!(error.to_string().starts_with("ResourceAllocatorDesc::resource_heap_tier"), "{error}");
+}
+
+#[test]
+fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let parent = allocator(&gpu, Default::default());
+    let child = parent.create_nested(Default::default()).expect("sound");
+    drop(local(&child, MIB));
+    faults.fail_all();
+    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+    let taken = buffer(&parent, &never, MIB);
+    assert_eq!(taken.info().decision.placement, Placement::SharedHeap);
+}

@@ -1,0 +1,48 @@
+//! The CPU memory that an allocator uses.
+
+use crate::counting_allocator::held;
+use crate::gpu::*;
+use heapwright::*;
+
+#[test]
+fn an_allocator_takes_memory_for_what_is_used() {
+    let gpu = open("discrete");
+    let none = || usual(&gpu);
+    drop(none());
+    let (allocator, alone) = held(none);
+    assert!(alone < 32 * 1024, "{alone} bytes for an allocator");
+    let (nested, bytes) = held(|| allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound"));
+    assert!(bytes < 32 * 1024, "{bytes} bytes for one that is nested");
+    // Statistics and reports keep no memory.
+    let ((), looking) = held(|| {
+        assert_eq!(allocator.stats(), nested.stats());
+        drop(allocator.report());
+        assert_eq!(allocator.release_empty_heaps(), ResourceAllocator::release_empty_heaps(&nested));
+    });
+    assert!(looking < 1024, "{looking} bytes to look");
+    // The table of a heap takes at least 22 KiB, that of a lane 20 KiB.
+    let (first, used) = held(|| local(&allocator, 1000));
+    assert!(used < 112 * 1024, "{used} bytes for the first kind of heap");
+    let (second, more) = held(|| local(&allocator, 1000));
+    assert!(more < 1024, "{more} bytes for another buffer");
+    drop((first, second));
+}
+
+#[test]
+fn everything_comes_back() {
+    let gpu = open("discrete");
+    let flags = ResourceAllocatorFlags::empty();
+    let use_it = || {
+        let allocator = with_flags(&gpu, flags);
+        let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+        let nested = allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound");
+        for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
+            drop(buffer(&nested, &heap_type.into_place(), 1000));
+            drop(buffer(&allocator, &heap_type.into_place(), 100_000));
+        }
+        drop(pool);
+    };
+    use_it();
+    let ((), left) = held(use_it);
+    assert!(left < 4096, "{left} bytes are left");
+}

@@ -1,0 +1,407 @@
+//! Each field of a custom pool's description changes something that its user or the device sees.
+
+use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+fn in_pool(pool: &Pool) -> ResourceAllocationDesc<'_> {
+    ResourceAllocationDesc { pool: Some(pool), ..Default::default() }
+}
+
+fn in_kib(pool: &Pool) -> u64 {
+    pool.totals().reserved.get() / KIB
+}
+
+#[test]
+fn a_pool_has_heaps_of_its_own() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let pool = allocator.create_pool(PoolDesc { name: "mine".into(), ..Default::default() }).expect("sound");
+    let inside = buffer(&allocator, &in_pool(&pool), 1000);
+    let outside = local(&allocator, 1000);
+    assert_ne!(inside.heap(), outside.heap());
+    assert_eq!((pool.name(), pool.heap_type()), ("mine", HeapType::Default));
+    assert_eq!((pool.totals().used, pool.totals().allocation_count), (inside.size(), 1));
+    // The allocator counts the pool's heaps as well.
+    assert_eq!(allocator.stats().allocation_count, 2);
+    assert_usage(&gpu, allocator.reserved());
+    // The pool may be dropped before its allocations.
+    drop(pool);
+    assert_eq!(allocator.stats().heap_count, 2, "it is still counted");
+    allocator.audit().expect("consistent");
+    drop(inside);
+    assert_usage(&gpu, allocator.reserved());
+    drop(outside);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn the_heap_type_is_the_pools() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    for heap_type in HeapType::ALL {
+        let pool = allocator.create_pool(PoolDesc { heap_type, ..Default::default() }).expect("sound");
+        // The initial state alone would select DEFAULT.
+        let made = buffer(&allocator, &in_pool(&pool), 1000);
+        assert_eq!(made.heap_type(), heap_type);
+        assert_eq!(properties_of(&made).0.Type, heap_type.to_d3d12());
+        let other = if heap_type == HeapType::Upload { HeapType::Default } else { HeapType::Upload };
+        let place = ResourceAllocationDesc { heap_type: Some(other.into()), ..in_pool(&pool) };
+        let error = try_buffer(&allocator, &place, 1000).expect_err("a contradiction");
+        assert!(error.to_string().starts_with("ResourceAllocationDesc::heap_type"), "{error}");
+    }
+    let old = open("old-ddi");
+    let error = usual(&old)
+        .create_pool(PoolDesc { heap_type: HeapType::GpuUpload, ..Default::default() })
+        .expect_err("no such heaps");
+    assert!(error.is_unsupported(), "{error}");
+}
+
+#[test]
+fn a_pool_of_default_heaps_stays_what_it_is_with_unified_memory() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+    let mut made = buffer(&allocator, &in_pool(&pool), 1000);
+    assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+    assert!(made.needs_copy(), "the CPU does not reach it");
+    let error = made.map().expect_err("the CPU does not reach it");
+    assert!(error.to_string().starts_with("heap_type"), "{error}");
+}
+
+#[test]
+fn resources_say_what_the_heaps_are_for() {
+    let samples = target(256, 256, 4);
+    for profile in ["discrete", "heap-tier-1"] {
+        let gpu = open(profile);
+        let allocator = usual(&gpu);
+        let tier_2 = allocator.caps().resource_heap_tier >= 2;
+        let tried = [buffer_desc(ByteSize::new(1000)), texture(64, 64), target(64, 64, 1), samples];
+        for (resources, multisampled, holds) in [
+            (ResourceKind::Buffers, false, [true, false, false, false]),
+            (ResourceKind::Textures, false, [false, true, false, false]),
+            (ResourceKind::RenderTargets, false, [false, false, true, false]),
+            (ResourceKind::RenderTargets, true, [false, false, true, true]),
+            (ResourceKind::Any, false, [true, true, true, false]),
+            (ResourceKind::Any, true, [true, true, true, true]),
+        ] {
+            let pool = allocator.create_pool(PoolDesc { resources, multisampled, ..Default::default() });
+            if resources == ResourceKind::Any && !tier_2 {
+                let error = pool.expect_err("heaps of tier 1 are for one kind");
+                assert!(
+                    error.is_unsupported() && error.to_string().contains("PoolDesc::resources"),
+                    "{error}"
+                );
+                continue;
+            }
+            let pool = pool.expect("sound");
+            for (desc, holds) in tried.iter().zip(holds) {
+                let made = allocator.create_resource(&in_pool(&pool), desc, COMMON, None);
+                assert_eq!(made.is_ok(), holds, "{profile} {resources:?} {desc:?}: {made:?}");
+                match made {
+                    Ok(made) => {
+                        let flags = match resources {
+                            ResourceKind::Any => D3D12_HEAP_FLAG_NONE,
+                            ResourceKind::Buffers => D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
+                            ResourceKind::Textures => D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
+                            ResourceKind::RenderTargets => D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
+                        };
+                        assert_eq!(heap_of(&made).Flags, flags);
+                        let alignment = if multisampled { 4 * MIB } else { 64 * KIB };
+                        assert_eq!(heap_of(&made).Alignment, alignment);
+                    }
+                    Err(error) => assert!(error.is_invalid_argument(), "{error}"),
+                }
+            }
+            drop(pool);
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+    let gpu = open("discrete");
+    let error = usual(&gpu)
+        .create_pool(PoolDesc { multisampled: true, ..Default::default() })
+        .expect_err("buffers have one sample");
+    assert!(error.to_string().starts_with("PoolDesc::multisampled"), "{error}");
+}
+
+#[test]
+fn extra_heap_flags_are_the_heaps() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let flag = D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH;
+    let pool = PoolDesc { extra_heap_flags: D3D12_HEAP_FLAG_SHARED, ..Default::default() };
+    let pool = allocator.create_pool(pool).expect("sound");
+    let place =
+        ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..in_pool(&pool) };
+    let made = buffer(&allocator, &place, 1000);
+    assert_eq!(heap_of(&made).Flags & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
+    assert_eq!(made.info().decision.placement, Placement::SharedHeap, "no reason to commit it");
+    let place = ResourceAllocationDesc { extra_required_heap_flags: flag, ..in_pool(&pool) };
+    let error = try_buffer(&allocator, &place, 1000).expect_err("its heaps have no such flag");
+    assert!(error.to_string().starts_with("ResourceAllocationDesc::extra_required_heap_flags"), "{error}");
+    for flags in [D3D12_HEAP_FLAG_DENY_BUFFERS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS, u32::MAX] {
+        let pool = PoolDesc { extra_heap_flags: flags, ..Default::default() };
+        let error = allocator.create_pool(pool).expect_err("said by `resources`");
+        assert!(error.to_string().starts_with("PoolDesc::extra_heap_flags"), "{error}");
+    }
+}
+
+#[test]
+fn heap_size_and_counts_are_bounds() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let pool = PoolDesc {
+        heap_size: Some(ByteSize::from_mib(2)),
+        min_heap_count: 2,
+        max_heap_count: Some(3),
+        ..Default::default()
+    };
+    let pool = allocator.create_pool(pool).expect("sound");
+    assert_eq!((pool.totals().heap_count, in_kib(&pool)), (2, 4 * 1024), "made with the pool");
+    assert_usage(&gpu, ByteSize::from_mib(4));
+    let fill = |count| (0..count).map(|_| buffer(&allocator, &in_pool(&pool), MIB)).collect::<Vec<_>>();
+    let held: Vec<ResourceAllocation> = fill(6);
+    assert_eq!(pool.totals().heap_count, 3);
+    assert!(held.iter().all(|one| heap_of(one).SizeInBytes == 2 * MIB));
+    let error = try_buffer(&allocator, &in_pool(&pool), MIB).expect_err("three heaps and no more");
+    assert!(error.is_out_of_memory() && error.to_string().contains("max_heap_count of 3"), "{error}");
+    // An allocation larger than the pool's heaps has its own heap, if the pool may have another one.
+    let error = try_buffer(&allocator, &in_pool(&pool), 3 * MIB).expect_err("too large");
+    assert!(error.is_out_of_memory(), "{error}");
+    drop(held);
+    allocator.release_empty_heaps();
+    assert_eq!(pool.totals().heap_count, 2, "the least is kept, whoever wants it");
+    assert_eq!(pool.release_empty_heaps(), ByteSize::ZERO);
+    let held = fill(6);
+    drop((pool, held));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
+    faults.fail_nth(2);
+    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 3, ..Default::default() };
+    let error = allocator.create_pool(pool).expect_err("the third could not be made");
+    assert!(error.is_out_of_memory(), "{error}");
+    assert_eq!((allocator.stats().reserved, usage(&gpu)), (ByteSize::ZERO, ByteSize::ZERO));
+}
+
+#[test]
+fn contradicting_pools_are_refused_with_their_field() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let sound = PoolDesc::default;
+    let cases = [
+        (PoolDesc { min_heap_count: 1, ..sound() }, "PoolDesc::min_heap_count"),
+        (
+            PoolDesc {
+                heap_size: Some(ByteSize::from_mib(1)),
+                min_heap_count: 3,
+                max_heap_count: Some(2),
+                ..sound()
+            },
+            "PoolDesc::max_heap_count",
+        ),
+        (PoolDesc { heap_size: Some(ByteSize::new(100_000)), ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { heap_size: Some(ByteSize::ZERO), ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { max_heap_count: Some(0), ..sound() }, "PoolDesc::max_heap_count"),
+        (PoolDesc { heap_size: Some(ByteSize::new(1 << 63)), ..sound() }, "PoolDesc::heap_size"),
+        (
+            PoolDesc {
+                heap_size: Some(ByteSize::from_mib(3)),
+                algorithm: SuballocationAlgorithm::BuddySystem,
+                ..sound()
+            },
+            "PoolDesc::heap_size",
+        ),
+        (
+            PoolDesc {
+                heap_size: Some(ByteSize::from_mib(1)),
+                algorithm: SuballocationAlgorithm::Dedicated,
+                ..sound()
+            },
+            "PoolDesc::heap_size",
+        ),
+        (
+            PoolDesc { min_alignment: Alignment::new(8 << 20).expect("a power of two"), ..sound() },
+            "PoolDesc::min_alignment",
+        ),
+        (
+            PoolDesc { nodes: Some(NodeMasks { creation: 2, visible: 2 }), ..sound() },
+            "D3D12_HEAP_PROPERTIES::CreationNodeMask",
+        ),
+    ];
+    for (desc, field) in cases {
+        let error = allocator.create_pool(desc.clone()).expect_err("must be refused");
+        assert!(error.is_invalid_argument() && error.to_string().starts_with(field), "{desc:?}: {error}");
+    }
+    assert_usage(&gpu, ByteSize::ZERO);
+}
+
+#[test]
+fn min_alignment_is_every_allocations() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let alignment = Alignment::new(4096).expect("a power of two");
+    let pool = PoolDesc { min_alignment: alignment, ..Default::default() };
+    let pool = allocator.create_pool(pool).expect("sound");
+    let least = alignment.max(allocator.caps().buffer_alignment);
+    let made = [1, 1, 5000].map(|size| buffer(&allocator, &in_pool(&pool), size));
+    assert!(made.iter().all(|one| one.offset().is_aligned(alignment) && one.alignment() == least));
+    assert_ne!(made[0].offset(), made[1].offset());
+}
+
+#[test]
+fn residency_priority_is_set_where_the_device_has_it() {
+    let gpu = open("discrete");
+    let faults = Faults::new(None, E_FAIL);
+    let desc = || PoolDesc {
+        residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
+        heap_size: Some(ByteSize::from_mib(1)),
+        min_heap_count: 2,
+        ..Default::default()
+    };
+    let priorities = |device: &ID3D12Device, desc: PoolDesc| {
+        let allocator =
+            ResourceAllocator::new(device, Some(&gpu.adapter), Default::default()).expect("sound");
+        drop(allocator.create_pool(desc).expect("sound"));
+        let seen = faults.take_seen();
+        seen.iter().filter(|seen| matches!(seen, Seen::Priority(D3D12_RESIDENCY_PRIORITY_HIGH))).count()
+    };
+    let newest = inject(&gpu.device, &faults);
+    assert_eq!(priorities(&newest, desc()), 2);
+    assert_eq!(priorities(&newest, PoolDesc { residency_priority: None, ..desc() }), 0);
+    assert_eq!(priorities(&inject_first(&gpu.device, &faults), desc()), 0, "it does not know of any");
+    let refusing = Faults::new(Some(Call::SetResidencyPriority), E_FAIL);
+    refusing.fail_all();
+    assert_eq!(priorities(&inject(&gpu.device, &refusing), desc()), 0, "and the pool is there");
+}
+
+#[test]
+fn a_session_is_every_heaps() {
+    let gpu = open("discrete");
+    let faults = Faults::new(None, E_FAIL);
+    let desc = || PoolDesc {
+        protected_session: Some(Session::create()),
+        heap_size: Some(ByteSize::from_mib(1)),
+        min_heap_count: 1,
+        ..Default::default()
+    };
+    inject(&gpu.device, &faults);
+    let allocator = allocator(&gpu, Default::default());
+    let pool = allocator.create_pool(desc()).expect("sound");
+    let seen = faults.take_seen();
+    assert!(seen.iter().any(|seen| matches!(seen, Seen::Heap { in_session: true, .. })), "{seen:?}");
+    assert_eq!(buffer(&allocator, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
+    drop(local(&allocator, 100));
+    assert!(faults.take_seen().iter().any(|seen| matches!(seen, Seen::Heap { in_session: false, .. })));
+    let old = inject_first(&gpu.device, &faults);
+    let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
+    let error = old.create_pool(desc()).expect_err("no ID3D12Device4");
+    assert!(error.is_unsupported() && error.to_string().contains("protected_session"), "{error}");
+}
+
+#[test]
+fn the_algorithm_is_the_pools() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let offsets = |algorithm, heap_size, sizes: &[u64]| {
+        let heap_size = Some(ByteSize::new(heap_size)).filter(|size| !size.is_zero());
+        let pool = PoolDesc { algorithm, heap_size, ..Default::default() };
+        let pool = allocator.create_pool(pool).expect("sound");
+        let held: Vec<_> = sizes.iter().map(|&size| buffer(&allocator, &in_pool(&pool), size)).collect();
+        let offsets: Vec<_> = held.iter().map(|one| one.offset().get()).collect();
+        let heaps = pool.totals().heap_count;
+        drop(held);
+        pool.release_empty_heaps();
+        assert_eq!(pool.totals().reserved, ByteSize::ZERO, "{algorithm}");
+        (offsets, heaps)
+    };
+    let sizes = [256, 1024, 256];
+    assert_eq!(offsets(SuballocationAlgorithm::Linear, MIB, &sizes), (vec![0, 256, 1280], 1));
+    assert_eq!(offsets(SuballocationAlgorithm::BuddySystem, MIB, &sizes), (vec![0, 1024, 256], 1));
+    assert_eq!(offsets(SuballocationAlgorithm::Dedicated, 0, &sizes), (vec![0, 0, 0], 3));
+    assert_eq!(offsets(SuballocationAlgorithm::Slab, MIB, &sizes), (vec![0, 0, 256], 2));
+    assert_eq!(offsets(SuballocationAlgorithm::Default, 4 * MIB, &[3 * MIB, MIB]), (vec![0, 3 * MIB], 1));
+    // Without a heap size, linear heaps have their default size.
+    let pool = PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() };
+    let pool = allocator.create_pool(pool).expect("sound");
+    drop(buffer(&allocator, &in_pool(&pool), 100));
+    assert_eq!(heap_of(&buffer(&allocator, &in_pool(&pool), 100)).SizeInBytes, 64 * MIB);
+    // An allocation larger than a buddy heap has its own heap.
+    let pool = PoolDesc {
+        algorithm: SuballocationAlgorithm::BuddySystem,
+        heap_size: Some(ByteSize::from_mib(1)),
+        ..Default::default()
+    };
+    let pool = allocator.create_pool(pool).expect("sound");
+    assert_eq!(buffer(&allocator, &in_pool(&pool), 3 * MIB).info().decision.placement, Placement::OwnHeap);
+}
+
+#[test]
+fn a_pool_never_falls_back_to_committed() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
+    let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+    faults.fail_all();
+    assert!(try_buffer(&allocator, &in_pool(&pool), 100).expect_err("no heap").is_out_of_memory());
+    for flags in [ResourceAllocationFlags::ALWAYS_COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED] {
+        let place = ResourceAllocationDesc { flags, ..in_pool(&pool) };
+        let error = try_buffer(&allocator, &place, 100).expect_err("a contradiction");
+        assert!(error.to_string().starts_with("ResourceAllocationDesc::pool"), "{error}");
+    }
+    faults.disarm();
+    // Pools are exempt from this flag of the allocator.
+    let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
+    let pool = committing.create_pool(PoolDesc::default()).expect("sound");
+    assert_eq!(buffer(&committing, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
+}
+
+#[test]
+fn a_pool_belongs_to_one_allocator() {
+    let gpu = any_device();
+    let [first, second] = [usual(&gpu), usual(&gpu)];
+    let pool = first.create_pool(PoolDesc { name: "theirs".into(), ..Default::default() }).expect("sound");
+    let error = try_buffer(&second, &in_pool(&pool), 100).expect_err("another's pool");
+    assert!(error.to_string().starts_with("ResourceAllocationDesc::pool"), "{error}");
+    assert!(error.to_string().contains("theirs"), "{error}");
+    let nested = first.create_nested(Default::default()).expect("sound");
+    assert!(try_buffer(&nested, &in_pool(&pool), 100).is_err(), "nor of a nested one");
+    // The allocator may be dropped before the pool.
+    drop((first, nested));
+    assert_eq!(pool.release_empty_heaps(), ByteSize::ZERO);
+}
+
+#[test]
+fn a_pool_may_be_of_custom_heaps() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let custom = |page, memory| PoolDesc {
+        name: "custom".into(),
+        custom_heap: Some((page, memory)),
+        ..Default::default()
+    };
+    let pool = allocator
+        .create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0))
+        .expect("UPLOAD's memory");
+    assert_eq!(pool.heap_type(), HeapType::Upload, "the one most like it");
+    let desc = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    let buffer = buffer_desc(ByteSize::from_kib(4));
+    let mut buffer = allocator
+        .create_resource(&desc, &buffer, D3D12_RESOURCE_STATE_COPY_DEST, None)
+        .expect("custom heaps take every state");
+    let (mut properties, mut flags) = Default::default();
+    // SAFETY: the resource is live and both structures are writable.
+    unsafe { buffer.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) }
+        .ok()
+        .expect("placed");
+    assert_eq!(properties.Type, D3D12_HEAP_TYPE_CUSTOM);
+    buffer.map().expect("the CPU reaches it").write(0, b"bytes").expect("inside");
+    let error = allocator
+        .create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1))
+        .expect_err("there is no such memory");
+    assert!(error.to_string().contains("L1"), "{error}");
+}

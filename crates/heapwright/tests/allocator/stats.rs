@@ -1,0 +1,371 @@
+//! Every number that an allocator reports, compared with the calls made and with the adapter's numbers.
+
+use crate::faulty_device::{Call, faulty_first};
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+fn sum(sizes: &[ByteSize]) -> ByteSize {
+    ByteSize::new(sizes.iter().map(|size| size.get()).sum())
+}
+
+#[test]
+fn every_field_of_the_statistics_counts_what_it_says() {
+    let gpu = open("discrete");
+    let desc =
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
+    let allocator = allocator(&gpu, desc);
+    assert_eq!(allocator.stats(), Default::default(), "nothing yet");
+    let flags = |flags| place(HeapType::Upload, flags);
+    let shared = local(&allocator, 64 * KIB);
+    let own = buffer(&allocator, &flags(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP), 100 * KIB);
+    let committed = buffer(&allocator, &flags(ResourceAllocationFlags::ALWAYS_COMMITTED), 300 * KIB);
+    let part = buffer(&allocator, &flags(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE), 1000);
+    drop(local(&allocator, 200 * KIB));
+
+    let stats = allocator.stats();
+    let used = [shared.size(), own.size(), committed.size(), part.size()];
+    assert_eq!(stats.used, sum(&used));
+    assert_eq!((stats.allocation_count, stats.used_block_count), (4, 3));
+    // 64 KiB shared, 128 KiB own heap, the committed resource, the backing buffer of the part, and 256 KiB
+    // empty.
+    let backing = ByteSize::new(desc_of(&part).Width);
+    assert_eq!(stats.reserved, sum(&[ByteSize::from_kib(64 + 128 + 256), committed.size(), backing]));
+    assert_eq!(stats.reserved, usage(&gpu));
+    assert_eq!(stats.reserved, allocator.reserved());
+    assert_eq!((stats.heap_count, stats.used_heap_count, stats.empty_heap_count), (5, 4, 1));
+    assert_eq!((stats.committed, stats.committed_count), (committed.size(), 1));
+    assert_eq!(stats.free_heap_usage, ByteSize::from_kib(256));
+    assert_eq!(stats.used_heap_usage, stats.reserved.saturating_sub(stats.free_heap_usage));
+    assert_eq!(stats.heaps_created, 4);
+    assert_eq!((stats.size_cache_misses, stats.size_cache_hits), (3, 0));
+    assert_eq!((stats.imported_count, stats.deferred_count), (0, 0));
+
+    // Totals of each heap type and of each segment group.
+    let [default, upload] = [HeapType::Default, HeapType::Upload].map(|of| allocator.totals_of(of));
+    assert_eq!((default.used, default.allocation_count), (shared.size(), 1));
+    assert_eq!(
+        (default.reserved, default.heap_count, default.empty_heap_count),
+        (ByteSize::from_kib(320), 2, 1)
+    );
+    assert_eq!((upload.used, upload.allocation_count), (sum(&used[1..]), 3));
+    for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+        assert_eq!(allocator.totals_in(group).reserved, usage_of(&gpu, group), "{group}");
+    }
+    assert_eq!(allocator.totals_in(SegmentGroup::Local), default);
+    assert_eq!(allocator.totals_in(SegmentGroup::NonLocal), upload);
+    drop((shared, own, committed, part));
+    let stats = allocator.stats();
+    assert_eq!((stats.used, stats.allocation_count), (ByteSize::ZERO, 0));
+    assert_eq!(stats.free_heap_usage.saturating_sub(stats.reserved), ByteSize::ZERO);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn numbers_of_unified_memory_are_counted_once() {
+    for profile in ["uma", "cache-coherent-uma"] {
+        let gpu = open(profile);
+        let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        let held: Vec<_> = HeapType::ALL
+            .into_iter()
+            .flat_map(|of| {
+                [buffer(&allocator, &of.into_place(), 1000), buffer(&allocator, &place(of, within), 10)]
+            })
+            .collect();
+        let stats = allocator.stats();
+        assert_eq!(stats.allocation_count, 8, "{profile}");
+        assert_eq!(stats.used, sum(&held.iter().map(|one| one.size()).collect::<Vec<_>>()), "{profile}");
+        assert_eq!(stats.reserved, usage(&gpu), "{profile}");
+        assert_eq!(allocator.totals_in(SegmentGroup::Local).reserved, stats.reserved);
+        drop(held);
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[test]
+fn unusual_decisions_are_counted_with_their_reasons() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let desc = ResourceAllocatorDesc {
+        suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
+        preferred_heap_size: Some(ByteSize::from_mib(1)),
+        ..Default::default()
+    };
+    let allocator = allocator(&gpu, desc);
+    let make = |flags, heap_flags, size| {
+        let place = ResourceAllocationDesc {
+            extra_required_heap_flags: heap_flags,
+            ..place(HeapType::Default, flags)
+        };
+        buffer(&allocator, &place, size)
+    };
+    let none = ResourceAllocationFlags::empty();
+    let mut made = vec![
+        make(none, 0, 100),
+        make(none, 0, 3 * MIB),
+        make(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, 0, 100),
+        make(ResourceAllocationFlags::ALWAYS_COMMITTED, 0, 100),
+        make(none, D3D12_HEAP_FLAG_SHARED, 100),
+    ];
+    faults.fail_all();
+    made.push(make(none, 0, 2 * MIB));
+    let decision = |placement, reason| Decision { placement, reason };
+    let expected = [
+        decision(Placement::SharedHeap, Reason::Usual),
+        decision(Placement::OwnHeap, Reason::TooLargeToShare),
+        decision(Placement::OwnHeap, Reason::AllocationFlag),
+        decision(Placement::Committed, Reason::AllocationFlag),
+        decision(Placement::Committed, Reason::ExtraHeapFlags),
+        decision(Placement::Committed, Reason::OutOfMemory),
+    ];
+    assert_eq!(made.iter().map(|one| one.info().decision).collect::<Vec<_>>(), expected);
+    let mut counted = allocator.decisions();
+    counted.sort();
+    let mut unusual: Vec<_> = expected[1..].iter().map(|&decision| (decision, 1)).collect();
+    unusual.sort();
+    assert_eq!(counted, unusual, "all but the usual one, which is left out");
+}
+
+#[test]
+fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
+    let gpu = any_device();
+    let desc = ResourceAllocatorDesc {
+        suballocation_algorithm: SuballocationAlgorithm::Dedicated,
+        ..Default::default()
+    };
+    let allocator = allocator(&gpu, desc);
+    let fill = || {
+        let held = [1, 2, 4, 8].map(|mib| local(&allocator, mib * MIB));
+        drop(held);
+        drop(buffer(&allocator, &HeapType::Upload.into_place(), MIB));
+        assert_eq!(allocator.reserved(), ByteSize::from_mib(16));
+    };
+    // GPGMM's arithmetic releases 200 of 300, and everything when 100 of 1920 are requested.
+    for (asked, released) in
+        [(0, 0), (1, MIB), (MIB, MIB), (3 * MIB, 4 * MIB), (9 * MIB, 9 * MIB), (u64::MAX, 16 * MIB)]
+    {
+        fill();
+        let before = counted(&gpu);
+        let answered = allocator.release_resource_heaps(ByteSize::new(asked));
+        assert_eq!(answered, ByteSize::new(released), "{asked} bytes");
+        assert_eq!(
+            counted(&gpu),
+            before.map(|before| before.saturating_sub(answered)),
+            "the device has them back"
+        );
+        allocator.release_empty_heaps();
+    }
+    // Heaps in use are kept.
+    let held = local(&allocator, MIB);
+    assert_eq!(allocator.release_empty_heaps(), ByteSize::ZERO);
+    drop(held);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let desc = buffer_desc(ByteSize::new(1000));
+    let part = || {
+        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+        allocator.create_resource(&within, &desc, state, None).expect("there is room")
+    };
+    let one = part();
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 0), "{stats:?}");
+    drop(one);
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.used_heap_usage), (0, ByteSize::ZERO), "{stats:?}");
+    assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
+    // A request that does not fit beside the buffer is placed in another heap.
+    let beside = buffer(&allocator, &HeapType::Upload.into_place(), 2000);
+    let stats = allocator.stats();
+    assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
+    drop(beside);
+    assert_eq!(allocator.stats().used_heap_count, 0);
+    drop(part());
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn pools_that_do_not_change_are_not_looked_at() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let empty = allocator.stats();
+    let mut pools = Vec::new();
+    let quickest = || {
+        let time = |_| {
+            let began = std::time::Instant::now();
+            assert!(allocator.stats().heap_count < u64::MAX);
+            began.elapsed()
+        };
+        (0..50).map(time).min().expect("there are some")
+    };
+    let before = quickest();
+    let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
+    pools.extend((0..3000).map(|_| allocator.create_pool(desc.clone()).expect("there is room")));
+    let stats = allocator.stats();
+    assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
+    assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
+    let after = quickest();
+    // Visiting each pool would take a hundred times as long.
+    assert!(after < before * 10, "{before:?} without pools, {after:?} with 3,000");
+    // A pool that changes is visited.
+    let place = ResourceAllocationDesc { pool: Some(&pools[1234]), ..Default::default() };
+    let held = buffer(&allocator, &place, 1000);
+    let changed = allocator.stats();
+    assert_eq!((changed.allocation_count, changed.used, changed.empty_heap_count), (1, held.size(), 2999));
+    assert_eq!(allocator.totals_of(HeapType::Default).used, held.size());
+    drop(held);
+    assert_eq!(allocator.stats(), stats);
+    // Dropped pools are no longer counted.
+    pools.truncate(1000);
+    assert_eq!(allocator.stats().heap_count, 1000);
+    drop(pools);
+    assert_eq!(allocator.stats().reserved, empty.reserved);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[derive(Debug, Clone)]
+enum PoolStep {
+    Create { pool: usize, size: u64, own: bool },
+    Drop(usize),
+    Release(usize),
+    ReleaseAll,
+    Add,
+    Remove(usize),
+    Defragment(usize),
+    Look,
+}
+
+fn pool_steps() -> impl proptest::strategy::Strategy<Value = Vec<PoolStep>> {
+    use proptest::prelude::*;
+    let create = (any::<usize>(), 1..400_000_u64, any::<bool>())
+        .prop_map(|(pool, size, own)| PoolStep::Create { pool, size, own });
+    let step = prop_oneof![
+        8 => create,
+        6 => any::<usize>().prop_map(PoolStep::Drop),
+        1 => any::<usize>().prop_map(PoolStep::Release),
+        1 => Just(PoolStep::ReleaseAll),
+        2 => Just(PoolStep::Add),
+        1 => any::<usize>().prop_map(PoolStep::Remove),
+        1 => any::<usize>().prop_map(PoolStep::Defragment),
+        2 => Just(PoolStep::Look),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 256, ..Default::default() })]
+
+    /// The sums equal the contents of the pools after any sequence of steps.
+    #[test]
+    fn the_sums_over_pools_are_what_each_holds(steps in pool_steps()) {
+        let gpu = open("discrete");
+        let allocator = usual(&gpu);
+        let (mut pools, mut live) = (Vec::new(), Vec::new());
+        let algorithms = POOL_ALGORITHMS;
+        let look = |pools: &[Pool], live: &[ResourceAllocation]| {
+            let stats = allocator.stats();
+            assert_eq!(stats.allocation_count, live.len() as u64);
+            // A pool lives on while it has allocations, so not all pools can be inspected; the device's
+            // usage can.
+            assert_eq!(stats.used, sum(&live.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
+            let of_pools: u64 = pools.iter().map(|pool| pool.totals().empty_heap_count).sum();
+            assert!(stats.empty_heap_count >= of_pools, "{stats:?}, {of_pools} in pools");
+            let totals = allocator.totals_of(HeapType::Default);
+            assert_eq!((totals.used, totals.allocation_count), (stats.used, stats.allocation_count));
+            allocator.audit().expect("consistent");
+        };
+        for step in steps {
+            match step {
+                PoolStep::Add => {
+                    let algorithm = algorithms[pools.len() % algorithms.len()];
+                    let min_heap_count = u32::try_from(pools.len() % 2).expect("small");
+                    let heap_size = (min_heap_count > 0).then_some(ByteSize::from_mib(1));
+                    let desc = PoolDesc { algorithm, min_heap_count, heap_size, ..Default::default() };
+                    pools.extend(allocator.create_pool(desc).ok());
+                }
+                PoolStep::Create { pool, size, own } => {
+                    let pool = if pools.is_empty() { None } else { Some(&pools[pool % pools.len()]) };
+                    let flags = if own {
+                        ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
+                    } else {
+                        ResourceAllocationFlags::empty()
+                    };
+                    let place = ResourceAllocationDesc { pool, flags, ..Default::default() };
+                    live.extend(try_buffer(&allocator, &place, size).ok());
+                }
+                PoolStep::Drop(number) if !live.is_empty() => drop(live.swap_remove(number % live.len())),
+                PoolStep::Remove(number) if !pools.is_empty() => {
+                    drop(pools.swap_remove(number % pools.len()));
+                }
+                PoolStep::Release(number) if !pools.is_empty() => {
+                    pools[number % pools.len()].release_empty_heaps();
+                }
+                PoolStep::ReleaseAll => drop(allocator.release_empty_heaps()),
+                PoolStep::Defragment(number) if !pools.is_empty() => {
+                    let pool = Some(&pools[number % pools.len()]);
+                    let desc = defragmentation::DefragmentationDesc { pool };
+                    if let Ok(mut run) = allocator.defragment(desc) {
+                        drop(run.step(Default::default()));
+                    }
+                }
+                PoolStep::Look => look(&pools, &live),
+                _ => {}
+            }
+        }
+        look(&pools, &live);
+        live.clear();
+        look(&pools, &live);
+        pools.clear();
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[test]
+fn sums_over_pools_are_right_again_when_threads_are_done() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let pools: Vec<_> = (0..8).map(|_| allocator.create_pool(PoolDesc::default()).expect("sound")).collect();
+    for round in 0..20_u64 {
+        let held: Vec<ResourceAllocation> = std::thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                for _ in 0..200 {
+                    assert!(allocator.stats().allocation_count <= 4 * 60);
+                }
+            });
+            let threads: Vec<_> = (0..4_usize)
+                .map(|thread| {
+                    let (allocator, pools) = (&allocator, &pools);
+                    scope.spawn(move || {
+                        let mut held = Vec::new();
+                        for number in 0..60 {
+                            let pool = Some(&pools[(thread + number) % pools.len()]);
+                            let place = ResourceAllocationDesc { pool, ..Default::default() };
+                            held.push(buffer(allocator, &place, 1000 * (number as u64 % 90 + round + 1)));
+                            if number % 3 == 0 {
+                                held.swap_remove(number % held.len());
+                            }
+                        }
+                        held
+                    })
+                })
+                .collect();
+            looks.join().expect("no panic");
+            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let stats = allocator.stats();
+        assert_eq!(stats.allocation_count, held.len() as u64);
+        assert_eq!(stats.used, sum(&held.iter().map(ResourceAllocation::size).collect::<Vec<_>>()));
+        assert_eq!(stats.reserved, usage(&gpu));
+        allocator.audit().expect("consistent");
+        // Each allocation is freed by a thread other than the one that made it.
+        std::thread::scope(|scope| drop(scope.spawn(|| drop(held)).join()));
+        assert_eq!(allocator.stats().allocation_count, 0);
+    }
+    drop(pools);
+    assert_returns_everything(&allocator, &gpu);
+}

@@ -1,0 +1,139 @@
+//! Requests larger than any memory are reported as out of memory.
+
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
+
+const PIB: u64 = 1 << 50;
+
+/// Checks that a probe and a create refuse the request with the same error.
+#[track_caller]
+fn refused(
+    allocator: &ResourceAllocator,
+    place: &ResourceAllocationDesc<'_>,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Error {
+    let resource = ResourceDesc::new(desc);
+    let probed = allocator.probe(place, &resource).expect_err("no memory holds it");
+    let error = allocator.create(place, &resource).expect_err("no memory holds it");
+    assert_eq!(probed.hresult(), error.hresult(), "{probed} / {error}");
+    assert!(allocator.create(place, &resource).is_err());
+    error
+}
+
+#[track_caller]
+fn assert_out_of_memory(error: &Error) {
+    assert!(error.is_out_of_memory() && !error.is_invalid_argument(), "{error}");
+    assert_eq!(error.hresult(), E_OUTOFMEMORY, "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
+}
+
+#[test]
+fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
+    for profile in HostProfile::all() {
+        let gpu = Instance::open(profile).expect("a fresh instance");
+        let adapter = profile.has_adapter.then_some(&gpu.adapter);
+        let desc = |suballocation_algorithm, flags| ResourceAllocatorDesc {
+            suballocation_algorithm,
+            flags,
+            ..Default::default()
+        };
+        let none = ResourceAllocatorFlags::empty();
+        for desc in [
+            desc(SuballocationAlgorithm::Default, none),
+            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
+            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALWAYS_COMMITTED),
+            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY),
+            desc(SuballocationAlgorithm::Slab, none),
+            desc(SuballocationAlgorithm::BuddySystem, none),
+            desc(SuballocationAlgorithm::Dedicated, none),
+        ] {
+            let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
+            let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+            let linear = allocator
+                .create_pool(PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() })
+                .expect("sound");
+            for width in [
+                (1 << 40) + 1,
+                (1 << 44) - 1,
+                PIB,
+                PIB - 1,
+                1 << 63,
+                u64::MAX - 65_536,
+                u64::MAX - 65_535,
+                u64::MAX - 255,
+                u64::MAX,
+            ] {
+                let buffer = buffer_desc(ByteSize::new(width));
+                for flags in [
+                    ResourceAllocationFlags::empty(),
+                    ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+                    ResourceAllocationFlags::ALWAYS_COMMITTED,
+                    ResourceAllocationFlags::PREFER_COMMITTED,
+                    ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
+                    ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+                ] {
+                    for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
+                        assert_out_of_memory(&refused(&allocator, &place(heap_type, flags), &buffer));
+                    }
+                }
+                for pool in [&pool, &linear] {
+                    let place = ResourceAllocationDesc { pool: Some(pool), ..Default::default() };
+                    assert_out_of_memory(&refused(&allocator, &place, &buffer));
+                }
+                let uses = BufferUses::CONSTANT_BUFFER;
+                let place = ResourceAllocationDesc { uses, ..HeapType::Default.into_place() };
+                assert_out_of_memory(&refused(&allocator, &place, &buffer));
+                let aligned = D3D12_RESOURCE_DESC { Alignment: 65_536, ..buffer };
+                assert_out_of_memory(&refused(&allocator, &HeapType::Default.into_place(), &aligned));
+            }
+            for padding in [1 << 44, PIB, 1 << 63, u64::MAX - 1024, u64::MAX] {
+                let place = ResourceAllocationDesc {
+                    extra_required_resource_padding: ByteSize::new(padding),
+                    ..HeapType::Default.into_place()
+                };
+                let small = buffer_desc(ByteSize::new(1000));
+                assert_out_of_memory(&refused(&allocator, &place, &small));
+            }
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+}
+
+#[test]
+fn a_texture_that_no_memory_could_hold_is_out_of_memory() {
+    let large = D3D12_RESOURCE_DESC {
+        DepthOrArraySize: 2048,
+        Format: DXGI_FORMAT_R32G32B32A32_FLOAT,
+        ..texture(16_384, 16_384)
+    };
+    for profile in HostProfile::all() {
+        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let adapter = profile.has_adapter.then_some(&gpu.adapter);
+            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+            let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
+            for desc in [
+                large,
+                D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..large },
+                D3D12_RESOURCE_DESC { MipLevels: 0, ..large },
+                D3D12_RESOURCE_DESC {
+                    SampleDesc: DXGI_SAMPLE_DESC { Count: 8, Quality: 0 },
+                    Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+                    ..large
+                },
+            ] {
+                for flags in [
+                    ResourceAllocationFlags::empty(),
+                    ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+                    ResourceAllocationFlags::ALWAYS_COMMITTED,
+                ] {
+                    let error = refused(&allocator, &place(HeapType::Default, flags), &desc);
+                    assert_out_of_memory(&error);
+                }
+            }
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+}

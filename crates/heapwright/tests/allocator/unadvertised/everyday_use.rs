@@ -1,0 +1,257 @@
+//! Every use of an allocator, once: all placements, pools, parts, imports, deferred frees, moves,
+//! statistics.
+
+use std::time::Duration;
+
+use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
+use heapwright::*;
+
+use crate::gpu::{COMMON, IntoPlace as _, KIB, MIB, buffer, place, target, texture};
+
+/// Uses allocators of many kinds on a device, and returns the number of allocations made.
+pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapter3>) -> usize {
+    let mut made = 0;
+    let flags = [
+        ResourceAllocatorFlags::empty(),
+        ResourceAllocatorFlags::CREATE_NOT_ZEROED | ResourceAllocatorFlags::CREATE_NOT_RESIDENT,
+        ResourceAllocatorFlags::ALLOW_PREFETCH | ResourceAllocatorFlags::NEVER_LEAK,
+        ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
+        ResourceAllocatorFlags::ALWAYS_COMMITTED,
+    ];
+    for flags in flags {
+        let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+        made += use_allocator(device, &ResourceAllocator::new(device, adapter, desc).expect("sound"));
+    }
+    for suballocation_algorithm in
+        [SuballocationAlgorithm::Slab, SuballocationAlgorithm::BuddySystem, SuballocationAlgorithm::Dedicated]
+    {
+        let desc = ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
+        let allocator = ResourceAllocator::new(device, adapter, desc).expect("sound");
+        made += use_allocator(device, &allocator.create_nested(Default::default()).expect("sound"));
+        made += use_allocator(device, &allocator);
+    }
+    made
+}
+
+fn use_allocator(device: &ID3D12Device, allocator: &ResourceAllocator) -> usize {
+    let mut held = buffers(allocator);
+    held.extend(textures(allocator));
+    held.extend(pools(allocator));
+    held.push(import(device, allocator));
+    let totals = allocator.report().totals;
+    assert_eq!(totals.allocation_count + totals.committed.count + totals.imported.count, held.len() as u64);
+    allocator.audit().expect("consistent");
+    let mut made = held.len();
+    free_later(device, allocator, &mut held);
+    drop(held);
+    made += move_some(allocator);
+    allocator.audit().expect("consistent");
+    allocator.release_empty_heaps();
+    let stats = allocator.stats();
+    assert_eq!((stats.used, stats.reserved, stats.allocation_count), (ByteSize::ZERO, ByteSize::ZERO, 0));
+    made
+}
+
+/// Returns the heap types that the device has.
+fn heap_types(allocator: &ResourceAllocator) -> impl Iterator<Item = HeapType> {
+    let of = |heap_type| {
+        let desc = ResourceDesc::new(&buffer_desc(ByteSize::new(1)));
+        allocator.probe(&ResourceAllocationDesc::new(heap_type), &desc).is_ok()
+    };
+    let found = HeapType::ALL.map(|heap_type| (heap_type, of(heap_type)));
+    found.into_iter().filter_map(|(heap_type, has)| has.then_some(heap_type))
+}
+
+fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
+    let is_resident = !allocator.desc().flags.contains(ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
+    let mut held = Vec::new();
+    for heap_type in heap_types(allocator) {
+        for flags in [
+            ResourceAllocationFlags::empty(),
+            ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+            ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            ResourceAllocationFlags::ALWAYS_COMMITTED,
+            ResourceAllocationFlags::PREFER_COMMITTED,
+            ResourceAllocationFlags::NEVER_RESIDENT,
+            ResourceAllocationFlags::NEVER_FALLBACK,
+            ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP,
+        ] {
+            for size in [1, 100, 5000, 70 * KIB, 3 * MIB] {
+                let mut made = buffer(allocator, &place(heap_type, flags), size);
+                if made.heap_type().is_cpu_accessible() && is_resident {
+                    let byte = held.len().to_le_bytes()[0];
+                    made.map().expect("mappable").write(size - 1, &[byte]).expect("inside");
+                    let mut read = [!byte];
+                    made.map().expect("mappable").read(size - 1, &mut read).expect("inside");
+                    assert_eq!(read, [byte]);
+                }
+                held.push(made);
+            }
+        }
+        for uses in [BufferUses::CONSTANT_BUFFER, BufferUses::VERTEX_BUFFER | BufferUses::INDEX_BUFFER] {
+            held.push(buffer(allocator, &ResourceAllocationDesc { uses, ..heap_type.into_place() }, 600));
+        }
+    }
+    let preferred = ResourceAllocationDesc {
+        heap_type: Some(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD),
+        ..Default::default()
+    };
+    held.push(buffer(allocator, &preferred, 1000));
+    for extra_required_heap_flags in [D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED] {
+        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+            let place =
+                ResourceAllocationDesc { extra_required_heap_flags, ..place(HeapType::Default, flags) };
+            held.push(buffer(allocator, &place, 1000));
+        }
+    }
+    let padding = ByteSize::new(4096);
+    let padded =
+        ResourceAllocationDesc { extra_required_resource_padding: padding, ..HeapType::Default.into_place() };
+    if !allocator.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED) {
+        held.push(buffer(allocator, &padded, 1000));
+    }
+    let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
+    let desc = D3D12_RESOURCE_DESC { Flags: unordered, ..buffer_desc(ByteSize::new(1000)) };
+    held.push(
+        allocator
+            .create_resource(&HeapType::Default.into_place(), &desc, COMMON, None)
+            .expect("there is room"),
+    );
+    let aligned = D3D12_RESOURCE_DESC { Alignment: 64 * KIB, ..buffer_desc(ByteSize::new(1000)) };
+    held.push(
+        allocator.create_resource(&HeapType::Default.into_place(), &aligned, COMMON, None).expect("aligned"),
+    );
+    for made in &mut held {
+        made.set_debug_name("a buffer").expect("named");
+    }
+    held
+}
+
+fn some_textures() -> [D3D12_RESOURCE_DESC; 8] {
+    let depth = D3D12_RESOURCE_DESC {
+        Format: DXGI_FORMAT_D32_FLOAT,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture(64, 64)
+    };
+    [
+        texture(16, 16),
+        texture(64, 64),
+        texture(1024, 512),
+        D3D12_RESOURCE_DESC { MipLevels: 0, Format: DXGI_FORMAT_BC1_UNORM, ..texture(512, 512) },
+        target(64, 64, 1),
+        target(64, 64, 4),
+        target(512, 512, 4),
+        depth,
+    ]
+}
+
+fn textures(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
+    let mut held = Vec::new();
+    for desc in some_textures() {
+        for flags in [
+            ResourceAllocationFlags::empty(),
+            ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            ResourceAllocationFlags::ALWAYS_COMMITTED,
+        ] {
+            let made = allocator.create_resource(&place(HeapType::Default, flags), &desc, COMMON, None);
+            held.push(made.unwrap_or_else(|error| panic!("{desc:?}: {error}")));
+        }
+    }
+    held
+}
+
+fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
+    let mut held = Vec::new();
+    let pools = [
+        (PoolDesc::default(), buffer_desc(ByteSize::new(1000))),
+        (
+            PoolDesc {
+                extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
+                residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
+                heap_size: Some(ByteSize::from_mib(1)),
+                min_heap_count: 1,
+                ..Default::default()
+            },
+            buffer_desc(ByteSize::new(5000)),
+        ),
+        (PoolDesc { resources: ResourceKind::Textures, ..Default::default() }, texture(256, 256)),
+        (
+            PoolDesc { resources: ResourceKind::RenderTargets, multisampled: true, ..Default::default() },
+            target(256, 256, 4),
+        ),
+        (
+            PoolDesc {
+                algorithm: SuballocationAlgorithm::Linear,
+                heap_size: Some(ByteSize::from_mib(1)),
+                ..Default::default()
+            },
+            buffer_desc(ByteSize::new(5000)),
+        ),
+    ];
+    for (desc, resource) in pools {
+        let pool = allocator.create_pool(desc).expect("sound");
+        let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+        held.push(allocator.create_resource(&place, &resource, COMMON, None).expect("there is room"));
+    }
+    held
+}
+
+fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAllocation {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
+    let (desc, state) = (buffer_desc(ByteSize::new(3000)), D3D12_RESOURCE_STATE_GENERIC_READ);
+    let mut theirs: Option<ID3D12Resource> = None;
+    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
+    unsafe {
+        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut theirs)
+    }
+    .expect("the device takes it");
+    let theirs = theirs.expect("and answers it");
+    // SAFETY: nobody maps it but this allocation.
+    unsafe { allocator.import(&ResourceAllocationDesc::default(), &theirs) }.expect("it is this device's")
+}
+
+fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut Vec<ResourceAllocation>) {
+    // SAFETY: the device is a live COM object.
+    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+    let count = held.len().min(20);
+    for (made, value) in held.drain(..count).zip(1..) {
+        allocator.free_after(made, &fence, FenceValue::new(value));
+    }
+    assert_eq!(allocator.collect(), 0);
+    // SAFETY: the fence is a live COM object.
+    unsafe { fence.Signal(u64::MAX - 1) }.ok().expect("signalled");
+    assert_eq!(allocator.collect(), count);
+}
+
+/// Moves allocations without copying, as contents are tested elsewhere. Returns the number of allocations.
+fn move_some(allocator: &ResourceAllocator) -> usize {
+    let descs = [buffer_desc(ByteSize::new(40_000)), texture(128, 128), target(128, 128, 1)];
+    let mut held: Vec<_> = (0..240_u64)
+        .map(|number| {
+            let place = ResourceAllocationDesc { user_data: number, ..HeapType::Default.into_place() };
+            let desc = &descs[usize::try_from(number % 3).expect("small")];
+            Some(allocator.create_resource(&place, desc, COMMON, None).expect("there is room"))
+        })
+        .collect();
+    for (number, made) in held.iter_mut().enumerate() {
+        if number % 7 != 0 {
+            *made = None;
+        }
+    }
+    let Ok(mut run) = allocator.defragment(DefragmentationDesc::default()) else { return held.len() };
+    for _ in 0..100 {
+        let budget = DefragmentationBudget { time: Duration::from_secs(60), ..Default::default() };
+        let step = run.step(budget);
+        for mut planned in step.moves {
+            let index = usize::try_from(planned.user_data()).expect("small");
+            let made = held[index].as_mut().expect("it lives");
+            planned.create_resource(made, InitialState::default(), None).expect("created");
+            planned.complete(made).expect("it is the one");
+        }
+        if step.state == DefragmentationState::Finished {
+            return held.len();
+        }
+    }
+    panic!("defragmentation does not end");
+}

@@ -1,0 +1,136 @@
+//! The runtime's profile with `ID3D12Device` alone, E_NOTIMPL for later features, and no adapter.
+
+use heapwright::d3d12::*;
+use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
+
+use super::everyday_use::use_everything;
+use crate::gpu::*;
+use crate::log_lines::warnings;
+
+fn first() -> Instance {
+    open("first-generation")
+}
+
+fn usual(gpu: &Instance) -> ResourceAllocator {
+    ResourceAllocator::new(&gpu.device, None, Default::default()).expect("the first interface is enough")
+}
+
+/// Returns the errors of the debug layer.
+fn mistakes(gpu: &Instance) -> Vec<String> {
+    let is_wrong = |severity| severity <= D3D12_MESSAGE_SEVERITY_ERROR;
+    gpu.messages().into_iter().filter(|&(severity, _)| is_wrong(severity)).map(|(_, text)| text).collect()
+}
+
+#[test]
+fn everything_works_on_the_device_that_is_named() {
+    let gpu = any_device();
+    let made = use_everything(&gpu.device, gpu.adapter.as_ref());
+    assert!(made > 2000, "{made}");
+    assert_usage(&gpu, ByteSize::ZERO);
+}
+
+#[test]
+fn no_device_is_asked_for_what_is_an_error_there() {
+    for profile in HostProfile::all() {
+        for has_adapter in [true, false] {
+            let gpu = Instance::open(profile).expect("a fresh instance");
+            let made = use_everything(&gpu.device, has_adapter.then_some(&gpu.adapter));
+            assert!(made > 2000, "{}: {made}", profile.name);
+            assert_eq!(mistakes(&gpu), Vec::<String>::new(), "{}", profile.name);
+            assert_eq!(usage(&gpu), ByteSize::ZERO, "{}", profile.name);
+        }
+    }
+}
+
+#[test]
+fn its_caps_are_those_of_the_time() {
+    let caps = DeviceCaps::query(&first().device).expect("answered");
+    assert_eq!(caps.architecture, Architecture::Discrete);
+    assert_eq!((caps.interface_version, caps.resource_heap_tier), (0, 1));
+    assert_eq!((caps.tight_alignment_tier, caps.gpu_upload_heaps), (0, false));
+    assert_eq!(caps.buffer_alignment.get(), 64 * KIB);
+    assert!(!caps.enhanced_barriers && !caps.relaxed_format_casting);
+}
+
+fn refused(result: Result<impl std::fmt::Debug, Error>, named: &str) -> Error {
+    let error = result.expect_err("the device does not have it");
+    assert!(error.to_string().contains(named), "{named} is not named: {error}");
+    error
+}
+
+#[test]
+fn what_needs_more_is_refused_with_what_it_needs() {
+    let gpu = first();
+    let allocator = usual(&gpu);
+    let local = HeapType::Default.into_place();
+    let (small, image) = (buffer_desc(ByteSize::new(1000)), ResourceDesc::new(&texture(64, 64)));
+
+    let flags = ResourceAllocatorFlags::ALWAYS_IN_BUDGET;
+    let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+    assert!(refused(ResourceAllocator::new(&gpu.device, None, desc), "adapter").is_invalid_argument());
+    let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
+    assert!(refused(try_buffer(&allocator, &within, 100), "adapter").is_invalid_argument());
+
+    let upload = try_buffer(&allocator, &HeapType::GpuUpload.into_place(), 100);
+    assert!(refused(upload, "GPU_UPLOAD").is_unsupported());
+    let pool = PoolDesc { heap_type: HeapType::GpuUpload, ..Default::default() };
+    assert!(refused(allocator.create_pool(pool), "GPU_UPLOAD").is_unsupported());
+
+    let layout = InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON);
+    let in_layout = ResourceDesc { initial_state: layout, ..image };
+    assert!(refused(allocator.create(&local, &in_layout), "ID3D12Device10").is_unsupported());
+    let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
+    let castable = ResourceDesc { castable_formats: &formats, ..in_layout };
+    assert!(refused(allocator.create(&local, &castable), "ID3D12Device12").is_unsupported());
+
+    let tight = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..small };
+    let made = allocator.create_resource(&local, &tight, COMMON, None);
+    assert!(refused(made, "TIGHT_ALIGNMENT").is_unsupported());
+
+    let extra_heap_flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
+    let pool = PoolDesc { extra_heap_flags, ..Default::default() };
+    assert!(refused(allocator.create_pool(pool), "PoolDesc::extra_heap_flags").is_unsupported());
+    let place = ResourceAllocationDesc { extra_required_heap_flags: extra_heap_flags, ..local };
+    let made = try_buffer(&allocator, &place, 100);
+    assert!(refused(made, "ResourceAllocationDesc::extra_required_heap_flags").is_unsupported());
+
+    assert_eq!(allocator.stats().used, ByteSize::ZERO);
+    assert_eq!(mistakes(&gpu), Vec::<String>::new(), "it was not asked in vain");
+}
+
+#[test]
+fn flags_that_the_device_does_not_know_are_left_out_with_a_warning() {
+    let gpu = first();
+    for flag in [ResourceAllocatorFlags::CREATE_NOT_ZEROED, ResourceAllocatorFlags::CREATE_NOT_RESIDENT] {
+        let desc = ResourceAllocatorDesc { flags: flag, ..Default::default() };
+        let (allocator, logged) =
+            warnings(|| ResourceAllocator::new(&gpu.device, None, desc).expect("sound"));
+        let (name, _) = flag.iter_names().next().expect("it has a name");
+        assert!(logged.iter().any(|line| line.contains(name)), "{logged:?}");
+        assert_eq!(heap_of(&local(&allocator, 1000)).Flags, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS);
+    }
+    // CREATE_NOT_ZEROED is a permission, which may be ignored.
+    let allocator = usual(&gpu);
+    let extra_heap_flags = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
+    let pool = allocator.create_pool(PoolDesc { extra_heap_flags, ..Default::default() }).expect("sound");
+    let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    assert_eq!(heap_of(&buffer(&allocator, &place, 1000)).Flags, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS);
+}
+
+#[test]
+fn without_an_adapter_numbers_are_those_of_the_allocator() {
+    let gpu = first();
+    let allocator = usual(&gpu);
+    let held = [local(&allocator, 3 * MIB), buffer(&allocator, &HeapType::Upload.into_place(), 2 * MIB)];
+    let stats = allocator.stats();
+    assert_eq!(stats.reserved, usage(&gpu), "though it cannot ask");
+    assert_eq!(allocator.totals_in(SegmentGroup::Local).reserved, usage_of(&gpu, SegmentGroup::Local));
+    assert!(!allocator.resource_allocation_support().is_resource_allocation_within_coherent);
+    assert_eq!(allocator.report().device.description, "unknown adapter");
+    // An out-of-memory error omits numbers that are unknown.
+    let error = try_buffer(&allocator, &HeapType::Default.into_place(), 5 << 30).expect_err("it has 4 GiB");
+    assert!(error.is_out_of_memory(), "{error}");
+    drop(held);
+    assert_returns_everything(&allocator, &gpu);
+}

@@ -1,0 +1,257 @@
+//! Limits, inferred heap types and missing device capabilities with ALLOW_UNIFIED_MEMORY on cache-coherent
+//! UMA.
+
+use crate::faulty_device::{Call, Faults, inject_first};
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+use heapwright_runtime::Instance;
+use proptest::prelude::*;
+use proptest::strategy::Strategy;
+
+const NONE: ResourceAllocationFlags = ResourceAllocationFlags::empty();
+const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
+const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+
+fn unified(gpu: &Instance, limits: HeapLimits) -> ResourceAllocator {
+    let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
+    allocator(gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() })
+}
+
+fn mib(mib: u64) -> Option<ByteSize> {
+    Some(ByteSize::from_mib(mib))
+}
+
+/// Probes and creates. Both succeed, or both are refused with the same error.
+fn probed(
+    allocator: &ResourceAllocator,
+    place: &ResourceAllocationDesc<'_>,
+    size: u64,
+) -> Result<ResourceAllocation, Error> {
+    let probe = allocator.probe(place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))));
+    let made = try_buffer(allocator, place, size);
+    match (&probe, &made) {
+        (Ok(probe), Ok(made)) => {
+            assert_eq!((probe.decision, probe.size), (made.info().decision, made.size()));
+            assert_eq!(probe.heap_type, made.heap_type());
+        }
+        (Err(probed), Err(refused)) => assert_eq!(probed.hresult(), refused.hresult()),
+        _ => panic!("probed {probe:?}, and it was {made:?} ({place:?}, {size})"),
+    }
+    made
+}
+
+#[test]
+fn the_limit_of_default_is_that_of_all_unified_memory() {
+    let gpu = open("cache-coherent-uma");
+    for heap_type in [HeapType::Default, HeapType::Upload, HeapType::GpuUpload] {
+        for flags in [NONE, COMMITTED, OWN, WITHIN] {
+            let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
+            let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
+            let totals = allocator.totals_of(HeapType::Default);
+            assert_eq!((totals.reserved, allocator.reserved()), (usage(&gpu), usage(&gpu)));
+            for other in [NONE, COMMITTED, OWN] {
+                let place = place(HeapType::Upload, other);
+                let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
+                assert!(error.is_over_budget(), "{heap_type} {flags:?} {other:?}: {error}");
+            }
+            // An allocation that keeps its heap type counts against the limit of that type.
+            let attributed =
+                place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+            let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
+            assert_eq!(allocator.totals_of(HeapType::Upload).reserved, upload.size());
+            drop((first, upload));
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+}
+
+#[test]
+fn the_limit_of_another_type_holds_for_what_asks_for_it() {
+    let gpu = open("cache-coherent-uma");
+    for flags in [NONE, COMMITTED, OWN] {
+        let allocator = unified(&gpu, HeapLimits { upload: mib(4), ..Default::default() });
+        let place = place(HeapType::Upload, flags);
+        let first = probed(&allocator, &place, 3 * MIB).expect("within the limit");
+        for other in [NONE, COMMITTED, OWN] {
+            let place = crate::gpu::place(HeapType::Upload, other);
+            let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
+            assert!(error.is_over_budget(), "{flags:?} {other:?}: {error}");
+        }
+        let small =
+            probed(&allocator, &crate::gpu::place(HeapType::Upload, WITHIN), 1000).expect("within the limit");
+        let others =
+            probed(&allocator, &crate::gpu::place(HeapType::Default, flags), 20 * MIB).expect("no limit");
+        // Freed memory counts no longer against the limit.
+        drop(first);
+        let second = probed(&allocator, &place, 3 * MIB).expect("within the limit");
+        drop((small, others, second));
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create { size: u64, heap_type: HeapType, flags: ResourceAllocationFlags },
+    Drop(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let sizes = prop_oneof![1..20_000_u64, 20_000..3_000_000_u64];
+    let types = proptest::sample::select(&HeapType::ALL[..]);
+    let flags = proptest::sample::select(vec![
+        NONE,
+        NONE,
+        WITHIN,
+        OWN,
+        COMMITTED,
+        ResourceAllocationFlags::PREFER_COMMITTED,
+        ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS,
+    ]);
+    let create =
+        (sizes, types, flags).prop_map(|(size, heap_type, flags)| Step::Create { size, heap_type, flags });
+    proptest::collection::vec(prop_oneof![3 => create, 2 => any::<usize>().prop_map(Step::Drop)], 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// No limit is exceeded by any placement, and the allocator's sums equal the adapter's.
+    #[test]
+    fn no_limit_is_passed(steps in steps(), limits in proptest::array::uniform4(proptest::option::of(1..12_u64))) {
+        let gpu = open("cache-coherent-uma");
+        let [default, upload, readback, gpu_upload] = limits.map(|limit| limit.and_then(mib));
+        let allocator = unified(&gpu, HeapLimits { default, upload, readback, gpu_upload });
+        let mut live: Vec<ResourceAllocation> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Create { size, heap_type, flags } => {
+                    match try_buffer(&allocator, &place(heap_type, flags), size) {
+                        Ok(made) => live.push(made),
+                        Err(error) => prop_assert!(error.is_over_budget(), "{error}"),
+                    }
+                }
+                Step::Drop(number) if !live.is_empty() => drop(live.swap_remove(number % live.len())),
+                Step::Drop(_) => {}
+            }
+            prop_assert_eq!(allocator.reserved(), usage(&gpu));
+            let unified = allocator.totals_of(HeapType::Default).reserved;
+            prop_assert!(default.is_none_or(|limit| unified <= limit), "{} held", unified);
+            for (heap_type, limit) in [(HeapType::Upload, upload), (HeapType::GpuUpload, gpu_upload)] {
+                let used: u64 =
+                    live.iter().filter(|made| made.heap_type() == heap_type).map(|made| made.size().get()).sum();
+                prop_assert!(limit.is_none_or(|limit| used <= limit.get()), "{used} of {heap_type}");
+            }
+        }
+        drop(live);
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+/// Some implementations do not create such resources in CUSTOM heaps.
+#[test]
+fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
+    let gpu = open("cache-coherent-uma");
+    let depth = D3D12_RESOURCE_DESC {
+        Format: DXGI_FORMAT_D32_FLOAT,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture(64, 64)
+    };
+    for hresult in [E_NOTIMPL, E_INVALIDARG] {
+        for flags in [NONE, OWN, COMMITTED] {
+            let faults = Faults::new(Some(Call::CreateQueryHeap), hresult);
+            inject_first(&gpu.device, &faults);
+            let desc = ResourceAllocatorDesc {
+                flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,
+                ..Default::default()
+            };
+            let allocator = allocator(&gpu, desc);
+            faults.refuse_in_custom(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
+            let create = |heap_type: Option<HeapType>, desc: &D3D12_RESOURCE_DESC, state| {
+                let place = ResourceAllocationDesc {
+                    flags,
+                    heap_type: heap_type.map(Into::into),
+                    ..Default::default()
+                };
+                allocator.create_resource(&place, desc, state, None)
+            };
+            let write = D3D12_RESOURCE_STATE_DEPTH_WRITE;
+            for heap_type in [Some(HeapType::Default), None] {
+                let made = create(heap_type, &depth, write)
+                    .unwrap_or_else(|error| panic!("{hresult:?} {flags:?}: {error}"));
+                assert_eq!(made.heap_type(), HeapType::Default);
+                assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_DEFAULT);
+            }
+            assert_eq!(faults.calls(), 1, "the device was asked in vain once");
+            let probe = allocator
+                .probe(&place(HeapType::Default, flags), &ResourceDesc::in_state(&depth, write))
+                .expect("as it is created");
+            assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
+            // Every other resource stays in unified memory.
+            for desc in [texture(64, 64), target(64, 64, 1), buffer_desc(ByteSize::new(1000))] {
+                let made = create(Some(HeapType::Default), &desc, COMMON).expect("the device has it");
+                assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+            }
+            assert_returns_everything(&allocator, &gpu);
+        }
+    }
+    // A resource that no heap type accepts stays an error.
+    let allocator = unified(&gpu, HeapLimits::default());
+    let place = place(HeapType::Default, NONE);
+    let error = allocator
+        .create_resource(&place, &texture(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, None)
+        .expect_err("no depth-stencil");
+    assert!(error.is_invalid_argument(), "{error}");
+}
+
+#[test]
+fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
+    let gpu = open("cache-coherent-uma");
+    let states = [
+        COMMON,
+        D3D12_RESOURCE_STATE_GENERIC_READ,
+        D3D12_RESOURCE_STATE_COPY_DEST,
+        D3D12_RESOURCE_STATE_COPY_SOURCE,
+    ];
+    for flags in [NONE, OWN, COMMITTED, WITHIN] {
+        let allocator = unified(&gpu, HeapLimits::default());
+        let inferred = ResourceAllocationDesc { flags, ..Default::default() };
+        for desc in [buffer_desc(ByteSize::new(1000)), texture(64, 64)] {
+            let made = states.map(|state| {
+                let resource = ResourceDesc::in_state(&desc, state);
+                let probe = allocator.probe(&inferred, &resource).expect("it can be created");
+                let made = allocator.create(&inferred, &resource).expect("as it was probed");
+                assert_eq!((probe.heap_type, probe.decision), (made.heap_type(), made.info().decision));
+                made
+            });
+            for made in &made {
+                assert_eq!(properties_of(made).0.Type, D3D12_HEAP_TYPE_CUSTOM, "{desc:?} {flags:?}");
+            }
+            if flags == NONE {
+                assert!(made.iter().all(|one| one.heap() == made[0].heap()), "one heap holds them all");
+            }
+            assert_eq!(allocator.totals_of(HeapType::Default).reserved, usage(&gpu));
+        }
+        assert_returns_everything(&allocator, &gpu);
+    }
+    // The CPU reads the copied bytes, in a part of a buffer as well.
+    let allocator = unified(&gpu, HeapLimits::default());
+    let inferred = ResourceAllocationDesc { flags: WITHIN, ..Default::default() };
+    let desc = buffer_desc(ByteSize::new(100));
+    let mut part = allocator
+        .create_resource(&inferred, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
+        .expect("there is memory");
+    assert_eq!(part.info().decision.placement, Placement::WithinResource);
+    part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
+    // A request for READBACK, or for heaps that keep their type, gets that type.
+    let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
+    let kept =
+        [HeapType::Readback.into_place(), ResourceAllocationDesc { flags: attribute, ..Default::default() }];
+    for place in kept {
+        let made = allocator
+            .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
+            .expect("there is memory");
+        assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_READBACK);
+    }
+}

@@ -1,0 +1,244 @@
+//! Parts of a buffer: offsets, addresses, mappings, and which requests qualify.
+
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::*;
+
+const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+
+#[test]
+fn parts_of_one_resource_share_everything_but_their_bytes() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let within = place(HeapType::Upload, WITHIN);
+    let mut first = buffer(&allocator, &within, 16);
+    let mut second = buffer(&allocator, &within, 16);
+    assert_eq!((first.resource(), first.heap()), (second.resource(), second.heap()));
+    assert_eq!(first.offset(), HeapOffset::ZERO, "that of the resource");
+    assert_ne!(first.offset_from_resource(), second.offset_from_resource());
+    for part in [&first, &second] {
+        let info = part.info();
+        assert_eq!(
+            (info.size, info.alignment.get()),
+            (ByteSize::new(16), 16),
+            "GPGMM: its own, byte-aligned"
+        );
+        assert_eq!(info.decision.placement, Placement::WithinResource);
+        // SAFETY: the resource is a live COM object.
+        let D3D12_GPU_VIRTUAL_ADDRESS(whole) = unsafe { part.resource().GetGPUVirtualAddress() };
+        let address = part.gpu_virtual_address().expect("a buffer has one").get();
+        assert_eq!(address, whole + part.offset_from_resource().get());
+    }
+    // GPGMM's first backing buffer has a size of 64 KiB.
+    assert_eq!(desc_of(&first).Width, 64 * KIB);
+    // A mapping covers exactly the bytes of the part.
+    first.map().expect("mapped").write(0, &[1; 16]).expect("inside");
+    second.map().expect("mapped").write(0, &[2; 16]).expect("inside");
+    assert!(first.map().expect("mapped").write(16, &[3]).is_err(), "that is the other's");
+    let mut bytes = [0; 16];
+    first.map().expect("mapped").read(0, &mut bytes).expect("inside");
+    assert_eq!(bytes, [1; 16]);
+    // The same bytes through D3D12's mapped pointer.
+    let mut start = std::ptr::null_mut();
+    // SAFETY: the buffer is live, its only subresource is 0, and the pointer is writable.
+    unsafe { first.resource().Map(0, None, &mut start) }.ok().expect("mapped");
+    let at = usize::try_from(second.offset_from_resource().get()).expect("small");
+    // SAFETY: the part lies in the buffer, whose bytes are mapped.
+    assert_eq!(unsafe { *start.cast::<u8>().add(at) }, 2);
+    // SAFETY: it was mapped above.
+    unsafe { first.resource().Unmap(0, None) };
+    drop((first, second));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
+        let mut parts: Vec<_> =
+            (1..=200_u8).map(|i| buffer(&allocator, &place(heap_type, WITHIN), u64::from(i) * 7)).collect();
+        for (part, i) in parts.iter_mut().zip(1..) {
+            assert_eq!(part.info().decision.placement, Placement::WithinResource);
+            let mut mapping = part.map().expect("mapped");
+            assert_eq!(mapping.len(), ByteSize::new(u64::from(i) * 7));
+            mapping.write(0, &vec![i; usize::from(i) * 7]).expect("inside");
+        }
+        // Frees every second part and creates others.
+        let mut keep = false;
+        parts.retain(|_| {
+            keep = !keep;
+            !keep
+        });
+        for size in [1, 50, 5000] {
+            let mut other = buffer(&allocator, &place(heap_type, WITHIN), size);
+            other
+                .map()
+                .expect("mapped")
+                .write(0, &vec![0; usize::try_from(size).expect("small")])
+                .expect("inside");
+            parts.push(other);
+        }
+        for (part, i) in parts.iter_mut().zip((2..=200_u8).step_by(2)) {
+            let mut bytes = vec![0; usize::from(i) * 7];
+            part.map().expect("mapped").read(0, &mut bytes).expect("inside");
+            assert!(bytes.iter().all(|&byte| byte == i), "{heap_type} {i}");
+        }
+        allocator.audit().expect("consistent");
+    }
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_part_costs_no_call_of_the_device_once_there_is_room() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 256);
+    let usage_before = counted(&gpu);
+    let more: Vec<_> = (0..100).map(|_| buffer(&allocator, &place(HeapType::Upload, WITHIN), 256)).collect();
+    assert!(more.iter().all(|part| part.resource() == first.resource()));
+    assert_eq!(counted(&gpu), usage_before);
+    let stats = allocator.stats();
+    assert_eq!((stats.allocation_count, stats.used_block_count, stats.heap_count), (101, 101, 1));
+    assert_eq!(stats.used, ByteSize::new(101 * 256), "parts, not the buffers that they are of");
+}
+
+#[test]
+fn what_may_be_no_part_is_a_resource_of_its_own() {
+    let mut gpu = any_device();
+    if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {
+        return;
+    }
+    let allocator = usual(&gpu);
+    let pool =
+        allocator.create_pool(PoolDesc { heap_type: HeapType::Upload, ..Default::default() }).expect("sound");
+    let small = buffer_desc(ByteSize::new(100));
+    let upload = place(HeapType::Upload, WITHIN);
+    let flags = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..small };
+    let cases = [
+        (upload, small, COMMON, true),
+        (upload, small, D3D12_RESOURCE_STATE_GENERIC_READ, true),
+        (place(HeapType::Readback, WITHIN), small, D3D12_RESOURCE_STATE_COPY_DEST, true),
+        (HeapType::Upload.into_place(), small, COMMON, false),
+        (place(HeapType::Default, WITHIN), small, COMMON, false),
+        (place(HeapType::GpuUpload, WITHIN), flags, COMMON, false),
+        (place(HeapType::GpuUpload, WITHIN), small, D3D12_RESOURCE_STATE_COPY_SOURCE, false),
+        (upload, buffer_desc(ByteSize::from_kib(64)), COMMON, false),
+        (upload, buffer_desc(ByteSize::new(65_535)), COMMON, true),
+        (
+            place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
+            small,
+            COMMON,
+            false,
+        ),
+        (place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_RESIDENT), small, COMMON, false),
+        (place(HeapType::Upload, WITHIN | ResourceAllocationFlags::ALWAYS_COMMITTED), small, COMMON, false),
+        (
+            ResourceAllocationDesc { pool: Some(&pool), flags: WITHIN, ..Default::default() },
+            small,
+            COMMON,
+            false,
+        ),
+    ];
+    for (place, desc, state, is_part) in cases {
+        let made = allocator.create_resource(&place, &desc, state, None).expect("one way or the other");
+        let found = made.info().decision.placement == Placement::WithinResource;
+        assert_eq!(found, is_part, "{place:?} {desc:?} {state:#x}");
+        if !found {
+            assert_eq!(made.offset_from_resource(), ByteSize::ZERO);
+        }
+    }
+}
+
+#[test]
+fn a_part_is_as_sound_as_any_buffer() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let small = buffer_desc(ByteSize::new(100));
+    let unsound = [
+        D3D12_RESOURCE_DESC { Width: 0, ..small },
+        D3D12_RESOURCE_DESC { Height: 2, ..small },
+        D3D12_RESOURCE_DESC { DepthOrArraySize: 0, ..small },
+        D3D12_RESOURCE_DESC { MipLevels: 9, ..small },
+        D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8_UNORM, ..small },
+        D3D12_RESOURCE_DESC { SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 }, ..small },
+        D3D12_RESOURCE_DESC { Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN, ..small },
+        D3D12_RESOURCE_DESC { Alignment: 3, ..small },
+        D3D12_RESOURCE_DESC { Alignment: 1 << 63, ..small },
+        D3D12_RESOURCE_DESC { Flags: u32::MAX, ..small },
+    ];
+    for desc in unsound {
+        let error = allocator
+            .create_resource(&place(HeapType::Upload, WITHIN), &desc, COMMON, None)
+            .expect_err("the device takes no such buffer");
+        assert!(error.is_invalid_argument(), "{desc:?}: {error}");
+        assert!(error.to_string().contains("D3D12_RESOURCE_DESC"), "{desc:?}: {error}");
+    }
+    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8_UNORM, ..Default::default() };
+    let resource = ResourceDesc { clear_value: Some(clear), ..ResourceDesc::new(&small) };
+    let error = allocator.create(&place(HeapType::Upload, WITHIN), &resource).expect_err("not for buffers");
+    assert!(error.to_string().contains("clear_value"), "{error}");
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn a_part_is_aligned_to_4_bytes_at_least_unless_less_is_asked_for() {
+    let gpu = any_device();
+    let allocator = usual(&gpu);
+    let upload = place(HeapType::Upload, WITHIN);
+    // As GPGMM: the size rounded up to a power of two from 4 to 256.
+    for (width, expected) in [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (255, 256), (5000, 256)] {
+        let part = buffer(&allocator, &upload, width);
+        assert_eq!(part.alignment().get(), expected, "{width} bytes");
+        assert!(part.offset_from_resource().get().is_multiple_of(expected));
+        assert_eq!(part.size(), ByteSize::new(width), "its size stays what was asked for");
+    }
+    let desc = D3D12_RESOURCE_DESC { Alignment: 1, ..buffer_desc(ByteSize::new(3)) };
+    let part = allocator.create_resource(&upload, &desc, COMMON, None).expect("there is room");
+    assert_eq!(part.alignment().get(), 1);
+}
+
+#[test]
+fn an_alignment_that_is_asked_for_is_a_parts_address() {
+    let gpu = open("uma");
+    let allocator = usual(&gpu);
+    // Prevents the backing buffer from starting at offset 0 of the heap.
+    let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 24);
+    for alignment in [1, 8, 64, 512, 4096, 64 * KIB] {
+        let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer_desc(ByteSize::new(100)) };
+        let _first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 4);
+        let made = allocator
+            .create_resource(&place(HeapType::Upload, WITHIN), &desc, COMMON, None)
+            .expect("a part may have any power of two");
+        assert_eq!(made.info().decision.placement, Placement::WithinResource);
+        let address = made.gpu_virtual_address().expect("has one").get();
+        assert_eq!(address % alignment, 0, "{alignment}: {address:#x}");
+    }
+}
+
+#[test]
+fn backing_buffers_keep_what_unified_memory_is() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let unified = buffer(&allocator, &place(HeapType::Upload, WITHIN), 100);
+    let attributed = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
+    let typed = buffer(&allocator, &place(HeapType::Upload, WITHIN | attributed), 100);
+    assert_eq!(properties_of(&unified).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+    assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_UPLOAD);
+    assert_ne!(unified.resource(), typed.resource());
+    drop((unified, typed));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn coherence_of_parts_is_known_of_intel_alone() {
+    let profile = *heapwright_runtime::HostProfile::default_profile();
+    for (vendor_id, coherent) in [(0x8086, true), (profile.vendor_id, false)] {
+        let profile = heapwright_runtime::HostProfile { vendor_id, ..profile };
+        let gpu = heapwright_runtime::Instance::open(&profile).expect("a fresh instance");
+        let with_adapter = usual(&gpu).resource_allocation_support();
+        assert_eq!(with_adapter.is_resource_allocation_within_coherent, coherent);
+        let without = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
+        assert!(!without.resource_allocation_support().is_resource_allocation_within_coherent);
+    }
+}

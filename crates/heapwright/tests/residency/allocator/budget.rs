@@ -1,0 +1,283 @@
+//! Allocations within the budget.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use heapwright::d3d12::*;
+use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyManagerFlags};
+use heapwright::*;
+
+use super::scene::{Scene, Setup, is_locked, is_resident};
+
+const WITHIN_BUDGET: ResourceAllocationFlags = ResourceAllocationFlags::WITHIN_BUDGET;
+
+#[test]
+fn more_than_the_budget_is_allocated_and_used() {
+    let scene = Scene::of_mib(8);
+    let mut made = Vec::new();
+    for seed in 1..=32 {
+        let allocation = scene.alone(1);
+        assert!(scene.used_mib() <= 8, "{} MiB of 8", scene.used_mib());
+        scene.fill(&allocation, seed);
+        made.push(allocation);
+    }
+    for round in 0..2 {
+        for (seed, allocation) in (1..).zip(&made) {
+            scene.assert_filled(allocation, seed);
+            assert!(scene.used_mib() <= 8, "{} MiB of 8 in round {round}", scene.used_mib());
+        }
+    }
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
+    drop(made);
+    scene.end();
+}
+
+#[test]
+fn shared_heaps_and_committed_resources_are_paged_too() {
+    for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::ALWAYS_COMMITTED] {
+        let scene = Scene::with_flags(8, flags);
+        let make = |kib: u64| crate::gpu::local(&scene.allocator, kib << 10);
+        let made: Vec<_> = (0..48).map(|number| make(64 + 37 * (number % 11))).collect();
+        for (seed, allocation) in (1..).zip(&made) {
+            scene.fill(allocation, seed);
+        }
+        for (seed, allocation) in (1..).zip(&made) {
+            scene.assert_filled(allocation, seed);
+        }
+        drop(made);
+        scene.end();
+    }
+}
+
+#[test]
+fn a_heap_that_must_fit_says_what_the_budget_is() {
+    let scene = Scene::with_flags(4, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let made: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
+    for allocation in &made {
+        allocation.memory().expect("managed").lock().expect("resident");
+    }
+    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        let error = scene.try_alone(1, flags).expect_err("everything is locked");
+        assert!(error.is_out_of_memory() && error.is_over_budget());
+        assert_eq!(error.hresult(), E_OUTOFMEMORY);
+        let message = error.to_string();
+        assert!(message.contains("the local budget of 4.00 MiB (4.00 MiB in use)"), "{message}");
+    }
+    assert_eq!(scene.used_mib(), 4);
+    made[2].memory().expect("managed").unlock().expect("locked");
+    let fits = scene.try_alone(1, ResourceAllocationFlags::empty()).expect("one may go");
+    assert!(is_resident(&fits) && !is_resident(&made[2]));
+    for allocation in [&made[0], &made[1], &made[3]] {
+        assert!(is_locked(allocation) && is_resident(allocation));
+    }
+    drop((made, fits));
+    scene.end();
+}
+
+#[test]
+fn without_the_flag_usage_may_exceed_the_budget() {
+    let scene = Scene::of_mib(2);
+    let locked = scene.alone(2);
+    locked.memory().expect("managed").lock().expect("resident");
+    let error = scene.try_alone(1, WITHIN_BUDGET).expect_err("this one may not");
+    assert!(error.is_over_budget(), "{error}");
+    let over = scene.alone(1);
+    assert!(is_resident(&over));
+    assert_eq!(scene.used_mib(), 3);
+    drop((locked, over));
+    scene.end();
+}
+
+/// GPGMM's defect 18, in part: a request that exceeds the budget slightly evicts only what is missing, and
+/// is not refused.
+#[test]
+fn no_more_is_evicted_than_is_missing() {
+    let scene = Scene::with_flags(10, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let made: Vec<_> = (0..8).map(|_| scene.alone(1)).collect();
+    let large = scene.try_alone(3, ResourceAllocationFlags::empty()).expect("one has to go");
+    assert_eq!(made.iter().filter(|made| !is_resident(made)).count(), 1, "one missing, one gone");
+    assert_eq!(scene.used_mib(), 10);
+    drop((made, large));
+    scene.end();
+}
+
+/// GPGMM's defect 18: without a given size, its check does nothing.
+#[test]
+fn a_size_that_is_found_out_counts_as_well() {
+    let scene = Scene::of_mib(4);
+    let locked = scene.alone(3);
+    locked.memory().expect("managed").lock().expect("resident");
+    let desc = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
+    let create = |mib: u64| {
+        scene.manager.create_heap(&desc, || {
+            let desc = D3D12_HEAP_DESC {
+                SizeInBytes: mib << 20,
+                Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
+                ..Default::default()
+            };
+            let mut heap: Option<ID3D12Heap> = None;
+            unsafe { scene.gpu.device.CreateHeap(&desc, &mut heap) }?;
+            Ok(heap.expect("S_OK comes with a heap").into())
+        })
+    };
+    let error = create(2).expect_err("it does not fit");
+    assert!(error.is_out_of_memory(), "{error}");
+    assert_eq!(scene.used_mib(), 3, "what was created is gone");
+    drop(create(1).expect("it fits"));
+    drop(locked);
+    scene.end();
+}
+
+/// GPGMM's defect 18: heaps that are created at the same time are checked one by one.
+#[test]
+fn threads_together_stay_within_the_budget() {
+    let scene = Scene::with_flags(8, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let is_done = AtomicBool::new(false);
+    let most = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut most = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                most = most.max(scene.used_mib());
+            }
+            most
+        });
+        let make = || {
+            for _ in 0..20 {
+                let made: Vec<_> = (0..4).filter_map(|_| scene.try_alone(1, WITHIN_BUDGET).ok()).collect();
+                drop(made);
+            }
+        };
+        let makers: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+        makers.into_iter().for_each(|maker| maker.join().expect("no panic"));
+        is_done.store(true, Ordering::Relaxed);
+        watch.join().expect("no panic")
+    });
+    assert!(most <= 8, "{most} MiB of 8");
+    scene.end();
+}
+
+#[test]
+fn empty_heaps_go_before_live_ones() {
+    let scene = Scene::of_mib(8);
+    let live = scene.alone(4);
+    // Kept as an empty heap, which was used later than the live one.
+    drop(scene.alone(4));
+    assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8));
+    let texture_like = crate::gpu::try_buffer(
+        &scene.allocator,
+        &crate::gpu::place(HeapType::GpuUpload, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
+        4 << 20,
+    )
+    .expect("there is room");
+    assert_eq!(texture_like.memory().expect("managed").segment_group(), SegmentGroup::Local);
+    assert!(is_resident(&live), "the empty heap was enough");
+    assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8), "it went back to the device");
+    drop((live, texture_like));
+    scene.end();
+}
+
+#[test]
+fn the_operating_systems_budget_counts_without_an_override() {
+    let scene = Scene::new(Setup { manager: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Setup::default() });
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(20));
+    scene.manager.trim();
+    let made: Vec<_> = (0..8).map(|_| scene.alone(4)).collect();
+    assert!(scene.used_mib() <= 19, "{} MiB of 95 % of 20", scene.used_mib());
+    assert!(made.iter().any(is_resident));
+    // Half of the budget is given to another process.
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(10));
+    scene.manager.trim();
+    assert!(scene.used_mib() <= 9, "{} MiB of 95 % of 10", scene.used_mib());
+    drop(made);
+    scene.end();
+}
+
+#[test]
+fn what_may_never_be_needed_evicts_nothing() {
+    let scene = Scene::with_flags(8, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let live: Vec<_> = (0..7)
+        .map(|_| {
+            let made = scene.alone(1);
+            crate::gpu::wait_for_empty_heap(&scene.allocator);
+            made
+        })
+        .collect();
+    let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let more: Vec<_> = (0..2).map(|_| scene.try_alone(1, flags).expect("there is room")).collect();
+    let evicted = live.iter().chain(&more).filter(|made| !is_resident(made)).count();
+    assert_eq!(evicted, 1, "for the ninth, and not for a tenth");
+    drop((live, more));
+    scene.end();
+}
+
+#[test]
+fn a_probe_knows_what_could_be_evicted() {
+    let scene = Scene::of_mib(4);
+    let idle = scene.alone(4);
+    let desc = ResourceAllocationDesc {
+        flags: WITHIN_BUDGET | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+        ..ResourceAllocationDesc::new(HeapType::Default)
+    };
+    let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(2)));
+    scene.allocator.probe(&desc, &resource).expect("what is idle can go");
+    assert!(is_resident(&idle), "a probe changes nothing");
+    idle.memory().expect("managed").lock().expect("resident");
+    let error = scene.allocator.probe(&desc, &resource).expect_err("nothing can go");
+    assert!(error.is_over_budget(), "{error}");
+    assert!(scene.allocator.create(&desc, &resource).expect_err("as the probe says").is_over_budget());
+    drop(idle);
+    scene.end();
+}
+
+#[test]
+fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
+    let scene = Scene::with_flags(
+        2,
+        ResourceAllocatorFlags::CREATE_NOT_RESIDENT | ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
+    );
+    let locked = scene.alone(2);
+    locked.memory().expect("managed").lock().expect("there is room");
+    let probe = |flags| {
+        let flags = flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+        let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
+        let probed = scene.allocator.probe(&desc, &resource).map(|probe| probe.memory);
+        let made = scene.allocator.create(&desc, &resource).map(drop);
+        assert_eq!(probed.is_ok(), made.is_ok(), "{probed:?} and {made:?}");
+        probed.expect("nothing is needed for it")
+    };
+    let new = ProbedMemory::NewHeap(ByteSize::from_mib(1));
+    assert_eq!(probe(ResourceAllocationFlags::empty()), new);
+    assert_eq!(probe(ResourceAllocationFlags::ALWAYS_COMMITTED), new);
+    drop(locked);
+    scene.end();
+
+    let allocator =
+        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::SegmentedPool, ..Default::default() };
+    let scene = Scene::new(Setup { allocator, ..Setup::default() });
+    drop(scene.alone(1));
+    let probe = |flags| {
+        let desc = ResourceAllocationDesc {
+            flags: flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            ..ResourceAllocationDesc::new(HeapType::Default)
+        };
+        let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
+        scene.allocator.probe(&desc, &resource).expect("there is room").memory
+    };
+    assert_eq!(probe(ResourceAllocationFlags::empty()), ProbedMemory::Held);
+    assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");
+    scene.end();
+}
+
+#[test]
+fn limits_hold_beside_the_budget() {
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(3)), ..Default::default() };
+    let allocator = ResourceAllocatorDesc { limits, ..Default::default() };
+    let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
+    let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();
+    assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));
+    let error =
+        scene.try_alone(1, ResourceAllocationFlags::empty()).expect_err("the limit counts what is evicted");
+    assert!(error.to_string().contains("limit of 3.00 MiB"), "{error}");
+    drop(made);
+    scene.end();
+}

@@ -1,0 +1,104 @@
+//! Failing calls of the device.
+
+use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc,
+};
+use heapwright::*;
+use heapwright_runtime::Instance;
+use windows_core::HRESULT;
+
+use crate::faulty_device::{Call, Faults, inject};
+use crate::gpu::{COMMON, open, usage};
+
+struct Scene {
+    allocator: ResourceAllocator,
+    manager: ResidencyManager,
+    faults: std::sync::Arc<Faults>,
+    gpu: Instance,
+}
+
+fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
+    let gpu = open("discrete");
+    let faults = Faults::new(Some(call), hresult);
+    let device = inject(&gpu.device, &faults);
+    let budgets = GroupBudgets { local: ByteSize::from_mib(8), non_local: ByteSize::from_mib(8) };
+    let budget_override = Some(BudgetOverride::Fixed(budgets));
+    let desc = ResidencyManagerDesc { budget_override, ..Default::default() };
+    let allocator_desc = ResourceAllocatorDesc { flags, ..Default::default() };
+    let (allocator, manager) =
+        ResourceAllocator::with_new_residency(&device, Some(&gpu.adapter), allocator_desc, desc)
+            .expect("sound");
+    Scene { allocator, manager, faults, gpu }
+}
+
+impl Scene {
+    fn make(&self, flags: ResourceAllocationFlags) -> Result<ResourceAllocation, Error> {
+        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+        self.allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(1)), COMMON, None)
+    }
+
+    fn end(self) {
+        self.manager.audit().expect("consistent");
+        self.allocator.release_empty_heaps();
+        let stats = self.manager.stats();
+        assert_eq!((stats.local.resident_count, stats.local.evicted_count), (0, 0), "{stats:?}");
+        assert_eq!(usage(&self.gpu), ByteSize::ZERO);
+        self.gpu.residency().check_balance().expect("balanced");
+    }
+}
+
+const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
+
+#[test]
+fn a_refused_creation_leaves_nothing_in_the_books() {
+    for (call, flags) in [(Call::CreateHeap, OWN), (Call::CreateCommittedResource, COMMITTED)] {
+        for hresult in [E_OUTOFMEMORY, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED] {
+            let scene = scene(call, hresult, ResourceAllocatorFlags::empty());
+            scene.faults.fail_all();
+            let flags = flags | ResourceAllocationFlags::NEVER_FALLBACK;
+            let error = scene.make(flags).expect_err("the device refuses");
+            assert_eq!(error.is_out_of_memory(), hresult == E_OUTOFMEMORY, "{error}");
+            assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED, "{error}");
+            assert!(scene.faults.calls() > 0, "the device was asked");
+            scene.faults.disarm();
+            // The budget reserved for the failed request is available again, in full.
+            let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
+            assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(8));
+            drop(made);
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn a_resource_that_was_not_placed_leaves_its_heap_managed() {
+    let scene = scene(Call::CreatePlacedResource, E_OUTOFMEMORY, ResourceAllocatorFlags::empty());
+    scene.faults.fail_all();
+    let error = scene.make(OWN | ResourceAllocationFlags::NEVER_FALLBACK).expect_err("the device refuses");
+    assert_eq!(error.hresult(), E_FAIL, "as NEVER_FALLBACK has it: {error}");
+    scene.faults.disarm();
+    let made = scene.make(OWN).expect("there is room");
+    assert!(made.memory().is_some());
+    drop(made);
+    scene.end();
+}
+
+/// Some devices place no resource in an evicted heap.
+#[test]
+fn what_is_not_placed_in_an_evicted_heap_is_placed_once_it_is_resident() {
+    let scene = scene(Call::CreatePlacedResource, E_INVALIDARG, ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
+    scene.faults.fail_nth(0);
+    let made = scene.make(OWN).expect("the second time");
+    assert!(scene.faults.has_failed());
+    let memory = made.memory().expect("managed").info();
+    assert_eq!((memory.status, memory.is_locked), (ResidencyHeapStatus::Resident, false));
+    // An error in the resource itself is returned by the second attempt as well.
+    scene.faults.fail_all();
+    let error = scene.make(OWN).expect_err("the device refuses");
+    assert!(error.is_invalid_argument(), "{error}");
+    scene.faults.disarm();
+    drop(made);
+    scene.end();
+}

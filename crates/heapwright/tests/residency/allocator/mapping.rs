@@ -1,0 +1,156 @@
+//! Mapped allocations are resident.
+
+use heapwright::d3d12::*;
+use heapwright::residency::ResidencyHeapStatus;
+use heapwright::residency::{BudgetOverride, GroupBudgets, ResidencyManagerDesc};
+use heapwright::*;
+
+use super::scene::{Scene, is_locked, is_resident, status};
+use crate::gpu::open;
+
+const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+
+#[test]
+fn mapping_makes_resident_what_is_evicted() {
+    let gpu = open("discrete");
+    let budgets = GroupBudgets { local: ByteSize::from_gib(1), non_local: ByteSize::from_mib(4) };
+    let desc =
+        ResidencyManagerDesc { budget_override: Some(BudgetOverride::Fixed(budgets)), ..Default::default() };
+    let (allocator, manager) =
+        ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
+            .expect("sound");
+    let flags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+    let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Upload) };
+    let make = || {
+        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+        allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(1)), state, None).expect("room")
+    };
+    let mut made: Vec<_> = (0..8).map(|_| make()).collect();
+    assert_eq!(manager.stats().non_local.evicted_count, 4);
+    for (number, allocation) in (0_u8..).zip(&mut made) {
+        allocation.map().expect("made resident").write(5, &[number]).expect("inside");
+        assert!(is_resident(allocation) && !is_locked(allocation));
+        assert!(manager.stats().non_local.resident <= ByteSize::from_mib(4));
+    }
+    for (number, allocation) in (0_u8..).zip(&mut made) {
+        let mut byte = [0];
+        allocation.map().expect("made resident").read(5, &mut byte).expect("inside");
+        assert_eq!(byte, [number]);
+    }
+    // Mapped allocations stay resident, so only four fit at a time.
+    let (first, rest) = made.split_at_mut(4);
+    let kept: Vec<_> = first.iter_mut().map(|allocation| allocation.map().expect("resident")).collect();
+    assert_eq!(manager.stats().non_local.locked_count, 4);
+    let _evicts = rest[0].map();
+    assert_eq!(manager.stats().non_local.locked_count, 4 + u64::from(_evicts.is_ok()));
+    drop((kept, _evicts));
+    assert_eq!(manager.stats().non_local.locked_count, 0);
+    manager.audit().expect("consistent");
+    drop(made);
+    gpu.residency().check_balance().expect("balanced");
+}
+
+/// GPGMM's defect 19: mapping twice locks twice and unlocks once.
+#[test]
+fn each_mapping_has_its_own_lock() {
+    let scene = Scene::of_mib(64);
+    let small = || scene.upload(100, WITHIN);
+    let (mut first, mut second, mut third) =
+        (small(), small(), scene.upload(1000, ResourceAllocationFlags::empty()));
+    assert!(!is_locked(&first), "what stays mapped is not locked by that");
+    assert!(std::ptr::eq(first.memory().expect("managed"), second.memory().expect("managed")), "one heap");
+    for _ in 0..3 {
+        let one = first.map().expect("it can be");
+        let two = second.map().expect("it can be");
+        let three = third.map().expect("it can be");
+        drop(one);
+        drop(three);
+        drop(two);
+    }
+    for allocation in [&first, &second, &third] {
+        assert!(!is_locked(allocation));
+    }
+    let one = first.map().expect("it can be");
+    assert!(is_locked(&second), "one heap");
+    drop(second);
+    drop(one);
+    assert!(!is_locked(&first));
+    drop((first, third));
+    scene.end();
+}
+
+/// GPGMM's defect 20: destroying an allocation unlocks the heap that another allocation has mapped.
+#[test]
+fn what_is_destroyed_takes_no_lock_of_others_along() {
+    let scene = Scene::of_mib(64);
+    let mut mapped = scene.upload(1000, ResourceAllocationFlags::empty());
+    let beside = scene.upload(1000, ResourceAllocationFlags::empty());
+    assert_eq!(mapped.heap(), beside.heap());
+    let heap = beside.heap().expect("placed").clone();
+    let mut mapping = mapped.map().expect("it can be");
+    drop(beside);
+    assert_eq!(scene.manager.stats().non_local.locked_count, 1, "the mapping's");
+    scene.manager.evict_at_least(SegmentGroup::NonLocal, ByteSize::from_gib(1));
+    mapping.write(0, &[1, 2, 3]).expect("inside");
+    drop(mapping);
+    assert_eq!(scene.manager.stats().non_local.locked_count, 0);
+    drop((mapped, heap));
+    scene.end();
+}
+
+/// Any owner of an allocation in the heap can unlock it. This ends the residency, but the bytes stay
+/// mapped.
+#[test]
+fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
+    let scene = Scene::of_mib(64);
+    let mut mapped = scene.upload(1000, ResourceAllocationFlags::empty());
+    let beside = scene.upload(1000, ResourceAllocationFlags::empty());
+    let mut mapping = mapped.map().expect("it can be");
+    let left = beside.memory().expect("managed").unlock().expect("it is locked");
+    assert_eq!(left, 0, "it was the lock of the mapping");
+    scene.manager.evict_at_least(SegmentGroup::NonLocal, ByteSize::from_gib(1));
+    mapping.write(0, &[1, 2, 3]).expect("inside");
+    let mut bytes = [0; 3];
+    mapping.read(0, &mut bytes).expect("inside");
+    assert_eq!(bytes, [1, 2, 3]);
+    drop(mapping);
+    scene.manager.audit().expect("consistent");
+    drop((mapped, beside));
+    scene.end();
+}
+
+#[test]
+fn a_mapping_of_what_began_evicted_is_resident() {
+    let scene = Scene::with_flags(64, ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
+    let mut placed = scene.upload(1000, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
+    let mut committed = scene.upload(1000, ResourceAllocationFlags::ALWAYS_COMMITTED);
+    for allocation in [&mut placed, &mut committed] {
+        assert_eq!(status(allocation), ResidencyHeapStatus::Evicted);
+        allocation.map().expect("made resident").write(0, &[1, 2, 3]).expect("inside");
+        assert_eq!(status(allocation), ResidencyHeapStatus::Resident);
+    }
+    // A backing buffer is mapped when it is created.
+    let mut within = scene.upload(100, WITHIN);
+    within.map().expect("resident").write(0, &[4]).expect("inside");
+    drop((placed, committed, within));
+    scene.end();
+}
+
+#[test]
+fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
+    let scene = Scene::of_mib(64);
+    let (mut part, mut whole) =
+        (scene.upload(100, WITHIN), scene.upload(1000, ResourceAllocationFlags::empty()));
+    let other = scene.upload(100, WITHIN);
+    for allocation in [&mut part, &mut whole] {
+        allocation.keep_mapped().expect("it can be");
+        allocation.keep_mapped().expect("it is");
+        drop(allocation.map().expect("it is"));
+        assert!(is_locked(allocation));
+    }
+    let backing = scene.upload(1000, ResourceAllocationFlags::empty());
+    drop((part, whole));
+    assert!(!is_locked(&other) && !is_locked(&backing), "each was locked once");
+    drop((other, backing));
+    scene.end();
+}

@@ -1,0 +1,326 @@
+//! The managed memory of an allocation.
+
+use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::residency::{ResidencyHeapStatus, ResidencyManager, ResidencyManagerFlags};
+use heapwright::*;
+
+use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
+use crate::gpu::{COMMON, open, place, try_buffer};
+
+const NEVER_RESIDENT: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_RESIDENT;
+
+#[test]
+fn every_way_to_memory_is_a_heap_of_the_manager() {
+    let scene = Scene::new(Setup::default());
+    let of = |heap_type, flags, bytes| {
+        let state = match heap_type {
+            HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
+            _ => COMMON,
+        };
+        scene
+            .allocator
+            .create_resource(&place(heap_type, flags), &buffer_desc(ByteSize::new(bytes)), state, None)
+            .expect("there is room")
+    };
+    let none = ResourceAllocationFlags::empty();
+    let shared = of(HeapType::Default, none, 1000);
+    let own = of(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, MIB);
+    let committed = of(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED, MIB);
+    let within = of(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, 100);
+    for (made, group) in [
+        (&shared, SegmentGroup::Local),
+        (&own, SegmentGroup::Local),
+        (&committed, SegmentGroup::Local),
+        (&within, SegmentGroup::NonLocal),
+    ] {
+        let memory = made.memory().expect("it is managed");
+        assert_eq!(memory.segment_group(), group);
+        assert_eq!(memory.info().status, ResidencyHeapStatus::Resident);
+        match made.heap() {
+            Some(heap) => {
+                assert_eq!(memory.size().get(), unsafe { heap.GetDesc() }.SizeInBytes);
+                assert_eq!(memory.pageable(), &heap.clone().into());
+            }
+            None => {
+                assert_eq!(memory.size(), made.size());
+                assert_eq!(memory.pageable(), &made.resource().clone().into());
+            }
+        }
+    }
+    let beside = of(HeapType::Default, none, 1000);
+    assert_eq!(beside.heap(), shared.heap());
+    assert!(std::ptr::eq(beside.memory().expect("managed"), shared.memory().expect("managed")), "one heap");
+
+    let stats = scene.manager.stats();
+    assert_eq!((stats.local.resident_count, stats.non_local.resident_count), (3, 1));
+    assert_eq!(stats.local.resident, crate::gpu::usage_of(&scene.gpu, SegmentGroup::Local));
+    assert_eq!(stats.non_local.resident, crate::gpu::usage_of(&scene.gpu, SegmentGroup::NonLocal));
+    drop((shared, own, committed, within, beside));
+    scene.end();
+}
+
+#[test]
+fn without_a_manager_there_is_none() {
+    let gpu = open("discrete");
+    let allocator =
+        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default()).expect("sound");
+    assert!(allocator.residency_manager().is_none());
+    let made = try_buffer(&allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    assert!(made.memory().is_none());
+}
+
+#[test]
+fn a_manager_of_another_device_is_refused() {
+    let [gpu, other] = [open("discrete"), open("discrete")];
+    let manager =
+        ResidencyManager::new(&other.device, Some(&other.adapter), Default::default()).expect("sound");
+    let error =
+        ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), Default::default(), &manager)
+            .expect_err("whose heaps would it page?");
+    assert_eq!(error.to_string(), "residency manager: belongs to another device");
+}
+
+#[test]
+fn an_allocator_in_budget_makes_its_manager_so() {
+    let scene = Scene::with_flags(2, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let _locked = scene.alone(2);
+    _locked.memory().expect("managed").lock().expect("resident");
+    // The manager by itself refuses the heap.
+    let desc =
+        residency::ResidencyHeapDesc { segment_group: Some(SegmentGroup::Local), ..Default::default() };
+    let error = scene
+        .manager
+        .create_heap(&residency::ResidencyHeapDesc { size: ByteSize::from_mib(1), ..desc }, || {
+            panic!("there is no room")
+        })
+        .expect_err("no room");
+    assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
+}
+
+#[test]
+fn never_resident_is_nothing_to_the_manager() {
+    let scene = Scene::of_mib(4);
+    let hidden = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
+    let committed = scene
+        .try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::ALWAYS_COMMITTED)
+        .expect("there is room");
+    assert!(hidden.memory().is_none() && committed.memory().is_none());
+    assert_eq!(scene.manager.stats().local.resident_count, 0);
+    scene.fill(&hidden, 3);
+    // Evictions do not affect these allocations.
+    let others: Vec<_> = (0..8).map(|_| scene.alone(1)).collect();
+    scene.assert_filled(&hidden, 3);
+    // A heap that is not managed is not reused for other allocations.
+    let heap = hidden.heap().expect("placed").clone();
+    drop(others);
+    scene.allocator.release_empty_heaps();
+    drop(hidden);
+    for next in
+        [crate::gpu::local(&scene.allocator, MIB), crate::gpu::local(&scene.allocator, 1000), scene.alone(1)]
+    {
+        assert!(next.memory().is_some());
+        assert_ne!(next.heap(), Some(&heap));
+    }
+    // Nor does such an allocation get a managed heap, even an empty one.
+    let again = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
+    assert!(again.memory().is_none());
+    let held = scene.try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    assert!(held.expect_err("all that is held is managed").is_out_of_memory());
+    drop((committed, again, heap));
+    scene.end();
+}
+
+#[test]
+fn a_resource_that_is_imported_twice_is_one_heap() {
+    let scene = Scene::of_mib(4);
+    let committed = scene.try_alone(1, ResourceAllocationFlags::ALWAYS_COMMITTED).expect("there is room");
+    let resource = committed.resource().clone();
+    let import = |flags| {
+        let desc = ResourceAllocationDesc { flags, ..Default::default() };
+        unsafe { scene.allocator.import(&desc, &resource) }.expect("it is committed")
+    };
+    let none = ResourceAllocationFlags::empty();
+    let (first, second) = (import(none), import(none));
+    let memory = committed.memory().expect("managed");
+    for other in [&first, &second] {
+        assert!(std::ptr::eq(other.memory().expect("managed"), memory));
+    }
+    assert!(import(NEVER_RESIDENT).memory().is_none());
+    assert_eq!(scene.manager.stats().local.resident_count, 1);
+    drop((committed, first));
+    assert_eq!(scene.manager.stats().local.resident_count, 1);
+    // It is paged like a managed heap.
+    scene.fill(&second, 9);
+    let others: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
+    assert_eq!(second.memory().expect("managed").info().status, ResidencyHeapStatus::Evicted);
+    scene.assert_filled(&second, 9);
+    drop((second, others, resource));
+    scene.end();
+}
+
+/// GPGMM's defect 5: the buffer is in its own segment group.
+#[test]
+fn an_imported_upload_buffer_is_non_local() {
+    let scene = Scene::of_mib(4);
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
+    let desc = buffer_desc(ByteSize::from_kib(100));
+    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+    let mut made: Option<ID3D12Resource> = None;
+    unsafe {
+        scene.gpu.device.CreateCommittedResource(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &desc,
+            state,
+            None,
+            &mut made,
+        )
+    }
+    .expect("there is room");
+    let resource = made.expect("S_OK comes with a resource");
+    let imported = unsafe { scene.allocator.import(&Default::default(), &resource) }.expect("sound");
+    assert_eq!(imported.memory().expect("managed").segment_group(), SegmentGroup::NonLocal);
+    drop((imported, resource));
+    scene.end();
+}
+
+#[test]
+fn nested_allocators_share_the_manager_and_the_heaps() {
+    let scene = Scene::of_mib(64);
+    let nested = scene.allocator.create_nested(Default::default()).expect("sound");
+    assert_eq!(
+        nested.residency_manager().map(ResidencyManager::debug_name),
+        Some(scene.manager.debug_name()),
+    );
+    let first =
+        try_buffer(&scene.allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    let heap = first.heap().expect("placed").clone();
+    drop(first);
+    let second = try_buffer(&nested, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    assert_eq!(second.heap(), Some(&heap), "the empty heap");
+    assert!(second.memory().is_some());
+    assert_eq!(scene.manager.stats().local.resident_count, 1);
+    drop((second, heap));
+    nested.release_empty_heaps();
+    drop(nested);
+    scene.end();
+}
+
+#[test]
+fn heaps_of_a_pool_go_by_its_priority() {
+    let scene = Scene::of_mib(4);
+    let pool = |priority| {
+        let desc = PoolDesc { residency_priority: priority, ..Default::default() };
+        scene.allocator.create_pool(desc).expect("sound")
+    };
+    let (low, usual) = (pool(Some(D3D12_RESIDENCY_PRIORITY_LOW)), pool(None));
+    let make = |pool| {
+        let desc = ResourceAllocationDesc {
+            pool: Some(pool),
+            flags: ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            ..Default::default()
+        };
+        let buffer = buffer_desc(ByteSize::from_mib(1));
+        scene.allocator.create_resource(&desc, &buffer, COMMON, None).expect("there is room")
+    };
+    let kept = [make(&usual), make(&usual)];
+    let goes = [make(&low), make(&low)];
+    // Despite being used last, they are evicted first.
+    scene.touch(&kept.iter().collect::<Vec<_>>());
+    scene.touch(&goes.iter().collect::<Vec<_>>());
+    let _more = [scene.alone(1), scene.alone(1)];
+    assert!(kept.iter().all(is_resident), "{kept:?}");
+    assert!(!goes.iter().any(is_resident), "{goes:?}");
+}
+
+#[test]
+fn a_move_says_what_memory_it_goes_to() {
+    let scene = Scene::of_mib(64);
+    let place = ResourceAllocationDesc::new(HeapType::Default);
+    let mut made: Vec<_> =
+        (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
+    // Keeps a few allocations in each heap.
+    let mut number = 0;
+    made.retain(|_| {
+        number += 1;
+        number % 8 == 1
+    });
+    for (seed, allocation) in (1..).zip(&made) {
+        scene.fill(allocation, seed);
+    }
+    let mut defragmentation =
+        scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
+    let mut moved = 0;
+    for _ in 0..100 {
+        let step = defragmentation.step(DefragmentationBudget::default());
+        for mut planned in step.moves {
+            let id = planned.allocation();
+            let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
+            let target = planned
+                .create_resource(allocation, InitialState::State(COMMON), None)
+                .expect("placed")
+                .clone();
+            let memory = planned.destination_memory().expect("it is managed");
+            assert_eq!(memory.pageable(), &planned.destination().expect("planned").0.clone().into());
+            // The target may be evicted meanwhile, like any heap.
+            memory.lock().expect("resident");
+            memory.unlock().expect("locked");
+            scene.execute(&[allocation], |list| unsafe {
+                list.CopyResource(&target, allocation.resource());
+            });
+            planned.complete(allocation).expect("it was created");
+            moved += 1;
+        }
+        if step.state == defragmentation::DefragmentationState::Finished {
+            break;
+        }
+    }
+    assert!(moved > 0, "there was something to move");
+    for (seed, allocation) in (1..).zip(&made) {
+        scene.assert_filled(allocation, seed);
+    }
+    drop((defragmentation, made));
+    scene.end();
+}
+
+/// GPGMM's defects 20 and 22: a destroyed allocation releases its own locks and no others.
+#[test]
+fn a_heap_that_goes_locked_leaves_nothing_behind() {
+    let scene = Scene::of_mib(4);
+    let locked = scene.alone(1);
+    let memory = locked.memory().expect("managed");
+    memory.lock().expect("resident");
+    memory.lock().expect("again");
+    assert!(is_locked(&locked));
+    assert_eq!(scene.manager.stats().local.locked, ByteSize::from_mib(1));
+    drop(locked);
+    scene.allocator.release_empty_heaps();
+    let stats = scene.manager.stats();
+    assert_eq!((stats.current_heap_usage, stats.local.locked), (ByteSize::ZERO, ByteSize::ZERO));
+    scene.end();
+}
+
+#[test]
+fn unified_memory_is_one_group() {
+    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY] {
+        let allocator = ResourceAllocatorDesc {
+            flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,
+            ..Default::default()
+        };
+        let profile = Some("cache-coherent-uma");
+        let scene = Scene::new(Setup { profile, manager: flags, allocator, budget_mib: Some(8) });
+        let made: Vec<_> = (0..12).map(|_| scene.alone(1)).collect();
+        for (seed, allocation) in (1..).zip(&made) {
+            scene.fill(allocation, seed);
+        }
+        for (seed, allocation) in (1..).zip(&made) {
+            scene.assert_filled(allocation, seed);
+        }
+        assert!(
+            made.iter().all(|made| made.memory().expect("managed").segment_group() == SegmentGroup::Local)
+        );
+        drop(made);
+        scene.end();
+    }
+}

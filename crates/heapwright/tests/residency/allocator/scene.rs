@@ -1,0 +1,189 @@
+//! An allocator with a residency manager, and a queue that copies.
+
+use heapwright::d3d12::*;
+use heapwright::residency::{
+    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    ResidencyManagerFlags,
+};
+use heapwright::*;
+use heapwright_runtime::Instance;
+use windows_core::Interface;
+
+use crate::gpu::{COMMON, open};
+
+pub(crate) const MIB: u64 = 1 << 20;
+
+pub(crate) struct Scene {
+    pub(crate) allocator: ResourceAllocator,
+    pub(crate) manager: ResidencyManager,
+    queue: ID3D12CommandQueue,
+    // Dropped last, when everything that it counts is gone.
+    pub(crate) gpu: Instance,
+}
+
+/// The parameters of a test.
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) profile: Option<&'static str>,
+    /// Budget of the local segment group, in MiB; `None` is the simulated GPU's default.
+    pub(crate) budget_mib: Option<u64>,
+    pub(crate) manager: ResidencyManagerFlags,
+    pub(crate) allocator: ResourceAllocatorDesc,
+}
+
+impl Scene {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let gpu = open(setup.profile.unwrap_or("discrete"));
+        let budget_override = setup.budget_mib.map(|local| {
+            let (local, non_local) = (ByteSize::from_mib(local), ByteSize::from_gib(1));
+            BudgetOverride::Fixed(GroupBudgets { local, non_local })
+        });
+        let desc = ResidencyManagerDesc { flags: setup.manager, budget_override, ..Default::default() };
+        let (allocator, manager) =
+            ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), setup.allocator, desc)
+                .expect("sound descriptions");
+        let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
+        let queue = unsafe { gpu.device.CreateCommandQueue(&desc) }.expect("a queue");
+        Self { allocator, manager, queue, gpu }
+    }
+
+    /// Creates a scene with a budget of the local segment group.
+    pub(crate) fn of_mib(budget_mib: u64) -> Self {
+        Self::new(Setup { budget_mib: Some(budget_mib), ..Setup::default() })
+    }
+
+    pub(crate) fn with_flags(budget_mib: u64, flags: ResourceAllocatorFlags) -> Self {
+        let allocator = ResourceAllocatorDesc { flags, ..Default::default() };
+        Self::new(Setup { budget_mib: Some(budget_mib), allocator, ..Setup::default() })
+    }
+
+    /// Creates a buffer in its own heap.
+    pub(crate) fn alone(&self, mib: u64) -> ResourceAllocation {
+        self.try_alone(mib, ResourceAllocationFlags::empty()).expect("there is room")
+    }
+
+    pub(crate) fn try_alone(
+        &self,
+        mib: u64,
+        flags: ResourceAllocationFlags,
+    ) -> Result<ResourceAllocation, Error> {
+        let flags = flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+        self.allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(mib)), COMMON, None)
+    }
+
+    pub(crate) fn upload(&self, bytes: u64, flags: ResourceAllocationFlags) -> ResourceAllocation {
+        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Upload) };
+        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+        self.allocator
+            .create_resource(&desc, &buffer_desc(ByteSize::new(bytes)), state, None)
+            .expect("there is room")
+    }
+
+    /// Executes what `record` records once the allocations that it uses are resident, and waits for the
+    /// GPU.
+    pub(crate) fn execute(
+        &self,
+        uses: &[&ResourceAllocation],
+        record: impl FnOnce(&ID3D12GraphicsCommandList),
+    ) {
+        let list = ResidencyList::new();
+        for allocation in uses {
+            list.add_allocation(allocation).expect("of this manager");
+        }
+        let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        let (fence, value) = unsafe {
+            let commands: ID3D12CommandAllocator =
+                self.gpu.device.CreateCommandAllocator(kind).expect("an allocator");
+            let recorded: ID3D12GraphicsCommandList =
+                self.gpu.device.CreateCommandList(0, kind, &commands, None).expect("a list");
+            record(&recorded);
+            assert_eq!(recorded.Close(), S_OK);
+            let recorded = recorded.cast::<ID3D12CommandList>().expect("it is one");
+            let value = self
+                .manager
+                .execute_command_lists(&self.queue, &[(&recorded, &list)])
+                .expect("it becomes resident");
+            let fence = self.manager.queue_fence(&self.queue).expect("of this device");
+            assert_eq!(fence.SetEventOnCompletion(value.get(), HANDLE::default()), S_OK);
+            (fence, value)
+        };
+        let reached = FenceValue::new(unsafe { fence.GetCompletedValue() });
+        assert!(reached >= value && reached != FenceValue::DEVICE_REMOVED, "{:?}", self.gpu.messages());
+    }
+
+    /// Uses the allocations without any command.
+    pub(crate) fn touch(&self, uses: &[&ResourceAllocation]) {
+        self.execute(uses, |_| ());
+    }
+
+    /// Has the GPU fill both ends of a buffer with bytes derived from `seed`.
+    pub(crate) fn fill(&self, target: &ResourceAllocation, seed: u8) {
+        let bytes = [seed, seed ^ 0x5a, seed.wrapping_mul(3), 7];
+        let mut source = self.upload(4, ResourceAllocationFlags::empty());
+        source.map().expect("it can be").write(0, &bytes).expect("inside");
+        let last = width(target) - 4;
+        self.execute(&[&source, target], |list| unsafe {
+            list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
+            list.CopyBufferRegion(target.resource(), last, source.resource(), 0, 4);
+        });
+    }
+
+    /// Checks that a buffer has the bytes that `fill` wrote.
+    #[track_caller]
+    pub(crate) fn assert_filled(&self, source: &ResourceAllocation, seed: u8) {
+        let desc = ResourceAllocationDesc::new(HeapType::Readback);
+        let state = D3D12_RESOURCE_STATE_COPY_DEST;
+        let mut target = self
+            .allocator
+            .create_resource(&desc, &buffer_desc(ByteSize::new(8)), state, None)
+            .expect("there is room");
+        let last = width(source) - 4;
+        self.execute(&[source, &target], |list| unsafe {
+            list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
+            list.CopyBufferRegion(target.resource(), 4, source.resource(), last, 4);
+        });
+        let mut bytes = [0; 8];
+        target.map().expect("it can be").read(0, &mut bytes).expect("inside");
+        let expected = [seed, seed ^ 0x5a, seed.wrapping_mul(3), 7];
+        assert_eq!((&bytes[..4], &bytes[4..]), (&expected[..], &expected[..]));
+    }
+
+    /// Returns the simulated GPU's usage of local memory, in MiB.
+    pub(crate) fn used_mib(&self) -> u64 {
+        crate::gpu::usage_of(&self.gpu, SegmentGroup::Local).get() / MIB
+    }
+
+    /// Checks that nothing is left in any book, and that the device has evicted as often as it made
+    /// resident.
+    #[track_caller]
+    pub(crate) fn end(self) {
+        self.manager.audit().expect("consistent");
+        self.allocator.audit().expect("consistent");
+        self.allocator.release_empty_heaps();
+        let stats = self.manager.stats();
+        for group in [&stats.local, &stats.non_local] {
+            let counts = (group.resident_count, group.locked_count, group.evicted_count);
+            assert_eq!(counts, (0, 0, 0), "{stats:?}");
+            assert_eq!((group.resident, group.locked, group.evicted), Default::default(), "{stats:?}");
+        }
+        assert_eq!(crate::gpu::usage(&self.gpu), ByteSize::ZERO);
+        self.gpu.residency().check_balance().expect("balanced");
+    }
+}
+
+fn width(allocation: &ResourceAllocation) -> u64 {
+    crate::gpu::desc_of(allocation).Width
+}
+
+pub(crate) fn status(allocation: &ResourceAllocation) -> ResidencyHeapStatus {
+    allocation.memory().expect("it is managed").info().status
+}
+
+pub(crate) fn is_locked(allocation: &ResourceAllocation) -> bool {
+    allocation.memory().expect("it is managed").info().is_locked
+}
+
+pub(crate) fn is_resident(allocation: &ResourceAllocation) -> bool {
+    status(allocation) == ResidencyHeapStatus::Resident
+}
