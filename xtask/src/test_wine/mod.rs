@@ -4,14 +4,13 @@
 //! - [`build`]: the build for all steps.
 //! - [`wine`]: a Wine prefix and a display.
 //! - [`process`]: programs with a time limit.
-//! - [`tests`]: test programs; [`libtest`] parses their output.
+//! - [`tests`]: test programs.
 //! - [`known_gaps`]: tests that are known to fail on Wine's Direct3D 12.
 //! - [`steps`]: the steps.
 //! - [`summary`]: the results.
 
 mod build;
 mod known_gaps;
-mod libtest;
 mod packages;
 mod process;
 mod steps;

@@ -1,11 +1,9 @@
 //! Tests the public behaviour of buddies against a simple interval map that cannot fail in the same way.
 
-mod shadowed;
-
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::{Buddy, RangeUse, SuballocError};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 
 type Shadowed = shadowed::Shadowed<Buddy>;
 
@@ -62,60 +60,21 @@ fn may_refuse(heap: &Buddy, shadow: &IntervalMap, size: u64, alignment: Alignmen
     }
 }
 
-/// Runs the steps like `shadowed::run`, and checks the free blocks after each step.
-fn run(capacity: u64, minimum_log2: u32, steps: Vec<Step>) {
-    let mut heap = Shadowed::new(buddy(capacity, minimum_log2), may_refuse);
-    for step in &steps {
-        match step {
-            Step::Allocate { size, alignment_log2 } => {
-                let _ = heap.allocate(*size, alignment(*alignment_log2));
-            }
-            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-            Step::Free(_) | Step::FreeAgain(_) => {}
-        }
-        check_free_blocks(&heap.heap, &heap.shadow);
-    }
-    shadowed::run(|| buddy(capacity, minimum_log2), may_refuse, steps);
+/// Runs the steps with a random minimum, mostly far below the capacity.
+fn run(capacity: u64, random: u64, steps: Vec<Step>) {
+    let minimum_log2 = u32::try_from(random % u64::from(capacity.ilog2() / 2 + 1)).unwrap();
+    shadowed::run(
+        || buddy(capacity, minimum_log2),
+        may_refuse,
+        steps,
+        |heap| check_free_blocks(&heap.heap, &heap.shadow),
+    );
 }
+
+every_algorithm!(Buddy, may_refuse, run);
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_crowded_heap(
-        capacity in 16_u64..3000,
-        minimum_log2 in 0_u32..=4,
-        steps in steps(9, 8, 0..STEPS),
-    ) {
-        run(capacity, minimum_log2, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_heap_of_64_mib(
-        missing in 0_u64..1000,
-        minimum_log2 in prop_oneof![Just(0_u32), Just(8), Just(16)],
-        steps in steps(25, 22, 0..STEPS),
-    ) {
-        run((64 << 20) - missing, minimum_log2, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in (40_u32..=63, any::<u64>())
-            .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
-        minimum_log2 in 0_u32..=12,
-        steps in steps(40, 22, 0..STEPS),
-    ) {
-        run(capacity, minimum_log2, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in steps(63, 63, 0..STEPS / 2),
-    ) {
-        run(capacity.min(1 << 63), 0, steps);
-    }
 
     /// Powers of two lose nothing in any order: all of them fit if their sum is the capacity.
     #[test]
@@ -182,14 +141,8 @@ proptest! {
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
     let mut heap = shadowed(1 << 20);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |below: u64| {
-        // Xorshift, G. Marsaglia 2003.
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % below
-    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut next = |below: u64| random.u64(..below);
     let (mut refused, mut most_free_ranges) = (0, 0);
     for _ in 0..1500 {
         let size = 1 + next(2000);
@@ -208,13 +161,9 @@ fn a_fragmented_heap_keeps_its_guarantees() {
 }
 
 #[test]
-fn every_byte_can_be_handed_out_alone() {
-    let mut heap = shadowed(61);
-    for _ in 0..61 {
-        heap.allocate(1, Alignment::ONE).unwrap();
-    }
-    assert!(heap.allocate(1, Alignment::ONE).unwrap_err().is_out_of_space());
-    assert_eq!(heap.heap.largest_free_range(), ByteSize::ZERO);
+fn more_than_the_largest_root_is_out_of_space() {
+    // Rounding up exceeds the largest root.
+    assert!(shadowed(5000).allocate(4097, Alignment::ONE).unwrap_err().is_out_of_space());
 }
 
 #[test]
@@ -235,35 +184,11 @@ fn the_largest_range_there_is() {
 }
 
 #[test]
-fn a_capacity_of_zero_or_beyond_2_to_the_63_or_below_the_minimum_is_refused() {
-    for capacity in [0, (1 << 63) + 1, u64::MAX] {
-        let refused = Buddy::new(ByteSize::new(capacity)).unwrap_err();
-        assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
-    }
+fn a_capacity_below_the_minimum_is_refused() {
     let refused = Buddy::with_minimum(ByteSize::new(255), alignment(8)).unwrap_err();
     assert_eq!(refused.to_string(), "a range of 255 B holds no block of 256 B, the smallest asked for");
     assert!(!refused.is_out_of_space());
     assert_eq!(buddy(256, 8).largest_free_range(), ByteSize::new(256));
-}
-
-#[test]
-fn requests_that_can_never_succeed_say_so() {
-    let mut heap = shadowed(5000);
-    assert_eq!(heap.allocate(0, alignment(12)).unwrap_err(), SuballocError::ZeroSize);
-    for size in [5001, 1 << 63, u64::MAX] {
-        let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
-        assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
-    }
-    // More than the largest root, so rounding up exceeds it.
-    assert!(heap.allocate(4097, Alignment::ONE).unwrap_err().is_out_of_space());
-    assert!(heap.live.is_empty());
-}
-
-#[test]
-fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
-    let mut heap = shadowed(1000);
-    assert_eq!(heap.allocate(10, alignment(22)).unwrap().range.start(), HeapOffset::ZERO);
-    assert!(heap.allocate(10, alignment(22)).is_err());
 }
 
 /// Each root but the first starts at a multiple of more than its own size.
@@ -326,28 +251,4 @@ fn the_block_that_became_free_last_is_taken_first() {
     for at in [4, 2, 6] {
         assert_eq!(heap.allocate(8, Alignment::ONE).unwrap().range, all[at].range);
     }
-}
-
-#[test]
-fn a_stale_id_stays_stale_when_its_block_is_in_use_again() {
-    let mut heap = shadowed(1024);
-    let old = heap.allocate(1000, Alignment::ONE).unwrap();
-    heap.free(0);
-    let new = heap.allocate(1000, Alignment::ONE).unwrap();
-    assert_eq!(new.range, old.range);
-    assert_ne!(new.id, old.id);
-    heap.free_again(0);
-    heap.free(0);
-    heap.free_again(0);
-    heap.free_again(1);
-}
-
-#[test]
-fn debug_is_a_summary_whatever_is_live() {
-    let mut heap = buddy(1 << 20, 4);
-    for _ in 0..1000 {
-        heap.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
-    }
-    let text = format!("{heap:?}");
-    assert!(text.contains("allocation_count: 1000") && text.len() < 250, "{text}");
 }

@@ -1,11 +1,9 @@
 //! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
-mod shadowed;
-
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::{self, RangeUse, SuballocError, Suballocation, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 
 type Shadowed = shadowed::Shadowed<Tlsf>;
 
@@ -40,45 +38,14 @@ fn may_refuse(tlsf: &Tlsf, shadow: &IntervalMap, size: u64, alignment: Alignment
     assert!(largest * 32 < u128::from(reported) * 33 || largest == 0);
 }
 
-fn run(capacity: u64, steps: Vec<Step>) {
-    shadowed::run(|| tlsf(capacity), may_refuse, steps);
+fn run(capacity: u64, _: u64, steps: Vec<Step>) {
+    shadowed::run(|| tlsf(capacity), may_refuse, steps, |_| {});
 }
+
+every_algorithm!(Tlsf, may_refuse, run);
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_crowded_heap(
-        capacity in 1_u64..3000,
-        steps in steps(9, 8, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_heap_of_64_mib(
-        missing in 0_u64..1000,
-        steps in steps(25, 22, 0..STEPS),
-    ) {
-        run((64 << 20) - missing, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in (40_u32..=63, any::<u64>())
-            .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
-        steps in steps(40, 22, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in steps(63, 63, 0..STEPS / 2),
-    ) {
-        run(capacity.min(1 << 63), steps);
-    }
 
     /// One alignment for all requests, as in a heap of buffers, with sizes that are not multiples of it.
     #[test]
@@ -238,14 +205,8 @@ fn coalesces_completely_in_every_order_of_freeing_six() {
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
     let mut heap = shadowed(1 << 20);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |below: u64| {
-        // Xorshift, G. Marsaglia 2003.
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % below
-    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut next = |below: u64| random.u64(..below);
     let (mut refused, mut most_free_ranges) = (0, 0);
     for _ in 0..1500 {
         let size = 1 + next(4000);
@@ -263,17 +224,6 @@ fn a_fragmented_heap_keeps_its_guarantees() {
 }
 
 #[test]
-fn every_byte_can_be_handed_out_alone() {
-    let mut heap = shadowed(64);
-    for offset in 0..64 {
-        assert_eq!(heap.allocate(1, Alignment::ONE).unwrap().range.start(), HeapOffset::new(offset));
-    }
-    let refused = heap.allocate(1, Alignment::ONE).unwrap_err();
-    assert!(refused.is_out_of_space(), "{refused}");
-    assert_eq!(heap.heap.largest_free_range(), ByteSize::ZERO);
-}
-
-#[test]
 fn the_largest_heap_there_is() {
     let mut heap = shadowed(1 << 63);
     let whole = heap.allocate(1 << 63, Alignment::MAX).unwrap();
@@ -288,36 +238,6 @@ fn the_largest_heap_there_is() {
     heap.free(0);
     assert!(heap.live.is_empty());
     assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
-}
-
-#[test]
-fn a_capacity_of_zero_or_beyond_2_to_the_63_is_refused() {
-    for capacity in [0, (1 << 63) + 1, u64::MAX] {
-        let refused = Tlsf::new(ByteSize::new(capacity)).unwrap_err();
-        assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
-        assert!(!refused.is_out_of_space());
-    }
-}
-
-#[test]
-fn requests_that_can_never_succeed_say_so() {
-    let mut heap = shadowed(4096);
-    assert_eq!(heap.allocate(0, alignment(12)).unwrap_err(), SuballocError::ZeroSize);
-    for size in [4097, 1 << 63, u64::MAX] {
-        let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
-        assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
-        assert!(refused.is_out_of_space());
-    }
-    assert!(heap.live.is_empty());
-    assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
-}
-
-#[test]
-fn an_alignment_beyond_the_capacity_leaves_offset_zero() {
-    let mut heap = shadowed(1000);
-    assert_eq!(heap.allocate(10, alignment(22)).unwrap().range.start(), HeapOffset::ZERO);
-    assert!(heap.allocate(10, alignment(22)).is_err());
-    heap.allocate(990, Alignment::ONE).unwrap();
 }
 
 /// A free range of the right size that starts aligned is taken before a larger one that is certain to fit.
@@ -401,28 +321,4 @@ fn the_smallest_hole_that_is_certain_to_fit_is_taken() {
     let mut heap = with_holes(1 << 20, &holes);
     let range = heap.allocate(6000, alignment(12)).unwrap().range;
     assert_eq!(range.start(), HeapOffset::new(21 * 16_384 + 4096));
-}
-
-#[test]
-fn a_stale_id_stays_stale_when_its_range_is_in_use_again() {
-    let mut heap = shadowed(1000);
-    let old = heap.allocate(1000, Alignment::ONE).unwrap();
-    heap.free(0);
-    let new = heap.allocate(1000, Alignment::ONE).unwrap();
-    assert_eq!(new.range, old.range);
-    assert_ne!(new.id, old.id);
-    heap.free_again(0);
-    heap.free(0);
-    heap.free_again(0);
-    heap.free_again(1);
-}
-
-#[test]
-fn debug_is_a_summary_whatever_is_live() {
-    let mut tlsf = Tlsf::new(ByteSize::from_mib(1)).unwrap();
-    for _ in 0..1000 {
-        tlsf.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
-    }
-    let text = format!("{tlsf:?}");
-    assert!(text.contains("allocation_count: 1000") && text.len() < 200, "{text}");
 }

@@ -1,16 +1,14 @@
 //! Compares retirement by fence values in `Ring` and `Linear` with a list of live suballocations and their
 //! fence values.
 
-mod shadowed;
-
 use std::fmt::Debug;
 
+use crate::shadowed::{STEPS, alignment, config};
 use heapwright_core::suballoc::{
     FenceOrderError, Linear, RangeUse, Retired, Ring, Suballocation, Suballocator,
 };
 use heapwright_core::{Alignment, ByteSize, FenceValue};
 use proptest::prelude::*;
-use shadowed::{STEPS, alignment, config};
 
 /// The methods of both types that the trait does not have.
 trait Fenced: Suballocator {

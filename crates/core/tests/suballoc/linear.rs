@@ -1,12 +1,10 @@
 //! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
 //! the same way.
 
-mod shadowed;
-
+use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::{DoubleStack, Linear, RangeUse, SuballocError, Suballocator};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 
 fn linear(capacity: u64) -> Linear {
     Linear::new(ByteSize::new(capacity)).unwrap()
@@ -54,41 +52,39 @@ fn check_gap<A: Suballocator>(heap: &mut Shadowed<A>, expected: (u64, u64)) {
     assert_eq!(heap.state(), before);
 }
 
-fn run(capacity: u64, steps: Vec<Step>) {
-    let mut heap = Shadowed::new(linear(capacity), linear_may_refuse);
-    for step in &steps {
-        match step {
-            Step::Allocate { size, alignment_log2 } => {
-                let _ = heap.allocate(*size, alignment(*alignment_log2));
-            }
-            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-            Step::Free(_) | Step::FreeAgain(_) => {}
-        }
-        let expected = above_all(&heap.shadow);
-        check_gap(&mut heap, expected);
-    }
-    shadowed::run(|| linear(capacity), linear_may_refuse, steps);
+fn run(capacity: u64, _: u64, steps: Vec<Step>) {
+    shadowed::run(
+        || linear(capacity),
+        linear_may_refuse,
+        steps,
+        |heap| {
+            let expected = above_all(&heap.shadow);
+            check_gap(heap, expected);
+        },
+    );
 }
 
-/// Runs steps at both ends; each step has an end.
-fn run_double(capacity: u64, steps: &[(bool, Step)]) {
-    let may_refuse = |heap: &DoubleStack, _: &IntervalMap, size: u64, alignment: Alignment| {
-        for gap in free_gaps(heap) {
-            assert!(!fits(gap, size, alignment), "{size} at {alignment} fits");
-        }
-    };
-    let mut heap = Shadowed::new(double(capacity), may_refuse);
+fn double_may_refuse(heap: &DoubleStack, _: &IntervalMap, size: u64, alignment: Alignment) {
+    for gap in free_gaps(heap) {
+        assert!(!fits(gap, size, alignment), "{size} at {alignment} fits");
+    }
+}
+
+/// Runs steps at both ends; each bit of `ends` is an end.
+fn run_double(capacity: u64, ends: u64, steps: Vec<Step>) {
+    let mut heap = Shadowed::new(double(capacity), double_may_refuse);
     let mut upper = Vec::new();
-    for (at_upper, step) in steps {
+    for (number, step) in steps.into_iter().enumerate() {
+        let at_upper = ends >> (number % 64) & 1 == 1;
         match step {
             Step::Allocate { size, alignment_log2 } => {
-                let (bytes, alignment) = (ByteSize::new(*size), alignment(*alignment_log2));
-                if *at_upper {
+                let (bytes, alignment) = (ByteSize::new(size), alignment(alignment_log2));
+                if at_upper {
                     let answer =
-                        heap.allocate_by(*size, alignment, |heap| heap.allocate_upper(bytes, alignment));
+                        heap.allocate_by(size, alignment, |heap| heap.allocate_upper(bytes, alignment));
                     upper.extend(answer.ok().map(|suballocation| suballocation.id));
                 } else {
-                    let _ = heap.allocate_by(*size, alignment, |heap| heap.allocate_lower(bytes, alignment));
+                    let _ = heap.allocate_by(size, alignment, |heap| heap.allocate_lower(bytes, alignment));
                 }
             }
             Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
@@ -112,76 +108,16 @@ fn run_double(capacity: u64, steps: &[(bool, Step)]) {
     heap.assert_as_fresh(double(capacity));
 }
 
-fn both_ends(steps: impl Strategy<Value = Vec<Step>>) -> impl Strategy<Value = Vec<(bool, Step)>> {
-    steps.prop_flat_map(|steps| {
-        let ends = prop::collection::vec(any::<bool>(), steps.len());
-        ends.prop_map(move |ends| ends.into_iter().zip(steps.clone()).collect())
-    })
-}
+every_algorithm!(Linear, linear_may_refuse, run);
 
-fn capacities_beyond_a_tebibyte() -> impl Strategy<Value = u64> {
-    (40_u32..=63, any::<u64>())
-        .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63))
+mod double {
+    use super::*;
+
+    every_algorithm!(DoubleStack, double_may_refuse, run_double);
 }
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn a_crowded_stack_agrees_with_an_interval_map(
-        capacity in 1_u64..3000,
-        steps in steps(9, 8, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn a_stack_of_64_mib_agrees_with_an_interval_map(
-        missing in 0_u64..1000,
-        steps in steps(25, 22, 0..STEPS),
-    ) {
-        run((64 << 20) - missing, steps);
-    }
-
-    #[test]
-    fn a_stack_agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in capacities_beyond_a_tebibyte(),
-        steps in steps(40, 22, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn a_stack_agrees_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in steps(63, 63, 0..STEPS / 2),
-    ) {
-        run(capacity.min(1 << 63), steps);
-    }
-
-    #[test]
-    fn a_crowded_double_stack_agrees_with_an_interval_map(
-        capacity in 1_u64..3000,
-        steps in both_ends(steps(9, 8, 0..STEPS)),
-    ) {
-        run_double(capacity, &steps);
-    }
-
-    #[test]
-    fn a_double_stack_agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in capacities_beyond_a_tebibyte(),
-        steps in both_ends(steps(40, 22, 0..STEPS)),
-    ) {
-        run_double(capacity, &steps);
-    }
-
-    #[test]
-    fn a_double_stack_agrees_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in both_ends(steps(63, 63, 0..STEPS / 2)),
-    ) {
-        run_double(capacity.min(1 << 63), &steps);
-    }
 
     /// Last in, first out: each free restores the state before, so a stack always fills to the same byte.
     #[test]
@@ -280,15 +216,6 @@ fn the_largest_ranges_there_are() {
 }
 
 #[test]
-fn a_capacity_of_zero_or_beyond_2_to_the_63_is_refused() {
-    for capacity in [0, (1 << 63) + 1, u64::MAX].map(ByteSize::new) {
-        for refused in [Linear::new(capacity).unwrap_err(), DoubleStack::new(capacity).unwrap_err()] {
-            assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
-        }
-    }
-}
-
-#[test]
 fn requests_that_can_never_succeed_say_so() {
     let mut heap = double(4096);
     for size in [4097, 1 << 63, u64::MAX].map(ByteSize::new) {
@@ -299,16 +226,4 @@ fn requests_that_can_never_succeed_say_so() {
     }
     assert_eq!(heap.allocate_upper(ByteSize::ZERO, Alignment::ONE), Err(SuballocError::ZeroSize));
     assert!(heap.is_empty());
-}
-
-#[test]
-fn debug_is_a_summary_whatever_is_live() {
-    let (mut stack, mut both) = (linear(1 << 20), double(1 << 20));
-    for _ in 0..1000 {
-        stack.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
-        both.allocate_upper(ByteSize::new(16), Alignment::ONE).unwrap();
-    }
-    for text in [format!("{stack:?}"), format!("{both:?}")] {
-        assert!(text.contains("allocation_count: 1000") && text.len() < 200, "{text}");
-    }
 }

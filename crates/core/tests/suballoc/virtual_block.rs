@@ -1,11 +1,10 @@
 //! Compares virtual blocks of every algorithm with an interval map and a map of the values.
 
-mod shadowed;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::virtual_block::{End, Feature, Refused};
 use heapwright_core::suballoc::{
     self, Algorithm, AuditError, DetailedStatistics, FenceOrderError, RangeUse, Retired, SuballocError,
@@ -13,7 +12,6 @@ use heapwright_core::suballoc::{
 };
 use heapwright_core::{Alignment, ByteSize, FenceValue, HeapRange};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
 
 /// A value that records when it is dropped, and cannot be cloned.
 struct Tag {
@@ -181,7 +179,7 @@ proptest! {
         capacity in 1_u64..3000,
         steps in steps(9, 8, 0..STEPS),
     ) {
-        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps);
+        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps, |_| {});
     }
 
     #[test]
@@ -190,7 +188,7 @@ proptest! {
         capacity in sizes(42),
         steps in steps(40, 22, 0..STEPS),
     ) {
-        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps);
+        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps, |_| {});
     }
 
     /// Dropping a block drops the remaining values, each once.

@@ -1,11 +1,9 @@
 //! Tests the public behaviour of slabs against a simple interval map.
 
-mod shadowed;
-
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::{RangeUse, Slabs};
 use heapwright_core::{Alignment, ByteSize};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 
 type Shadowed = shadowed::Shadowed<Slabs>;
 
@@ -17,9 +15,11 @@ fn shadowed(capacity: u64) -> Shadowed {
     Shadowed::new(slabs(capacity), may_refuse)
 }
 
-fn run(capacity: u64, steps: Vec<Step>) {
-    shadowed::run(|| slabs(capacity), may_refuse, steps);
+fn run(capacity: u64, _: u64, steps: Vec<Step>) {
+    shadowed::run(|| slabs(capacity), may_refuse, steps, |_| {});
 }
+
+every_algorithm!(Slabs, may_refuse, run);
 
 /// Free ranges outside of slabs serve any size like TLSF, and an empty heap keeps no slabs.
 fn may_refuse(slabs: &Slabs, _: &IntervalMap, size: u64, alignment: Alignment) {
@@ -35,36 +35,6 @@ fn may_refuse(slabs: &Slabs, _: &IntervalMap, size: u64, alignment: Alignment) {
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn agree_with_an_interval_map_in_a_crowded_heap(capacity in 1_u64..3000, steps in steps(9, 8, 0..STEPS)) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agree_with_an_interval_map_in_a_heap_of_a_mebibyte(
-        missing in 0_u64..1000,
-        steps in steps(17, 17, 0..STEPS),
-    ) {
-        run((1 << 20) - missing, steps);
-    }
-
-    #[test]
-    fn agree_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in (40_u32..=63, any::<u64>())
-            .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
-        steps in steps(40, 22, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agree_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in steps(63, 63, 0..STEPS / 2),
-    ) {
-        run(capacity.min(1 << 63), steps);
-    }
 
     /// Few sizes, so that slabs fill, become empty, and are kept.
     #[test]
@@ -146,14 +116,4 @@ fn the_memory_of_a_slab_cannot_be_freed_by_an_id_from_elsewhere() {
     assert!(heap.heap.free(foreign.id).is_err());
     assert!(heap.heap.range_of(foreign.id).is_err());
     heap.check();
-}
-
-#[test]
-fn debug_is_a_summary_whatever_is_live() {
-    let mut heap = slabs(1 << 20);
-    for _ in 0..1000 {
-        heap.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
-    }
-    let text = format!("{heap:?}");
-    assert!(text.contains("allocation_count: 1000") && text.len() < 200, "{text}");
 }

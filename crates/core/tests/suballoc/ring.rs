@@ -1,11 +1,9 @@
 //! Tests the public behaviour of `Ring` against a simple interval map that cannot fail in the same way.
 
-mod shadowed;
-
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 use heapwright_core::suballoc::{RangeUse, Ring, SuballocError, Suballocation};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
-use shadowed::{IntervalMap, STEPS, Step, alignment, config, sizes, steps};
 
 type Shadowed = shadowed::Shadowed<Ring>;
 
@@ -65,20 +63,11 @@ fn check_gaps(heap: &mut Shadowed) {
     assert_eq!(heap.state(), before);
 }
 
-fn run(capacity: u64, steps: Vec<Step>) {
-    let mut heap = shadowed(capacity);
-    for step in &steps {
-        match step {
-            Step::Allocate { size, alignment_log2 } => {
-                let _ = heap.allocate(*size, alignment(*alignment_log2));
-            }
-            Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-            Step::Free(_) | Step::FreeAgain(_) => {}
-        }
-        check_gaps(&mut heap);
-    }
-    shadowed::run(|| ring(capacity), may_refuse, steps);
+fn run(capacity: u64, _: u64, steps: Vec<Step>) {
+    shadowed::run(|| ring(capacity), may_refuse, steps, check_gaps);
 }
+
+every_algorithm!(Ring, may_refuse, run);
 
 /// Frees the oldest, and keeps the order of the others.
 fn free_oldest(heap: &mut Shadowed) {
@@ -89,39 +78,6 @@ fn free_oldest(heap: &mut Shadowed) {
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_crowded_ring(
-        capacity in 1_u64..3000,
-        steps in steps(9, 8, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_in_a_ring_of_64_mib(
-        missing in 0_u64..1000,
-        steps in steps(25, 22, 0..STEPS),
-    ) {
-        run((64 << 20) - missing, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_with_sizes_up_to_a_tebibyte(
-        capacity in (40_u32..=63, any::<u64>())
-            .prop_map(|(log2, bits)| ((1_u64 << log2) | (bits & ((1 << log2) - 1))).min(1 << 63)),
-        steps in steps(40, 22, 0..STEPS),
-    ) {
-        run(capacity, steps);
-    }
-
-    #[test]
-    fn agrees_with_an_interval_map_at_any_alignment_there_is(
-        capacity in sizes(63),
-        steps in steps(63, 63, 0..STEPS / 2),
-    ) {
-        run(capacity.min(1 << 63), steps);
-    }
 
     /// First in, first out: no unused byte is lost except at the end and for alignment, so a request succeeds
     /// whenever the shadow has one large enough gap.
@@ -223,33 +179,4 @@ fn the_largest_ring_there_is() {
     heap.allocate(1, alignment(62)).unwrap();
     free_oldest(&mut heap);
     assert_eq!(heap.allocate(1, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
-}
-
-#[test]
-fn a_capacity_of_zero_or_beyond_2_to_the_63_is_refused() {
-    for capacity in [0, (1 << 63) + 1, u64::MAX] {
-        let refused = Ring::new(ByteSize::new(capacity)).unwrap_err();
-        assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
-    }
-}
-
-#[test]
-fn requests_that_can_never_succeed_say_so() {
-    let mut heap = shadowed(4096);
-    assert_eq!(heap.allocate(0, alignment(12)).unwrap_err(), SuballocError::ZeroSize);
-    for size in [4097, 1 << 63, u64::MAX] {
-        let refused = heap.allocate(size, Alignment::MAX).unwrap_err();
-        assert!(matches!(refused, SuballocError::LargerThanCapacity { .. }), "{refused}");
-    }
-    assert!(heap.live.is_empty());
-}
-
-#[test]
-fn debug_is_a_summary_whatever_is_live() {
-    let mut heap = ring(1 << 20);
-    for _ in 0..1000 {
-        heap.allocate(ByteSize::new(16), Alignment::ONE).unwrap();
-    }
-    let text = format!("{heap:?}");
-    assert!(text.contains("allocation_count: 1000") && text.len() < 200, "{text}");
 }

@@ -1,13 +1,8 @@
 //! A suballocator and an interval map that check each other at every step, and random steps for both.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
-#[path = "../interval_map/mod.rs"]
-mod interval_map;
-
+pub(crate) use crate::interval_map::IntervalMap;
 use heapwright_core::suballoc::{RangeUse, SuballocError, Suballocation, Suballocator};
 use heapwright_core::{Alignment, ByteSize};
-pub(crate) use interval_map::IntervalMap;
 use proptest::prelude::*;
 
 /// The number of cases per property, and the maximum number of steps per case. Miri takes a thousand times as
@@ -216,8 +211,13 @@ pub(crate) fn steps(
     prop::collection::vec(step, count)
 }
 
-/// Runs the steps, frees the rest in a third order, and compares the result with a new suballocator.
-pub(crate) fn run<A: Suballocator>(make: impl Fn() -> A, guarantee: Guarantee<A>, steps: Vec<Step>) {
+/// Runs the steps with a check after each, frees the rest in a third order, and compares the result with a new suballocator.
+pub(crate) fn run<A: Suballocator>(
+    make: impl Fn() -> A,
+    guarantee: Guarantee<A>,
+    steps: Vec<Step>,
+    check: impl Fn(&mut Shadowed<A>),
+) {
     let mut heap = Shadowed::new(make(), guarantee);
     for step in steps {
         match step {
@@ -228,6 +228,7 @@ pub(crate) fn run<A: Suballocator>(make: impl Fn() -> A, guarantee: Guarantee<A>
             Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
             Step::Free(_) | Step::FreeAgain(_) => {}
         }
+        check(&mut heap);
     }
     if heap.live.len() % 4 == 3 {
         heap.clear();
