@@ -49,9 +49,9 @@ enum Command {
     Fuzz {
         /// Target to run [default: all].
         target: Option<String>,
-        /// Seconds for each target.
-        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-        seconds: u32,
+        /// Seconds for each target [default: as in CI, 10 to 60].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: Option<u32>,
     },
     /// Run the tests of crates/core in Miri with nightly Rust.
     Miri {
@@ -100,6 +100,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns cargo's target directory, which the packages outside of the workspace share.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
 fn workspace_root() -> PathBuf {

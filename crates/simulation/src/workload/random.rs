@@ -3,9 +3,15 @@
 
 /// A sequence of 64-bit numbers: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    /// Creates the sequence of a seed.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// Creates the sequence of a seed. `stream` distinguishes sequences with the same seed in a file.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed);
@@ -13,7 +19,8 @@ impl Random {
         Self(mixed ^ stream.wrapping_mul(0xA24B_AED4_963E_E407))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Returns 64 random bits.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -38,12 +45,27 @@ impl Random {
 
     /// Returns a number from 0 to below 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+    /// Returns true with a probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
+    }
+
+    /// Returns a number from `low` to below `high`.
+    pub fn range(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low)
+    }
+
+    /// Returns an index of a slice of this length.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the length is zero.
+    pub fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.next() % len as u64).expect("smaller than a length")
     }
 
     /// Returns a direction of length 1.
