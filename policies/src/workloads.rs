@@ -218,7 +218,7 @@ fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workloa
             Order::RoundRobinOfAnyLength => (turn % 5, 5 + random.index(40)),
             Order::Popularity => {
                 // The first model is requested in half of the turns, the second in a quarter, and so on.
-                let model = (random.next() | 16).trailing_zeros() as usize;
+                let model = (random.bits() | 16).trailing_zeros() as usize;
                 (model.min(4), 5 + random.index(20))
             }
             Order::PerRequest => (turn % 5, 1),

@@ -188,7 +188,7 @@ fn what_is_not_there_says_so() {
         let mut shown: Option<ID3D12Resource> = None;
         let (flags, state) = (D3D12_HEAP_FLAG_ALLOW_DISPLAY, D3D12_RESOURCE_STATE_COMMON);
         let answer = device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut shown);
-        assert_eq!(answer.expect_err("nothing is displayed").code(), E_NOTIMPL);
+        assert_eq!(answer.expect_err("ALLOW_DISPLAY is not implemented").code(), E_NOTIMPL);
         assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
     }
 }
@@ -210,7 +210,11 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     let later = Instance::open_with(profile, options).expect("a fresh instance");
     assert_eq!(info(&later, &desc), (1024, 256));
     assert_eq!(info(&later, &low), (1000, 8));
-    assert_eq!(info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0, u64::MAX, "no power of two");
+    assert_eq!(
+        info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0,
+        u64::MAX,
+        "not a power of two"
+    );
 }
 
 /// A description that is valid only for a castable format is accepted, and an invalid castable format is
@@ -243,8 +247,8 @@ fn allocation_info_follows_the_castable_formats() {
     assert_ne!(one, u64::MAX);
     assert_eq!(size(&[desc], None, &[]), u64::MAX, "blocks have no unordered access");
     assert_eq!(size(&[desc], Some(&[1]), &[linear.as_ptr()]), one);
-    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "of another size");
-    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "none where one is counted");
+    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "a format with another block size");
+    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "a null list with a count of 1");
     assert_eq!(size(&[plain, desc], Some(&[0, 1]), &[null(), linear.as_ptr()]), 2 * one);
     assert_eq!(size(&[desc, plain], Some(&[0, 1]), &[null(), linear.as_ptr()]), u64::MAX);
 }

@@ -15,12 +15,12 @@ impl Random {
     /// Creates the sequence of a seed. `stream` distinguishes sequences with the same seed in a file.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed);
-        let mixed = random.next();
+        let mixed = random.bits();
         Self(mixed ^ stream.wrapping_mul(0xA24B_AED4_963E_E407))
     }
 
     /// Returns 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -31,7 +31,7 @@ impl Random {
     /// Returns a number from 0 to below `end`, which must not be zero. The bias is below 2^-32 for the counts
     /// of a scenario.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
-        let product = (self.next() >> 32) * u64::from(end);
+        let product = (self.bits() >> 32) * u64::from(end);
         u32::try_from(product >> 32).expect("it is below end")
     }
 
@@ -39,14 +39,14 @@ impl Random {
     pub(crate) fn between(&mut self, [least, most]: [u32; 2]) -> u32 {
         match (most - least).checked_add(1) {
             Some(count) => least + self.below(count),
-            None => u32::try_from(self.next() >> 32).expect("32 bits"),
+            None => u32::try_from(self.bits() >> 32).expect("32 bits"),
         }
     }
 
     /// Returns a number from 0 to below 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns true with a probability.
@@ -56,7 +56,7 @@ impl Random {
 
     /// Returns a number from `low` to below `high`.
     pub fn range(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low)
+        low + self.bits() % (high - low)
     }
 
     /// Returns an index of a slice of this length.
@@ -65,7 +65,7 @@ impl Random {
     ///
     /// Panics if the length is zero.
     pub fn index(&mut self, len: usize) -> usize {
-        usize::try_from(self.next() % len as u64).expect("smaller than a length")
+        usize::try_from(self.bits() % len as u64).expect("smaller than a length")
     }
 
     /// Returns a direction of length 1.
@@ -112,9 +112,9 @@ mod tests {
     fn a_seed_has_one_sequence() {
         // The first numbers of SplitMix64 with seed 0, as published by its authors.
         let mut random = Random(0);
-        assert_eq!([random.next(), random.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
-        assert_ne!(Random::new(1, 0).next(), Random::new(1, 1).next());
-        assert_ne!(Random::new(1, 0).next(), Random::new(2, 0).next());
+        assert_eq!([random.bits(), random.bits()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
+        assert_ne!(Random::new(1, 0).bits(), Random::new(1, 1).bits());
+        assert_ne!(Random::new(1, 0).bits(), Random::new(2, 0).bits());
     }
 
     #[test]

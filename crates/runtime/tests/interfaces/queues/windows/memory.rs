@@ -54,5 +54,5 @@ fn boxes_outside_of_a_texture_are_refused() {
         }
     };
     assert_eq!(outside(box_of([0, 0, 7], [1, 1, 9])), [E_INVALIDARG; 2]);
-    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty, and outside");
+    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty and out of bounds");
 }
