@@ -1,7 +1,7 @@
 //! Tests the public behaviour of buddies against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
-use heapwright_core::suballoc::{Buddy, RangeUse, SuballocError};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, steps};
+use heapwright_core::suballoc::{Buddy, RangeUse};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
 

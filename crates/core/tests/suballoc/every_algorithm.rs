@@ -10,7 +10,6 @@ macro_rules! every_algorithm {
             use crate::shadowed::{STEPS, config, sizes, steps};
             use heapwright_core::suballoc::SuballocError;
             use heapwright_core::{Alignment, ByteSize, HeapOffset};
-            use proptest::prelude::*;
 
             fn shadowed(capacity: u64) -> crate::shadowed::Shadowed<$type> {
                 crate::shadowed::Shadowed::new(<$type>::new(ByteSize::new(capacity)).unwrap(), $guarantee)

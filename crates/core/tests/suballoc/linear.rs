@@ -1,7 +1,7 @@
 //! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
 //! the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
+use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config};
 use heapwright_core::suballoc::{DoubleStack, Linear, RangeUse, SuballocError, Suballocator};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;

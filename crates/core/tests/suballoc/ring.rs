@@ -1,7 +1,7 @@
 //! Tests the public behaviour of `Ring` against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
-use heapwright_core::suballoc::{RangeUse, Ring, SuballocError, Suballocation};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config};
+use heapwright_core::suballoc::{RangeUse, Ring, Suballocation};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Tests the public behaviour of slabs against a simple interval map.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config};
 use heapwright_core::suballoc::{RangeUse, Slabs};
 use heapwright_core::{Alignment, ByteSize};
 use proptest::prelude::*;

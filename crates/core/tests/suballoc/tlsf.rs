@@ -1,6 +1,6 @@
 //! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, sizes, steps};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, steps};
 use heapwright_core::suballoc::{self, RangeUse, SuballocError, Suballocation, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use proptest::prelude::*;
