@@ -6,7 +6,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "the tests of the crate use the rest")]
-#[path = "../../crates/core/tests/interval_map/mod.rs"]
+#[path = "../../crates/core/tests/suballoc/interval_map.rs"]
 mod interval_map;
 
 use std::rc::Rc;

@@ -7,7 +7,6 @@
 
 mod aged_lru;
 mod lirs;
-mod random;
 mod s3_fifo;
 mod sieve;
 pub mod workloads;

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
-use heapwright_simulation::{Frame, HeapNumber, PagingCost, WorkHeap, Workload};
-
-use crate::random::Random;
+use heapwright_simulation::{Frame, HeapNumber, PagingCost, Random, WorkHeap, Workload};
 
 const MIB: u64 = 1 << 20;
 
@@ -156,7 +154,7 @@ impl Build {
 
 /// A camera moves over a grid of tiles. Near tiles are drawn in every frame, tiles at the rim in some frames.
 fn open_world(seed: u64, passes: usize, room: f64, route: Route) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("open world, {route:?}, {passes} submissions a frame, room {room}"));
     let side = 48_i64;
     let tiles = build.heaps(48 * 48, 2 * MIB..10 * MIB, Beginning::Evicted, &mut random);
@@ -205,7 +203,7 @@ enum Route {
 
 /// Models served in turn, with a submission per few layers; together they exceed memory.
 fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build =
         Build::new(format!("serving, {order:?}, {layers_at_once} layers a submission, room {room}"));
     let models: Vec<_> = [24, 36, 12, 48, 30]
@@ -220,7 +218,7 @@ fn serving(seed: u64, layers_at_once: usize, order: Order, room: f64) -> Workloa
             Order::RoundRobinOfAnyLength => (turn % 5, 5 + random.index(40)),
             Order::Popularity => {
                 // The first model is requested in half of the turns, the second in a quarter, and so on.
-                let model = (random.next() | 16).trailing_zeros() as usize;
+                let model = (random.bits() | 16).trailing_zeros() as usize;
                 (model.min(4), 5 + random.index(20))
             }
             Order::PerRequest => (turn % 5, 1),
@@ -247,7 +245,7 @@ enum Order {
 
 /// Levels, each with its own heaps, of which a frame shows a part; between levels, a hub.
 fn levels(seed: u64, room: f64, again: bool) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let back = if again { "and back again" } else { "each once" };
     let mut build = Build::new(format!("levels, {back}, room {room}"));
     let shared = build.heaps(60, MIB..16 * MIB, Beginning::Created, &mut random);
@@ -272,7 +270,7 @@ fn levels(seed: u64, room: f64, again: bool) -> Workload {
 
 /// A scene that fits, until another program takes half of the memory for a while.
 fn halved(seed: u64, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("budget halved, room {room}"));
     let shared = build.heaps(50, MIB..16 * MIB, Beginning::Created, &mut random);
     let groups: Vec<_> =
@@ -293,7 +291,7 @@ fn halved(seed: u64, room: f64) -> Workload {
 
 /// Heaps used in turn, more than fit.
 fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("scan of {heaps}, {each} at once, room {room}, jitter {jitter}"));
     let all = build.heaps(heaps, 4 * MIB..12 * MIB, Beginning::Evicted, &mut random);
     let budget = (build.all_bytes() as f64 * room) as u64;
@@ -310,7 +308,7 @@ fn scan(seed: u64, heaps: usize, each: usize, room: f64, jitter: bool) -> Worklo
 
 /// A scene in steady use, and data that is used only once.
 fn stream_once(seed: u64, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("streamed once beside a scene, room {room}"));
     let always = build.heaps(60, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
     let seldom = build.heaps(200, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
@@ -336,7 +334,7 @@ fn stream_once(seed: u64, room: f64) -> Workload {
 
 /// Many small heaps, of which every frame uses those near a moving point.
 fn tiny(seed: u64, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("many tiny heaps, room {room}"));
     let all = build.heaps(12_000, 16 << 10..256 << 10, Beginning::Created, &mut random);
     for frame in 0..900_usize {
@@ -355,7 +353,7 @@ fn tiny(seed: u64, room: f64) -> Workload {
 /// bound.
 #[must_use]
 pub fn popular(seed: u64, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("uneven popularity, room {room}"));
     let all = build.heaps(400, MIB..8 * MIB, Beginning::Created, &mut random);
     let budget = (build.all_bytes() as f64 * room) as u64;
@@ -369,7 +367,7 @@ pub fn popular(seed: u64, room: f64) -> Workload {
 /// Training of a network: each layer's result is kept for the backward pass. Tensors are new in each step,
 /// weights persist.
 fn training(seed: u64, room: f64) -> Workload {
-    let mut random = Random::new(seed);
+    let mut random = Random::seeded(seed);
     let mut build = Build::new(format!("training, room {room}"));
     let weights = build.heaps(40, 2 * MIB..16 * MIB, Beginning::Created, &mut random);
     let moments = build.heaps(40, 4 * MIB..32 * MIB, Beginning::Created, &mut random);

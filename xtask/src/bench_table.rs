@@ -31,7 +31,8 @@ pub(crate) struct Args {
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--quiet", "--bin", "bench-table", "--manifest-path"]);
-    command.arg(root.join("bench/Cargo.toml")).arg("--");
+    command.arg(root.join("bench/Cargo.toml"));
+    command.arg("--target-dir").arg(crate::target_folder(root)).arg("--");
     for (flag, is_set) in [("--quick", args.quick), ("--verify", args.verify), ("--json", args.json)] {
         if is_set {
             command.arg(flag);

@@ -1,96 +1,139 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/`.
 
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::limited;
 
-const TARGETS: &[&str] =
-    &["aliasing", "device", "memory_short", "queues", "report", "residency", "suballoc", "trace"];
+/// The targets, and the seconds for which CI runs each, longest first.
+const TARGETS: &[(&str, u32)] = &[
+    ("device", 60),
+    ("aliasing", 20),
+    ("memory_short", 20),
+    ("queues", 20),
+    ("residency", 20),
+    ("suballoc", 20),
+    ("report", 10),
+    ("trace", 10),
+];
+
+/// Flags of the compiler: AddressSanitizer, and LLVM's SanitizerCoverage, which guides libFuzzer. One codegen unit, because
+/// functions with coverage are not inlined across units.
+const RUSTFLAGS: &str = "--cfg fuzzing -Cdebug-assertions -Ccodegen-units=1 -Zsanitizer=address -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Cllvm-args=-sanitizer-coverage-stack-depth";
+
+/// Target of the build. Without one, build scripts would get the flags, too.
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 /// Time limit of an input, in seconds. libFuzzer reports an input that exceeds it. Inputs usually take milliseconds.
 const INPUT_SECONDS: u32 = 30;
 
-/// Additional time for cargo, reading the corpus and finishing the last input. A target that runs longer hangs outside of an
-/// input, for example at exit, and is killed.
+/// Additional time for reading the corpus and finishing the last input. A target that runs longer hangs outside of an input,
+/// for example at exit, and is killed.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// Time limit for building a target or cargo-fuzz.
+/// Time limit for building the targets.
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Runs one target, or all, for `seconds` each. A finding is an error that names the directory of the input.
-pub(crate) fn run(root: &Path, target: Option<&str>, seconds: u32) -> Result<(), String> {
-    if let Some(target) = target.filter(|target| !TARGETS.contains(target)) {
-        return Err(format!("unknown fuzz target {target}; available: {}", TARGETS.join(", ")));
+/// Runs one target, or all, for `seconds` or for as long as CI does. As many targets run at a time as there are processors. A
+/// finding is an error that names the directory of the input.
+pub(crate) fn run(root: &Path, target: Option<&str>, seconds: Option<u32>) -> Result<(), String> {
+    let targets: Vec<(&str, u32)> = TARGETS
+        .iter()
+        .filter(|(name, _)| target.is_none_or(|target| target == *name))
+        .map(|&(name, in_ci)| (name, seconds.unwrap_or(in_ci)))
+        .collect();
+    if targets.is_empty() {
+        let names: Vec<&str> = TARGETS.iter().map(|&(name, _)| name).collect();
+        return Err(format!("unknown fuzz target; available: {}", names.join(", ")));
     }
-    let tool = install(root)?;
-    let cargo_fuzz = |what: &str| {
-        let mut command = Command::new("cargo");
-        command.args(["+nightly", "fuzz", what, "--fuzz-dir", "fuzz"]).current_dir(root);
-        path_with(&tool).map(|path| {
-            command.env("PATH", path);
-            command
-        })
-    };
-    for &name in TARGETS.iter().filter(|&&name| target.is_none_or(|target| target == name)) {
-        eprintln!("building fuzz target {name}");
-        match limited::run(cargo_fuzz("build")?.arg(name), BUILD_LIMIT)? {
-            Some(status) if status.success() => {}
-            Some(_) => return Err(format!("building fuzz target {name} failed")),
-            None => {
-                return Err(format!(
-                    "building fuzz target {name} exceeded the time limit of {} s",
-                    BUILD_LIMIT.as_secs()
-                ));
-            }
+    let programs = build(root, &targets)?;
+    let (waiting, failed) = (Mutex::new(targets.into_iter()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().map_or(None, |mut waiting| waiting.next());
+                    let Some((name, seconds)) = next else { break };
+                    if let Err(message) = fuzz(root, &programs, name, seconds)
+                        && let Ok(mut failed) = failed.lock()
+                    {
+                        failed.push(message);
+                    }
+                }
+            });
         }
-        eprintln!("fuzzing {name} for {seconds} s");
-        let mut command = cargo_fuzz("run")?;
-        command
-            .args([name, "--"])
-            .args([format!("-max_total_time={seconds}"), format!("-timeout={INPUT_SECONDS}")])
-            .args(["-rss_limit_mb=4096", "-print_final_stats=1", "-verbosity=0"]);
-        let limit = Duration::from_secs(seconds.into()) + GRACE;
-        match limited::run(&mut command, limit)? {
-            Some(status) if status.success() => {}
-            Some(_) => {
-                return Err(format!("fuzzing {name} failed; the input is in fuzz/artifacts/{name}"));
-            }
-            None => {
-                return Err(format!(
-                    "fuzzing {name} for {seconds} s exceeded {} s and was killed; it hangs outside of an input, such as in \
-                     a thread or at exit",
-                    limit.as_secs()
-                ));
-            }
-        }
-    }
-    Ok(())
+    });
+    let failed = failed.into_inner().unwrap_or_default();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
-/// Installs cargo-fuzz in the target directory if it is missing, and returns the directory of its program.
-fn install(root: &Path) -> Result<std::path::PathBuf, String> {
-    let tools = root.join("target/tools");
-    if !tools.join("bin/cargo-fuzz").exists() {
-        let mut command = Command::new("cargo");
-        command.args(["install", "cargo-fuzz", "--locked", "--quiet", "--root"]).arg(&tools);
-        match limited::run(&mut command, BUILD_LIMIT)? {
-            Some(status) if status.success() => {}
-            Some(_) => return Err("cargo install cargo-fuzz failed".to_owned()),
-            None => {
-                return Err(format!(
-                    "cargo install cargo-fuzz exceeded the time limit of {} s",
-                    BUILD_LIMIT.as_secs()
-                ));
-            }
+/// Builds the targets and returns the directory of their programs.
+fn build(root: &Path, targets: &[(&str, u32)]) -> Result<PathBuf, String> {
+    let mut command = Command::new("cargo");
+    command.args([
+        "+nightly",
+        "build",
+        "--release",
+        "--target",
+        TRIPLE,
+        "--manifest-path",
+        "fuzz/Cargo.toml",
+    ]);
+    let folder = crate::target_folder(root).join("fuzz");
+    command.arg("--target-dir").arg(&folder);
+    for (name, _) in targets {
+        command.args(["--bin", name]);
+    }
+    // AddressSanitizer's reports name the lines.
+    command.env("RUSTFLAGS", RUSTFLAGS).env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
+    match limited::run(command.current_dir(root), BUILD_LIMIT)? {
+        Some(status) if status.success() => Ok(folder.join(TRIPLE).join("release")),
+        Some(_) => Err("building the fuzz targets failed".to_owned()),
+        None => {
+            Err(format!("building the fuzz targets exceeded the time limit of {} s", BUILD_LIMIT.as_secs()))
         }
     }
-    Ok(tools.join("bin"))
 }
 
-fn path_with(folder: &Path) -> Result<std::ffi::OsString, String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path));
-    std::env::join_paths(folders).map_err(|error| error.to_string())
+/// Runs a target, and prints its output when it has ended.
+fn fuzz(root: &Path, programs: &Path, name: &str, seconds: u32) -> Result<(), String> {
+    let (corpus, artifacts) = (root.join("fuzz/corpus").join(name), root.join("fuzz/artifacts").join(name));
+    let log = programs.join(name).with_extension("log");
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let file = |result: std::io::Result<File>| result.map_err(|error| format!("{}: {error}", log.display()));
+    let output = file(File::create(&log))?;
+    let mut command = Command::new(programs.join(name));
+    command
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .args([format!("-max_total_time={seconds}"), format!("-timeout={INPUT_SECONDS}")])
+        .args(["-rss_limit_mb=4096", "-print_final_stats=1", "-verbosity=0"])
+        .arg(&corpus)
+        .env("ASAN_OPTIONS", "detect_odr_violation=0")
+        .current_dir(root)
+        .stdout(file(output.try_clone())?)
+        .stderr(output);
+    eprintln!("fuzzing {name} for {seconds} s");
+    let start = Instant::now();
+    let limit = Duration::from_secs(seconds.into()) + GRACE;
+    let ended = limited::run(&mut command, limit)?;
+    let output = fs::read(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    eprintln!("{name}, {} s:\n{}", start.elapsed().as_secs(), String::from_utf8_lossy(&output));
+    match ended {
+        Some(status) if status.success() => Ok(()),
+        Some(_) => Err(format!("fuzzing {name} failed; the input is in fuzz/artifacts/{name}")),
+        None => Err(format!(
+            "fuzzing {name} for {seconds} s exceeded {} s and was killed; it hangs outside of an input, such as in a thread \
+             or at exit",
+            limit.as_secs()
+        )),
+    }
 }

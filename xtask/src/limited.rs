@@ -28,7 +28,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Option<ExitS
 
 /// Kills the process and its descendants. A process group would be simpler, but Ctrl-C and signals for the process group of
 /// this program would not reach it.
-fn kill_with_descendants(child: &mut Child) {
+pub(crate) fn kill_with_descendants(child: &mut Child) {
     let descendants = descendants(child.id());
     // Fails if the process has already exited. The same applies to its descendants.
     let _ = child.kill();

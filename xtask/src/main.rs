@@ -11,12 +11,15 @@ mod bindings;
 mod figures;
 mod fuzz;
 mod items;
+mod libtest;
 mod limited;
 mod miri;
 mod placement;
 mod struct_returns;
+mod test;
 mod test_wine;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,9 +49,9 @@ enum Command {
     Fuzz {
         /// Target to run [default: all].
         target: Option<String>,
-        /// Seconds for each target.
-        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
-        seconds: u32,
+        /// Seconds for each target [default: as in CI, 10 to 60].
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: Option<u32>,
     },
     /// Run the tests of crates/core in Miri with nightly Rust.
     Miri {
@@ -58,6 +61,20 @@ enum Command {
     },
     /// Replay traces and similar workloads through the placement policy with variations of its settings.
     Placement(placement::Args),
+    /// Run `cargo test`, and kill a test program in which a test takes longer than three minutes.
+    #[command(disable_help_flag = true)]
+    Test {
+        /// Arguments of `cargo test`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Run a test program with that limit; `test` makes cargo start the programs like this.
+    #[command(hide = true, disable_help_flag = true)]
+    TestProgram {
+        program: OsString,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Build for Windows, and run tests, conformance, a replay and C and C++ programs in Wine, on the runtime and on Wine's
     /// Direct3D 12.
     TestWine(test_wine::Args),
@@ -72,6 +89,8 @@ fn main() -> ExitCode {
         Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
         Command::Placement(args) => placement::run(&args),
+        Command::Test { arguments } => test::run(&workspace_root(), &arguments),
+        Command::TestProgram { program, arguments } => test::run_program(&program, &arguments),
         Command::TestWine(args) => test_wine::run(&workspace_root(), &args),
     };
     match outcome {
@@ -81,6 +100,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns cargo's target directory, which the packages outside of the workspace share.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
 fn workspace_root() -> PathBuf {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationState};
 use heapwright::{
@@ -17,34 +18,22 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: u64) -> u64 {
-        // Xorshift, G. Marsaglia 2003.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
-
-fn texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
-    let side = 64 << random.below(5);
+fn texture(random: &mut Rng) -> D3D12_RESOURCE_DESC {
+    let side = 64 << random.u64(..5);
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
         Width: side,
-        Height: 64 << random.below(5),
+        Height: 64 << random.u64(..5),
         DepthOrArraySize: 1,
-        MipLevels: if random.below(2) == 0 { 1 } else { 5 },
-        Format: if random.below(2) == 0 { DXGI_FORMAT_R8G8B8A8_UNORM } else { DXGI_FORMAT_BC3_UNORM },
+        MipLevels: if random.u64(..2) == 0 { 1 } else { 5 },
+        Format: if random.u64(..2) == 0 { DXGI_FORMAT_R8G8B8A8_UNORM } else { DXGI_FORMAT_BC3_UNORM },
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         ..Default::default()
     }
 }
 
 fn scene(allocator: &ResourceAllocator) -> BTreeMap<u64, ResourceAllocation> {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Rng::with_seed(1);
     let create = |key: u64, desc: &D3D12_RESOURCE_DESC| {
         let place =
             ResourceAllocationDesc { user_data: key, ..ResourceAllocationDesc::new(HeapType::Default) };
@@ -52,14 +41,14 @@ fn scene(allocator: &ResourceAllocator) -> BTreeMap<u64, ResourceAllocation> {
     };
     let mut things = BTreeMap::new();
     for key in 1..=20_000 {
-        let desc = buffer_desc(ByteSize::new(8 + random.below((16 << 10) - 7)));
+        let desc = buffer_desc(ByteSize::new(8 + random.u64(..(16 << 10) - 7)));
         things.insert(key, create(key, &desc));
     }
     for key in 20_001..=20_500 {
         let desc = texture(&mut random);
         things.insert(key, create(key, &desc));
     }
-    things.retain(|_, _| random.below(10) >= 7);
+    things.retain(|_, _| random.u64(..10) >= 7);
     things
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     let mut queue = Queue::new(&gpu.device)?;
 
     let alignment = Alignment::new(16).ok_or("no power of two")?;
-    let mut random = Random(1);
+    let mut random = fastrand::Rng::with_seed(1);
     // The expected contents of the target, as far as any frame has written. The rest is not known to be zero.
     let mut expected = vec![0; usize::try_from(TARGET.get())?];
     let mut written = 0;
@@ -75,7 +75,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
 
         let mut at = 0;
         for _ in 0..UPLOADS_PER_FRAME {
-            let size = ByteSize::new(1 + random.below(LARGEST_UPLOAD));
+            let size = ByteSize::new(1 + random.u64(..LARGEST_UPLOAD));
             let upload: Suballocation = loop {
                 match ring.allocate(size, alignment) {
                     Ok(upload) => break upload,
@@ -228,27 +228,5 @@ impl Queue {
             unsafe { self.fence.SetEventOnCompletion(value.get(), HANDLE::default()).ok()? };
         }
         Ok(())
-    }
-}
-
-/// A deterministic sequence of numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
     }
 }

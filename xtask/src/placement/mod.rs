@@ -4,7 +4,6 @@
 //! recorded traces, similar workloads are generated ([`transform`], [`synthetic`]). A setting that is only better on the
 //! traces is overfitted.
 
-mod random;
 mod replay;
 mod synthetic;
 mod transform;

@@ -1,6 +1,5 @@
 //! Transformations of workloads: changed sizes, parts, and combinations. Overfitted settings perform worse on these.
 
-use super::random::mix;
 use super::workload::{Recorder, Step, Workload};
 
 /// Multiplies all sizes by `numerator / denominator`.
@@ -13,7 +12,7 @@ pub(super) fn scaled(workload: &Workload, numerator: u64, denominator: u64) -> W
 pub(super) fn jittered(workload: &Workload, seed: u64) -> Workload {
     with_sizes(workload, format!("{} jittered {seed}", workload.name), |bytes| {
         // 80 to 120 %.
-        (bytes * (820 + mix(bytes ^ seed << 48) % 410)).div_ceil(1024)
+        (bytes * (820 + fastrand::Rng::with_seed(bytes ^ seed << 48).u64(..410))).div_ceil(1024)
     })
 }
 

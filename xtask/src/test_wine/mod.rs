@@ -4,14 +4,13 @@
 //! - [`build`]: the build for all steps.
 //! - [`wine`]: a Wine prefix and a display.
 //! - [`process`]: programs with a time limit.
-//! - [`tests`]: test programs; [`libtest`] parses their output.
+//! - [`tests`]: test programs.
 //! - [`known_gaps`]: tests that are known to fail on Wine's Direct3D 12.
 //! - [`steps`]: the steps.
 //! - [`summary`]: the results.
 
 mod build;
 mod known_gaps;
-mod libtest;
 mod packages;
 mod process;
 mod steps;
@@ -20,7 +19,7 @@ mod tests;
 mod wine;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use self::steps::{Place, Step};
@@ -59,7 +58,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let built = build::build(root)?;
     let mut summary = Summary { build: start.elapsed(), ..Summary::default() };
 
-    let target_folder = target_folder(root);
+    let target_folder = crate::target_folder(root);
     let folder = target_folder.join("wine");
     let logs = folder.join("logs");
     fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
@@ -88,9 +87,4 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
         0 => Ok(()),
         failed => Err(format!("{failed} failed in Wine")),
     }
-}
-
-/// Returns cargo's target directory.
-fn target_folder(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::build::TestProgram;
 use super::known_gaps::KnownGaps;
+use super::process;
 use super::summary::Counts;
 use super::wine::Wine;
-use super::{libtest, process};
+use crate::libtest::{self, LongRunning};
 
 /// Time limit of a test program.
 const LIMIT: Duration = Duration::from_secs(480);
@@ -58,6 +59,12 @@ impl Runner<'_> {
         if !run.is_success() && run.stdout.contains(NOT_STARTED) {
             eprintln!("running {name} again, because Wine failed to start a process for a test");
             run = start()?;
+        }
+        if run.was_ended() {
+            let tests = LongRunning::at_end_of(&run.stdout);
+            if !tests.is_empty() {
+                return Err(format!("{name}: {} did not end; {}", tests.join(", "), run.describe()));
+            }
         }
         let Some(result) = libtest::read(&run.stdout) else {
             return Err(format!("{name}: {}", run.describe()));

@@ -149,14 +149,8 @@ fn threads_get_ranges_of_their_own() {
         for seed in 1..=THREADS {
             let (set, owner, passed, live) = (&set, &owner, &passed, &live);
             threads.spawn(move || {
-                let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                let mut next = |below: u64| {
-                    // Xorshift, G. Marsaglia 2003.
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    random % below
-                };
+                let mut random = fastrand::Rng::with_seed(seed);
+                let mut next = |below: u64| random.u64(..below);
                 let forget = |id: SharedPlacementId| {
                     let mut live = live.lock().unwrap();
                     let at = live.iter().position(|&(other, ..)| other == id).unwrap();

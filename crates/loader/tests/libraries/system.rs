@@ -5,6 +5,10 @@ use heapwright_loader::D3d12;
 #[cfg(not(windows))]
 #[test]
 fn only_windows_has_one() {
+    let name = heapwright_loader::DeviceName::System;
+    // SAFETY: no library is loaded.
+    let error = unsafe { name.open() }.unwrap_err();
+    assert_eq!(error, heapwright_loader::LoadError::NotWindows);
     let error = D3d12::system().unwrap_err();
     assert_eq!(error, heapwright_loader::LoadError::NotWindows);
     assert!(error.is_about_name());

@@ -18,6 +18,7 @@ use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 
 pub use self::expand::{TooMuch, expand};
 pub use self::from_trace::{CannotDerive, from_trace};
+pub use self::random::Random;
 
 /// Frames of submissions, with the heaps that each submission uses.
 #[derive(Debug)]

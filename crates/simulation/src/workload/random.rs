@@ -3,17 +3,24 @@
 
 /// A sequence of 64-bit numbers: SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
+    /// Creates the sequence of a seed.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// Creates the sequence of a seed. `stream` distinguishes sequences with the same seed in a file.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed);
-        let mixed = random.next();
+        let mixed = random.bits();
         Self(mixed ^ stream.wrapping_mul(0xA24B_AED4_963E_E407))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// Returns 64 random bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -24,26 +31,41 @@ impl Random {
     /// Returns a number from 0 to below `end`, which must not be zero. The bias is below 2^-32 for the counts
     /// of a scenario.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
-        let product = (self.next() >> 32) * u64::from(end);
-        u32::try_from(product >> 32).expect("the number is below end")
+        let product = (self.bits() >> 32) * u64::from(end);
+        u32::try_from(product >> 32).expect("it is below end")
     }
 
     /// Returns a number between the two, both included. The first must not be greater than the second.
     pub(crate) fn between(&mut self, [least, most]: [u32; 2]) -> u32 {
         match (most - least).checked_add(1) {
             Some(count) => least + self.below(count),
-            None => u32::try_from(self.next() >> 32).expect("the value has 32 bits"),
+            None => u32::try_from(self.bits() >> 32).expect("32 bits"),
         }
     }
 
     /// Returns a number from 0 to below 1.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    pub(crate) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+    /// Returns true with a probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
+    }
+
+    /// Returns a number from `low` to below `high`.
+    pub fn range(&mut self, low: u64, high: u64) -> u64 {
+        low + self.bits() % (high - low)
+    }
+
+    /// Returns an index of a slice of this length.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the length is zero.
+    pub fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.bits() % len as u64).expect("smaller than a length")
     }
 
     /// Returns a direction of length 1.
@@ -90,9 +112,9 @@ mod tests {
     fn a_seed_determines_the_sequence() {
         // The first numbers of SplitMix64 with seed 0, as published by its authors.
         let mut random = Random(0);
-        assert_eq!([random.next(), random.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
-        assert_ne!(Random::new(1, 0).next(), Random::new(1, 1).next());
-        assert_ne!(Random::new(1, 0).next(), Random::new(2, 0).next());
+        assert_eq!([random.bits(), random.bits()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
+        assert_ne!(Random::new(1, 0).bits(), Random::new(1, 1).bits());
+        assert_ne!(Random::new(1, 0).bits(), Random::new(2, 0).bits());
     }
 
     #[test]

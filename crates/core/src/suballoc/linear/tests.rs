@@ -1,4 +1,4 @@
-//! Tests that need private state. `tests/linear.rs`, `ring.rs` and `retirement.rs` test the public behaviour.
+//! Tests that need private state. `tests/suballoc` tests the public behaviour.
 
 use proptest::prelude::*;
 

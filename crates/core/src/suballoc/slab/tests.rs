@@ -1,4 +1,4 @@
-//! Tests that need private state. `tests/slabs.rs` tests the public behaviour.
+//! Tests that need private state. `tests/suballoc` tests the public behaviour.
 
 use super::super::{SuballocationId, Suballocator};
 use super::class::SizeClass;

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, PlannedMove, SharedHeapSet, SharedPlaced,
     SharedPlacementId,
@@ -34,32 +36,20 @@ struct Figures {
     all_steps: Duration,
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: u64) -> u64 {
-        // Xorshift, G. Marsaglia 2003.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
-
 impl Scene {
     /// Allocates all sizes on `lanes` lanes, and frees 70 of 100 at random.
     fn new(sizes: impl Iterator<Item = u64>, lanes: u64) -> Self {
-        let mut random = Random(0x1234_5678_9abc_def1);
+        let mut random = Rng::with_seed(2);
         let mut scene = Self { set: SharedHeapSet::default(), live: Vec::new(), heap_count: 0 };
         let mut all = Vec::new();
         for size in sizes {
             let alignment = Alignment::from_log2(size.trailing_zeros().min(16)).unwrap();
             let size = ByteSize::new(size);
-            let lane = u32::try_from(random.below(lanes)).unwrap();
+            let lane = u32::try_from(random.u64(..lanes)).unwrap();
             all.push((scene.allocate(lane, size, alignment).id, size));
         }
         for (id, size) in all {
-            if random.below(10) < 7 {
+            if random.u64(..10) < 7 {
                 drop(scene.set.free(id).unwrap());
             } else {
                 scene.live.push((id, size));
@@ -149,25 +139,25 @@ impl Scene {
 
 /// 20,000 sizes from 8 B to 16 KiB, uniformly distributed.
 fn buffers(multiple: u64, lanes: u64) -> Scene {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    Scene::new((0..20_000).map(|_| multiple * (1 + random.below((16 << 10) / multiple))), lanes)
+    let mut random = Rng::with_seed(1);
+    Scene::new((0..20_000).map(|_| multiple * (1 + random.u64(..(16 << 10) / multiple))), lanes)
 }
 
 /// 20,000 sizes from 8 B to 16 KiB, each power of two equally likely.
 fn mostly_tiny_buffers(multiple: u64, lanes: u64) -> Scene {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(1);
     let size = move |_| {
-        let octave = 8_u64 << random.below(11);
-        (octave + random.below(octave)).next_multiple_of(multiple)
+        let octave = 8_u64 << random.u64(..11);
+        (octave + random.u64(..octave)).next_multiple_of(multiple)
     };
     Scene::new((0..20_000).map(size), lanes)
 }
 
 /// 500 sizes from 64 KiB to 8 MiB, and one in ten from 4 KiB.
 fn textures() -> Scene {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = Rng::with_seed(1);
     let size = move |_| {
-        if random.below(10) == 0 { 4096 * (1 + random.below(15)) } else { 65_536 * (1 + random.below(128)) }
+        if random.u64(..10) == 0 { 4096 * (1 + random.u64(..15)) } else { 65_536 * (1 + random.u64(..128)) }
     };
     Scene::new((0..500).map(size), 1)
 }

@@ -63,14 +63,8 @@ fn threads_allocate_and_free_during_a_run() {
         let workers: Vec<_> = (1..=3_u64)
             .map(|seed| {
                 threads.spawn(move || {
-                    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                    let mut next = |below: u64| {
-                        // Xorshift, G. Marsaglia 2003.
-                        random ^= random << 13;
-                        random ^= random >> 7;
-                        random ^= random << 17;
-                        random % below
-                    };
+                    let mut random = fastrand::Rng::with_seed(seed);
+                    let mut next = |below: u64| random.u64(..below);
                     for round in 0..rounds {
                         let size =
                             ByteSize::new(if next(10) == 0 { 1 + next(100_000) } else { 1 + next(5000) });

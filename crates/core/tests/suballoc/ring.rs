@@ -1,0 +1,182 @@
+//! Tests the public behaviour of `Ring` against a simple interval map that cannot fail in the same way.
+
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config};
+use heapwright_core::suballoc::{RangeUse, Ring, Suballocation};
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use proptest::prelude::*;
+
+type Shadowed = shadowed::Shadowed<Ring>;
+
+fn ring(capacity: u64) -> Ring {
+    Ring::new(ByteSize::new(capacity)).unwrap()
+}
+
+fn shadowed(capacity: u64) -> Shadowed {
+    Shadowed::new(ring(capacity), may_refuse)
+}
+
+fn free_gaps(ring: &Ring) -> Vec<(u64, u64)> {
+    let free = ring.ranges().filter(RangeUse::is_free).map(|free| free.range());
+    free.map(|range| (range.start().get(), range.end().get())).collect()
+}
+
+/// A ring is exact: no request that fits into a reported free range is refused.
+fn may_refuse(ring: &Ring, _: &IntervalMap, size: u64, alignment: Alignment) {
+    let mask = u128::from(alignment.get() - 1);
+    for (start, end) in free_gaps(ring) {
+        let aligned = (u128::from(start) + mask) & !mask;
+        assert!(aligned + u128::from(size) > u128::from(end), "{size} at {alignment} fits");
+    }
+}
+
+/// Returns the free gaps, computed from the live suballocations in allocation order alone: from the newest
+/// around to the oldest.
+fn expected_free(capacity: u64, in_order: &[Suballocation]) -> Vec<(u64, u64)> {
+    let (Some(oldest), Some(newest)) = (in_order.first(), in_order.last()) else {
+        return vec![(0, capacity)];
+    };
+    let (from, to) = (newest.range.end().get(), oldest.range.start().get());
+    let has_wrapped = in_order.windows(2).any(|pair| pair[1].range.start() < pair[0].range.start());
+    let gaps = if has_wrapped { vec![(from, to)] } else { vec![(0, to), (from, capacity)] };
+    gaps.into_iter().filter(|(start, end)| start < end).collect()
+}
+
+/// Checks the free gaps, that the largest request succeeds, and that freeing it restores the state.
+fn check_gaps(heap: &mut Shadowed) {
+    let mut in_order = heap.live.clone();
+    // Stamps are private but printed. They define the order.
+    let stamp = |live: &Suballocation| -> u64 {
+        let text = format!("{:?}", live.id);
+        text.trim_end_matches(')').rsplit('#').next().unwrap().parse().unwrap()
+    };
+    in_order.sort_by_key(stamp);
+    let gaps = free_gaps(&heap.heap);
+    assert_eq!(gaps, expected_free(heap.shadow.capacity(), &in_order));
+    let largest = gaps.iter().map(|(start, end)| end - start).max().unwrap_or(0);
+    assert_eq!(heap.heap.largest_free_range().get(), largest);
+    let before = heap.state();
+    assert!(heap.allocate(largest + 1, Alignment::ONE).is_err());
+    if largest > 0 {
+        heap.allocate(largest, Alignment::ONE).unwrap();
+        heap.free(heap.live.len() - 1);
+    }
+    assert_eq!(heap.state(), before);
+}
+
+fn run(capacity: u64, _: u64, steps: Vec<Step>) {
+    shadowed::run(|| ring(capacity), may_refuse, steps, check_gaps);
+}
+
+every_algorithm!(Ring, may_refuse, run);
+
+/// Frees the oldest, and keeps the order of the others.
+fn free_oldest(heap: &mut Shadowed) {
+    heap.live.reverse();
+    heap.free(heap.live.len() - 1);
+    heap.live.reverse();
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// First in, first out: no unused byte is lost except at the end and for alignment, so a request succeeds
+    /// whenever the shadow has one large enough gap.
+    #[test]
+    fn used_first_in_first_out_it_never_refuses_what_fits(
+        capacity in 1_u64..3000,
+        requests in prop::collection::vec((1_u64..600, 0_u32..7, any::<bool>()), 1..STEPS),
+    ) {
+        let mut heap = shadowed(capacity);
+        for (size, log2, free) in requests {
+            while heap.allocate(size, alignment(log2)).is_err() && !heap.live.is_empty() {
+                let last_end = heap.live.last().unwrap().range.end().get();
+                let skipped_end = heap.live.iter().any(|live| live.range.start().get() < heap.live[0].range.start().get());
+                for (start, length) in heap.shadow.free_ranges() {
+                    // The skipped bytes: before an aligned start, and at the end if the ring has wrapped.
+                    let is_skipped = start != last_end && (start != 0 || skipped_end);
+                    let aligned = start.next_multiple_of(1 << log2);
+                    assert!(is_skipped || aligned + size > start + length, "{size} fits at {aligned}");
+                }
+                free_oldest(&mut heap);
+            }
+            if free && !heap.live.is_empty() {
+                free_oldest(&mut heap);
+            }
+            check_gaps(&mut heap);
+        }
+    }
+
+    /// With one alignment, and a capacity and sizes that are multiples of it, there is padding only at the
+    /// end.
+    #[test]
+    fn a_steady_stream_needs_no_more_than_what_is_live_and_one_request(
+        sizes in prop::collection::vec(1_u64..=16, 1..STEPS),
+    ) {
+        let unit = 64;
+        // At most eight are live, and the longest may not fit at the end.
+        let mut heap = shadowed((8 * 16 + 2 * 16) * unit);
+        for size in sizes {
+            if heap.live.len() == 8 {
+                free_oldest(&mut heap);
+            }
+            heap.allocate(size * unit, alignment(6)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_ends_touch_and_every_byte_is_used() {
+    let mut heap = shadowed(100);
+    for _ in 0..10 {
+        heap.allocate(10, Alignment::ONE).unwrap();
+    }
+    for round in 0..25 {
+        assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
+        assert!(heap.allocate(1, Alignment::ONE).unwrap_err().is_out_of_space());
+        free_oldest(&mut heap);
+        let next = heap.allocate(10, Alignment::ONE).unwrap();
+        assert_eq!(next.range.start(), HeapOffset::new(round % 10 * 10));
+    }
+}
+
+#[test]
+fn what_was_freed_out_of_order_comes_back_with_the_oldest() {
+    let mut heap = shadowed(100);
+    for _ in 0..10 {
+        heap.allocate(10, Alignment::ONE).unwrap();
+    }
+    // The second and third.
+    for id in [heap.live[1].id, heap.live[2].id] {
+        let at = heap.live.iter().position(|live| live.id == id).unwrap();
+        heap.free(at);
+    }
+    assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
+    heap.free(0);
+    assert_eq!(heap.heap.free_size(), ByteSize::new(30));
+    assert_eq!(heap.allocate(30, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
+}
+
+#[test]
+fn what_was_skipped_at_the_end_comes_back_with_the_last_in_front_of_it() {
+    let mut heap = shadowed(100);
+    heap.allocate(45, Alignment::ONE).unwrap();
+    heap.allocate(45, Alignment::ONE).unwrap();
+    free_oldest(&mut heap);
+    let lower = heap.allocate(40, Alignment::ONE).unwrap();
+    assert_eq!(lower.range.start(), HeapOffset::ZERO);
+    // There are 10 bytes at the end, and only 5 before the oldest.
+    assert_eq!(heap.heap.free_size(), ByteSize::new(5));
+    free_oldest(&mut heap);
+    assert_eq!(heap.heap.free_size(), ByteSize::new(60));
+    assert_eq!(heap.allocate(60, Alignment::ONE).unwrap().range.start(), HeapOffset::new(40));
+}
+
+#[test]
+fn the_largest_ring_there_is() {
+    let mut heap = shadowed(1 << 63);
+    heap.allocate(1 << 62, Alignment::MAX).unwrap();
+    assert!(heap.allocate(1, Alignment::MAX).unwrap_err().is_out_of_space());
+    heap.allocate(1, alignment(62)).unwrap();
+    free_oldest(&mut heap);
+    assert_eq!(heap.allocate(1, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
+}

@@ -1,0 +1,5 @@
+//! The violations that the aliasing tracker reports for programs, and the contents of their resources.
+
+mod draws;
+mod programs;
+mod world;

@@ -1,0 +1,254 @@
+//! The runtime through its COM interfaces.
+
+use std::ptr::{null, null_mut};
+
+use crate::gpu::{buffer_desc, create_heap, heap_desc, instance};
+use heapwright_d3d12::*;
+use heapwright_runtime::exports::{CreateDXGIFactory2, D3D12CreateDevice};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+use windows_core::{HRESULT, Interface};
+
+fn buffer(width: u64) -> D3D12_RESOURCE_DESC {
+    buffer_desc(width, D3D12_RESOURCE_FLAG_NONE)
+}
+
+fn tight(width: u64) -> D3D12_RESOURCE_DESC {
+    buffer_desc(width, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT)
+}
+
+fn of_type(heap_type: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
+    D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() }
+}
+
+fn place(
+    device: &ID3D12Device,
+    heap: &ID3D12Heap,
+    offset: u64,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Result<ID3D12Resource, HRESULT> {
+    let mut resource = None;
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe { device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }
+        .map_err(|error| error.code())?;
+    Ok(resource.expect("S_OK comes with a resource"))
+}
+
+fn commit(
+    device: &ID3D12Device,
+    heap_type: D3D12_HEAP_TYPE,
+    desc: &D3D12_RESOURCE_DESC,
+) -> Result<ID3D12Resource, HRESULT> {
+    let (mut resource, properties) = (None, of_type(heap_type));
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe {
+        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, desc, state, None, &mut resource)
+    }
+    .map_err(|error| error.code())?;
+    Ok(resource.expect("S_OK comes with a resource"))
+}
+
+fn usage(adapter: &IDXGIAdapter3, group: DXGI_MEMORY_SEGMENT_GROUP) -> u64 {
+    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+    unsafe { adapter.QueryVideoMemoryInfo(0, group, &mut info) }.ok().expect("answered");
+    info.CurrentUsage
+}
+
+#[test]
+fn the_exports_give_a_factory_an_adapter_and_a_device() {
+    unsafe {
+        let mut factory = null_mut();
+        assert_eq!(CreateDXGIFactory2(0, &IDXGIFactory4::IID, &mut factory), S_OK);
+        let factory = IDXGIFactory4::from_raw(factory);
+        let adapter = factory.EnumAdapters1(0).expect("one adapter");
+        assert_eq!(factory.EnumAdapters1(1).expect_err("no second").code(), DXGI_ERROR_NOT_FOUND);
+        let mut device = null_mut();
+        let level = D3D_FEATURE_LEVEL_11_0;
+        assert_eq!(D3D12CreateDevice(adapter.as_raw(), level, &ID3D12Device::IID, &mut device), S_OK);
+        let device = ID3D12Device::from_raw(device);
+        let mut desc = DXGI_ADAPTER_DESC1::default();
+        adapter.GetDesc1(&mut desc).ok().expect("described");
+        assert_eq!(device.GetAdapterLuid(), desc.AdapterLuid);
+        let by_luid: IDXGIAdapter3 = factory.EnumAdapterByLuid(desc.AdapterLuid).expect("known");
+        assert_eq!(usage(&by_luid, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 0);
+        let parent: IDXGIFactory4 = by_luid.GetParent().expect("a factory");
+        assert_eq!(parent, factory);
+
+        assert_eq!(D3D12CreateDevice(null_mut(), level, &ID3D12Device::IID, null_mut()), S_FALSE);
+        let too_high = D3D_FEATURE_LEVEL_12_2;
+        let mut none = null_mut();
+        assert_eq!(
+            D3D12CreateDevice(null_mut(), too_high, &ID3D12Device::IID, &mut none),
+            DXGI_ERROR_UNSUPPORTED
+        );
+        assert_eq!(D3D12CreateDevice(null_mut(), level, &ID3D12Heap::IID, &mut none), E_NOINTERFACE);
+        assert_eq!(D3D12CreateDevice(null_mut(), level, null(), &mut none), E_INVALIDARG);
+        assert_eq!(D3D12CreateDevice(device.as_raw(), level, &ID3D12Device::IID, &mut none), E_INVALIDARG);
+        assert!(none.is_null());
+        assert_eq!(CreateDXGIFactory2(0, &IDXGIFactory4::IID, null_mut()), E_INVALIDARG);
+    }
+}
+
+#[test]
+fn features_are_the_profiles() {
+    fn ask<T: Default>(device: &ID3D12Device, feature: D3D12_FEATURE) -> Result<T, HRESULT> {
+        let mut data = T::default();
+        let size = u32::try_from(size_of::<T>()).expect("small");
+        unsafe { device.CheckFeatureSupport(feature, (&raw mut data).cast(), size) }
+            .ok()
+            .map_err(|error| error.code())?;
+        Ok(data)
+    }
+    // For the first generation, see first_generation.rs.
+    for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
+        let device = Instance::open(profile).expect("a fresh instance").device;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
+            ask(&device, D3D12_FEATURE_D3D12_OPTIONS).expect("known");
+        assert_eq!(options.ResourceHeapTier, i32::from(profile.resource_heap_tier));
+        assert_eq!(options.MaxGPUVirtualAddressBitsPerResource, profile.gpu_va_bits_per_resource);
+        let architecture: D3D12_FEATURE_DATA_ARCHITECTURE1 =
+            ask(&device, D3D12_FEATURE_ARCHITECTURE1).expect("known");
+        assert_eq!(architecture.UMA.as_bool(), profile.architecture.is_uma());
+        let older: D3D12_FEATURE_DATA_ARCHITECTURE = ask(&device, D3D12_FEATURE_ARCHITECTURE).expect("known");
+        assert_eq!(older.CacheCoherentUMA, architecture.CacheCoherentUMA);
+        let tight: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT =
+            ask(&device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT).expect("known");
+        assert_eq!(tight.SupportTier, i32::from(profile.tight_buffer_alignment.is_some()));
+        let upload: D3D12_FEATURE_DATA_D3D12_OPTIONS16 =
+            ask(&device, D3D12_FEATURE_D3D12_OPTIONS16).expect("known");
+        assert_eq!(upload.GPUUploadHeapSupported.as_bool(), profile.l1_memory_fully_cpu_accessible);
+        let addresses: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
+            ask(&device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT).expect("known");
+        assert_eq!(addresses.MaxGPUVirtualAddressBitsPerProcess, profile.gpu_va_bits_per_process);
+    }
+}
+
+#[test]
+fn a_resource_keeps_its_heap_and_a_heap_its_device() {
+    let gpu = instance("discrete");
+    let heap = create_heap(&gpu.device, &heap_desc(D3D12_HEAP_TYPE_UPLOAD, 1 << 20)).expect("created");
+    let resource = place(&gpu.device, &heap, 0, &tight(16)).expect("placed");
+    let Instance { factory, adapter, device, .. } = gpu;
+    drop((device, factory, heap));
+    let mut start = null_mut();
+    unsafe { resource.Map(0, None, &mut start) }.ok().expect("mapped");
+    unsafe { start.cast::<u8>().write_bytes(1, 16) };
+    let mut device: Option<ID3D12Device> = None;
+    unsafe { resource.GetDevice(&mut device) }.expect("alive");
+    assert_eq!(unsafe { device.expect("alive").GetNodeCount() }, 1);
+    assert_eq!(usage(&adapter, DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL), 1 << 20);
+    drop(resource);
+    assert_eq!(usage(&adapter, DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL), 0);
+}
+
+#[test]
+fn invalid_arguments_are_refused() {
+    let gpu = instance("discrete");
+    let device = &gpu.device;
+    let heap = create_heap(device, &heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 20)).expect("created");
+    let foreign = place(&instance("discrete").device, &heap, 0, &tight(8));
+    assert_eq!(foreign.err(), Some(E_INVALIDARG), "a heap of another device");
+    let (desc, mut out) = (heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 20), null_mut());
+    let create = device.vtable().CreateHeap;
+    assert_eq!(unsafe { create(device.as_raw(), &desc, null(), &mut out) }, E_INVALIDARG, "no interface ID");
+    let upload = commit(device, D3D12_HEAP_TYPE_UPLOAD, &buffer(10)).expect("created");
+    let beyond = D3D12_RANGE { Begin: 0, End: 11 };
+    assert_eq!(unsafe { upload.Map(0, Some(&beyond), &mut out) }, E_INVALIDARG, "a range beyond the buffer");
+    assert!(out.is_null());
+}
+
+#[test]
+fn out_of_memory_is_an_answer_and_frees_what_was_taken() {
+    let gpu = instance("discrete-2gib");
+    let desc = heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 30);
+    let held = [(); 2].map(|()| create_heap(&gpu.device, &desc).expect("there is room"));
+    assert_eq!(create_heap(&gpu.device, &desc).err(), Some(E_OUTOFMEMORY));
+    assert_eq!(commit(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, &buffer(1)).err(), Some(E_OUTOFMEMORY));
+    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 2 << 30);
+    drop(held);
+    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 0);
+}
+
+#[test]
+fn what_is_not_there_says_so() {
+    let gpu = instance("discrete");
+    let device: ID3D12Device14 = gpu.device.cast().expect("known");
+    unsafe {
+        assert_eq!(device.SetStablePowerState(true), E_NOTIMPL);
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let desc = D3D12_RESOURCE_DESC {
+            Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+            Width: 64,
+            Height: 64,
+            DepthOrArraySize: 1,
+            MipLevels: 1,
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+            ..Default::default()
+        };
+        let mut shown: Option<ID3D12Resource> = None;
+        let (flags, state) = (D3D12_HEAP_FLAG_ALLOW_DISPLAY, D3D12_RESOURCE_STATE_COMMON);
+        let answer = device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut shown);
+        assert_eq!(answer.expect_err("ALLOW_DISPLAY is not implemented").code(), E_NOTIMPL);
+        assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
+    }
+}
+
+/// Newer headers (SDK 1.619.4) made a non-zero alignment combined with the tight alignment flag a minimum;
+/// the runtime can be configured to follow them.
+#[test]
+fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
+    let desc = D3D12_RESOURCE_DESC { Alignment: 256, ..tight(1000) };
+    let low = D3D12_RESOURCE_DESC { Alignment: 8, ..tight(1000) };
+    let info = |gpu: &Instance, desc: &D3D12_RESOURCE_DESC| {
+        let info = unsafe { gpu.device.GetResourceAllocationInfo(0, std::slice::from_ref(desc)) };
+        (info.SizeInBytes, info.Alignment)
+    };
+    let profile = HostProfile::find("uma").expect("a profile with buffers at 8 bytes");
+    let strict = Instance::open(profile).expect("a fresh instance");
+    assert_eq!(info(&strict, &desc).0, u64::MAX);
+    let options = DeviceOptions { alignment_is_floor: true, ..DeviceOptions::default() };
+    let later = Instance::open_with(profile, options).expect("a fresh instance");
+    assert_eq!(info(&later, &desc), (1024, 256));
+    assert_eq!(info(&later, &low), (1000, 8));
+    assert_eq!(
+        info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0,
+        u64::MAX,
+        "not a power of two"
+    );
+}
+
+/// A description that is valid only for a castable format is accepted, and an invalid castable format is
+/// refused.
+#[test]
+fn allocation_info_follows_the_castable_formats() {
+    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+    let device: ID3D12Device12 = gpu.device.cast().expect("known");
+    let desc = D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 64,
+        Height: 64,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_BC1_UNORM_SRGB,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..Default::default()
+    };
+    let plain = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_NONE, ..desc };
+    let (linear, wide) = ([DXGI_FORMAT_R32G32_UINT], [DXGI_FORMAT_R32_FLOAT]);
+    let size = |descs: &[D3D12_RESOURCE_DESC1], counts: Option<&[u32]>, lists: &[*const DXGI_FORMAT]| {
+        let (count, first) = (u32::try_from(descs.len()).expect("few"), descs.as_ptr());
+        let counts = counts.map_or(null(), <[u32]>::as_ptr);
+        let info =
+            unsafe { device.GetResourceAllocationInfo3(0, count, first, counts, lists.as_ptr(), None) };
+        info.SizeInBytes
+    };
+    let one = size(&[plain], None, &[]);
+    assert_ne!(one, u64::MAX);
+    assert_eq!(size(&[desc], None, &[]), u64::MAX, "blocks have no unordered access");
+    assert_eq!(size(&[desc], Some(&[1]), &[linear.as_ptr()]), one);
+    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "a format with another block size");
+    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "a null list with a count of 1");
+    assert_eq!(size(&[plain, desc], Some(&[0, 1]), &[null(), linear.as_ptr()]), 2 * one);
+    assert_eq!(size(&[desc, plain], Some(&[0, 1]), &[null(), linear.as_ptr()]), u64::MAX);
+}

@@ -1,0 +1,220 @@
+//! Short functions for a device, its queues and its buffers.
+
+use std::ptr::null_mut;
+
+use heapwright_d3d12::*;
+use heapwright_runtime::{HostProfile, Instance};
+use windows_core::{HRESULT, Interface};
+
+/// Opens a new instance of a profile.
+pub(crate) fn instance(profile: &str) -> Instance {
+    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+}
+
+pub(crate) fn open_named(profile: &str) -> ID3D12Device14 {
+    instance(profile).device.cast().expect("the newest interface")
+}
+
+pub(crate) fn open() -> ID3D12Device14 {
+    open_named("discrete")
+}
+
+pub(crate) fn heap_desc(heap_type: D3D12_HEAP_TYPE, size: u64) -> D3D12_HEAP_DESC {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    D3D12_HEAP_DESC { SizeInBytes: size, Properties: properties, ..Default::default() }
+}
+
+pub(crate) fn create_heap(device: &ID3D12Device, desc: &D3D12_HEAP_DESC) -> Result<ID3D12Heap, HRESULT> {
+    let mut heap = None;
+    unsafe { device.CreateHeap(desc, &mut heap) }.map_err(|error| error.code())?;
+    Ok(heap.expect("S_OK comes with a heap"))
+}
+
+pub(crate) fn default_heap(device: &ID3D12Device14, size: u64, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
+    let desc = D3D12_HEAP_DESC { Flags: flags, ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, size) };
+    create_heap(device, &desc).expect("a heap")
+}
+
+pub(crate) fn buffer_desc(width: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: width,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        Flags: flags,
+        ..Default::default()
+    }
+}
+
+pub(crate) fn commit_with(
+    device: &ID3D12Device14,
+    heap_type: D3D12_HEAP_TYPE,
+    width: u64,
+    flags: D3D12_RESOURCE_FLAGS,
+) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+    let (mut resource, desc) = (None, buffer_desc(width, flags));
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe {
+        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut resource)
+    }
+    .expect("a buffer");
+    resource.expect("S_OK comes with a resource")
+}
+
+pub(crate) fn commit(device: &ID3D12Device14, heap_type: D3D12_HEAP_TYPE, width: u64) -> ID3D12Resource {
+    commit_with(device, heap_type, width, D3D12_RESOURCE_FLAG_NONE)
+}
+
+#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
+pub(crate) fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
+    let mut start = null_mut();
+    let width = usize::try_from(unsafe { resource.GetDesc() }.Width).expect("small");
+    unsafe {
+        resource.Map(0, None, &mut start).succeeds();
+        std::slice::from_raw_parts_mut(start.cast(), width)
+    }
+}
+
+/// Returns the messages that the device stores, with their IDs, and clears them.
+pub(crate) fn messages(device: &ID3D12Device14) -> Vec<(D3D12_MESSAGE_ID, String)> {
+    let queue: ID3D12InfoQueue = device.cast().expect("the debug layer is on");
+    let count = unsafe { queue.GetNumStoredMessagesAllowedByRetrievalFilter() };
+    let message = |index| {
+        let mut size = 0;
+        assert_eq!(unsafe { queue.GetMessage(index, None, &mut size) }, S_FALSE);
+        let mut room = vec![0_u64; size.div_ceil(8)];
+        let message = room.as_mut_ptr().cast::<D3D12_MESSAGE>();
+        unsafe {
+            queue.GetMessage(index, Some(message), &mut size).succeeds();
+            let text = std::ffi::CStr::from_ptr((*message).pDescription.cast());
+            ((*message).ID, text.to_str().expect("UTF-8").to_owned())
+        }
+    };
+    let messages = (0..count).map(message).collect();
+    unsafe { queue.ClearStoredMessages() };
+    messages
+}
+
+/// The result of a call: some methods of the bindings return an HRESULT, some a `Result`.
+pub(crate) trait Answer {
+    fn hresult(&self) -> HRESULT;
+
+    #[track_caller]
+    fn succeeds(&self) {
+        assert_eq!(self.hresult(), S_OK);
+    }
+}
+
+impl Answer for HRESULT {
+    fn hresult(&self) -> HRESULT {
+        *self
+    }
+}
+
+impl<T> Answer for windows_core::Result<T> {
+    fn hresult(&self) -> HRESULT {
+        self.as_ref().map_or_else(|error| error.code(), |_| S_OK)
+    }
+}
+
+pub(crate) fn code(answer: impl Answer) -> HRESULT {
+    answer.hresult()
+}
+
+/// A queue with an allocator, a list and a fence.
+pub(crate) struct Queue {
+    pub(crate) queue: ID3D12CommandQueue,
+    pub(crate) allocator: ID3D12CommandAllocator,
+    pub(crate) list: ID3D12GraphicsCommandList7,
+    pub(crate) fence: ID3D12Fence,
+}
+
+pub(crate) fn create_queue(
+    device: &ID3D12Device14,
+    list_type: D3D12_COMMAND_LIST_TYPE,
+) -> ID3D12CommandQueue {
+    let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
+    unsafe { device.CreateCommandQueue(&desc) }.expect("a queue")
+}
+
+pub(crate) fn create_fence(device: &ID3D12Device14, value: u64) -> ID3D12Fence {
+    unsafe { device.CreateFence(value, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
+}
+
+impl Queue {
+    pub(crate) fn new(device: &ID3D12Device14, list_type: D3D12_COMMAND_LIST_TYPE) -> Self {
+        let queue = create_queue(device, list_type);
+        let (allocator, list) = unsafe {
+            let allocator: ID3D12CommandAllocator =
+                device.CreateCommandAllocator(list_type).expect("an allocator");
+            let list = device.CreateCommandList(0, list_type, &allocator, None).expect("a list");
+            (allocator, list)
+        };
+        Self { queue, allocator, list, fence: create_fence(device, 0) }
+    }
+
+    pub(crate) fn direct(device: &ID3D12Device14) -> Self {
+        Self::new(device, D3D12_COMMAND_LIST_TYPE_DIRECT)
+    }
+
+    pub(crate) fn execute(&self, lists: &[&ID3D12GraphicsCommandList7]) {
+        let lists: Vec<_> = lists.iter().map(|list| Some(list.cast().expect("a command list"))).collect();
+        unsafe { self.queue.ExecuteCommandLists(&lists) };
+    }
+
+    /// Closes the list, executes it and waits for it. The list records again afterwards.
+    pub(crate) fn run(&self) {
+        unsafe { self.list.Close() }.succeeds();
+        self.execute(&[&self.list]);
+        self.drain();
+        unsafe {
+            self.allocator.Reset().succeeds();
+            self.list.Reset(&self.allocator, None).succeeds();
+        }
+    }
+
+    pub(crate) fn drain(&self) {
+        unsafe {
+            let value = self.fence.GetCompletedValue() + 1;
+            self.queue.Signal(&self.fence, value).succeeds();
+            self.fence.SetEventOnCompletion(value, HANDLE::default()).succeeds();
+        }
+    }
+
+    /// Returns the result of `Close` after `record`. The list records again afterwards.
+    pub(crate) fn close_after(&self, record: impl FnOnce(&ID3D12GraphicsCommandList7)) -> HRESULT {
+        record(&self.list);
+        let closed = unsafe { self.list.Close() };
+        unsafe { self.list.Reset(&self.allocator, None).succeeds() };
+        code(closed)
+    }
+}
+
+pub(crate) fn descriptor_heap(
+    device: &ID3D12Device14,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    count: u32,
+    flags: D3D12_DESCRIPTOR_HEAP_FLAGS,
+) -> windows_core::Result<ID3D12DescriptorHeap> {
+    let desc = D3D12_DESCRIPTOR_HEAP_DESC {
+        Type: heap_type,
+        NumDescriptors: count,
+        Flags: flags,
+        ..Default::default()
+    };
+    unsafe { device.CreateDescriptorHeap(&desc) }
+}
+
+pub(crate) fn reserve(device: &ID3D12Device14, width: u64) -> ID3D12Resource {
+    let mut resource = None;
+    let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
+    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut resource) }
+        .expect("a reserved buffer");
+    resource.expect("S_OK comes with a resource")
+}
+
+pub(crate) const TILE: u64 = 65536;

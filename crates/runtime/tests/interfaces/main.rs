@@ -1,0 +1,15 @@
+//! The runtime through its COM interfaces. What a check of crates/conformance says about every D3D12 is not repeated here.
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
+
+mod aliasing;
+mod device;
+mod first_generation;
+mod gpu;
+mod queues;
+mod recreate;
+mod residency;
+mod residency_ledger;
+#[cfg(any(windows, target_os = "linux"))]
+mod shared_handles;
+mod trim;

@@ -1,0 +1,277 @@
+//! Clears of rectangles.
+
+use heapwright_d3d12::*;
+
+use super::textures::*;
+use crate::gpu::*;
+
+const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
+
+pub(crate) fn rect(left: i32, top: i32, right: i32, bottom: i32) -> RECT {
+    RECT { left, top, right, bottom }
+}
+
+/// Draws the texels as text, with `#` where the first byte is 255.
+fn picture(
+    readback: &ID3D12Resource,
+    offset: usize,
+    [width, height]: [usize; 2],
+    texel: usize,
+) -> Vec<String> {
+    let row = |y| {
+        let is_set = |x| bytes(readback)[offset + y * 256 + x * texel] == 255;
+        (0..width).map(|x| if is_set(x) { '#' } else { '.' }).collect()
+    };
+    (0..height).map(row).collect()
+}
+
+#[test]
+fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_ignored() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        MipLevels: 2,
+        DepthOrArraySize: 2,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture_desc(RGBA, [12, 8])
+    };
+    let texture = create(&device, &desc);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
+    let view = D3D12_RENDER_TARGET_VIEW_DESC {
+        Format: RGBA,
+        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
+        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
+            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
+                MipSlice: 1,
+                FirstArraySlice: 0,
+                ArraySize: 2,
+                PlaneSlice: 0,
+            },
+        },
+    };
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateRenderTargetView(&texture, Some(&view), handle);
+        let rects = [
+            rect(-3, -1, 2, 1),
+            rect(4, 2, 100, 100),
+            rect(3, 1, 3, 4),
+            rect(3, 3, 2, 4),
+            rect(-5, 0, 0, 4),
+            rect(6, 0, 9, 4),
+            rect(i32::MIN, i32::MAX, i32::MAX, i32::MIN),
+        ];
+        queue.list.ClearRenderTargetView(handle, &[1.0; 4], &rects);
+        for index in 0..4 {
+            let mip = index % 2;
+            let to = footprint(&readback, u64::from(index) * 2048, RGBA, [12 >> mip, 8 >> mip, 1], 256);
+            queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, index), None);
+        }
+    }
+    queue.run();
+    let expected = ["##....", "......", "....##", "....##"];
+    assert_eq!(picture(&readback, 2048, [6, 4], 4), expected);
+    assert_eq!(picture(&readback, 3 * 2048, [6, 4], 4), expected, "the other slice");
+    assert!(picture(&readback, 0, [12, 8], 4).iter().all(|row| !row.contains('#')), "another mip");
+    // A clear of only empty rectangles clears nothing and is valid.
+    let handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
+    let clear = |rects: &[RECT]| {
+        queue.close_after(|list| unsafe { list.ClearRenderTargetView(handle, &[1.0; 4], rects) })
+    };
+    assert_eq!(clear(&[rect(0, 0, 0, 0)]), S_OK);
+    let null = queue.close_after(|list| unsafe {
+        let table = windows_core::Interface::vtable(list);
+        let method = table.base__.base__.base__.base__.base__.base__.base__.ClearRenderTargetView;
+        method(windows_core::Interface::as_raw(list), handle, [1.0_f32; 4].as_ptr(), 1, std::ptr::null());
+    });
+    assert_eq!(null, E_INVALIDARG, "one rectangle, and no pointer");
+}
+
+#[test]
+fn rectangles_of_tiled_textures_cross_tiles() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..texture_desc(DXGI_FORMAT_R8_UINT, [512, 300])
+    };
+    let mut texture = None;
+    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
+        .expect("a reserved texture");
+    let texture: ID3D12Resource = texture.expect("S_OK comes with a resource");
+    let heap = default_heap(&device, 4 * TILE, D3D12_HEAP_FLAG_NONE);
+    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let gpu_heap =
+        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 512 * 300);
+    unsafe {
+        let flags = D3D12_TILE_MAPPING_FLAG_NONE;
+        let (offset, count) = (0, 4);
+        queue.queue.UpdateTileMappings(
+            &texture,
+            1,
+            None,
+            None,
+            &heap,
+            1,
+            None,
+            Some(&raw const offset),
+            Some(&raw const count),
+            flags,
+        );
+        let (gpu, cpu) =
+            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
+        device.CreateUnorderedAccessView(&texture, None, None, cpu);
+        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
+        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[1, 0, 0, 0], &[]);
+        let rects = [rect(250, 250, 260, 260), rect(510, 299, 600, 600)];
+        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[7, 0, 0, 0], &rects);
+        let to = footprint(&readback, 0, DXGI_FORMAT_R8_UINT, [512, 300, 1], 512);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
+    }
+    queue.run();
+    for (index, &texel) in bytes(&readback).iter().enumerate() {
+        let (x, y) = (index % 512, index / 512);
+        let inside = ((250..260).contains(&x) && (250..260).contains(&y)) || (x >= 510 && y == 299);
+        assert_eq!(texel, if inside { 7 } else { 1 }, "texel {x}, {y}");
+    }
+}
+
+#[test]
+fn rectangles_clear_parts_of_depth_and_stencil() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [4, 4])
+    };
+    let texture = create(&device, &desc);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateDepthStencilView(&texture, None, handle);
+        let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
+        let (first, second) = ([rect(1, 1, 3, 2)], [rect(0, 3, 1, 9)]);
+        queue.list.ClearDepthStencilView(handle, both, 0.5, 255, &first);
+        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_STENCIL, 1.0, 255, &second);
+        let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [4, 4, 1], 256);
+        let stencil = footprint(&readback, 4096, DXGI_FORMAT_R8_TYPELESS, [4, 4, 1], 256);
+        queue.list.CopyTextureRegion(&depth, 0, 0, 0, &subresource(&texture, 0), None);
+        queue.list.CopyTextureRegion(&stencil, 0, 0, 0, &subresource(&texture, 1), None);
+    }
+    queue.run();
+    assert_eq!(picture(&readback, 4096, [4, 4], 1), ["....", ".##.", "....", "#..."]);
+    let depths = |y: usize| -> Vec<f32> {
+        let row = bytes(&readback)[y * 256..][..16].chunks_exact(4);
+        row.map(|texel| f32::from_le_bytes(texel.try_into().expect("four bytes"))).collect()
+    };
+    assert_eq!([depths(0), depths(1), depths(3)], [[0.0; 4], [0.0, 0.5, 0.5, 0.0], [0.0; 4]]);
+}
+
+#[test]
+fn rectangles_of_buffers_count_elements() {
+    let device = open();
+    let queue = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE);
+    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let gpu_heap =
+        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let buffer =
+        commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 64);
+    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: DXGI_FORMAT_R16_UINT,
+        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+            Buffer: D3D12_BUFFER_UAV { FirstElement: 4, NumElements: 10, ..Default::default() },
+        },
+    };
+    unsafe {
+        let (gpu, cpu) =
+            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
+        device.CreateUnorderedAccessView(&buffer, None, Some(&desc), cpu);
+        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
+        // Elements 1 and 2, none (below row 0), and 8 to the end of the view.
+        let rects = [rect(1, 0, 3, 1), rect(4, 1, 6, 2), rect(8, -4, 1000, 7)];
+        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &buffer, &[0x2211, 0, 0, 0], &rects);
+        queue.list.CopyResource(&readback, &buffer);
+    }
+    queue.run();
+    let mut expected = [0; 64];
+    for element in [1, 2, 8, 9] {
+        expected[8 + element * 2..][..2].copy_from_slice(&[0x11, 0x22]);
+    }
+    assert_eq!(bytes(&readback), expected);
+}
+
+#[test]
+fn rectangles_of_compressed_textures_count_blocks() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC1 {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 12,
+        Height: 12,
+        DepthOrArraySize: 1,
+        MipLevels: 2,
+        Format: DXGI_FORMAT_BC1_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        ..Default::default()
+    };
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let castable = [DXGI_FORMAT_R32G32_UINT];
+    let mut texture: Option<ID3D12Resource> = None;
+    let made = unsafe {
+        device.CreateCommittedResource3(
+            &properties,
+            D3D12_HEAP_FLAG_NONE,
+            &desc,
+            D3D12_BARRIER_LAYOUT_COMMON,
+            None,
+            None,
+            1,
+            castable.as_ptr(),
+            &mut texture,
+        )
+    };
+    made.expect("a texture");
+    let texture = texture.expect("S_OK comes with a resource");
+    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let gpu_heap =
+        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    let view = |mip| D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: DXGI_FORMAT_R32G32_UINT,
+        ViewDimension: D3D12_UAV_DIMENSION_TEXTURE2D,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
+            Texture2D: D3D12_TEX2D_UAV { MipSlice: mip, PlaneSlice: 0 },
+        },
+    };
+    unsafe {
+        let (gpu, cpu) =
+            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
+        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
+        device.CreateUnorderedAccessView(&texture, None, Some(&view(0)), cpu);
+        let rects = [rect(1, 0, 9, 2)];
+        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);
+        // 6 by 6 texels: the blocks at the edges are partial.
+        device.CreateUnorderedAccessView(&texture, None, Some(&view(1)), cpu);
+        let rects = [rect(1, 1, 2, 2)];
+        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);
+        let to = footprint(&readback, 0, DXGI_FORMAT_BC1_UNORM, [12, 12, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
+        let to = footprint(&readback, 1024, DXGI_FORMAT_BC1_UNORM, [8, 8, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 1), None);
+    }
+    queue.run();
+    assert_eq!(picture(&readback, 0, [3, 3], 8), [".##", ".##", "..."]);
+    assert_eq!(picture(&readback, 1024, [2, 2], 8), ["..", ".#"]);
+}

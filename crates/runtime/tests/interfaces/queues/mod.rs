@@ -1,0 +1,15 @@
+//! Queues, command lists and fences, and their effects on memory.
+
+mod barriers;
+mod clears;
+mod copies;
+mod descriptors;
+mod fences;
+mod layouts;
+mod lists;
+mod removal;
+mod render_passes;
+mod resolves;
+mod textures;
+mod tiles;
+mod windows;

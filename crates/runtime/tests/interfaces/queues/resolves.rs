@@ -1,0 +1,217 @@
+//! Resolves: those that are refused, and resolves of multisampled textures that were cleared. Averaging of
+//! different samples is tested in `format::resolver`, below the COM objects.
+
+use heapwright_d3d12::*;
+use windows_core::HRESULT;
+
+use super::clears::rect;
+use super::textures::*;
+use crate::gpu::*;
+
+const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
+
+/// Creates a render target of `samples` samples, cleared to `color` in the `rects`.
+pub(crate) fn cleared(
+    device: &ID3D12Device14,
+    queue: &Queue,
+    desc: &D3D12_RESOURCE_DESC,
+    color: [f32; 4],
+    rects: &[RECT],
+) -> ID3D12Resource {
+    let texture = create(device, desc);
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let heap = descriptor_heap(device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
+    unsafe {
+        let handle = heap.GetCPUDescriptorHandleForHeapStart();
+        device.CreateRenderTargetView(&texture, None, handle);
+        queue.list.ClearRenderTargetView(handle, &color, rects);
+    }
+    texture
+}
+
+pub(crate) fn target_desc(format: DXGI_FORMAT, size: [u32; 2], samples: u32) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture_desc(format, size)
+    }
+}
+
+/// Returns the first bytes of the texels in row `y` of an RGBA texture.
+fn row(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, y: usize) -> Vec<u8> {
+    let desc = unsafe { texture.GetDesc() };
+    let width = u32::try_from(desc.Width).expect("small");
+    unsafe {
+        let to = footprint(readback, 0, RGBA, [width, desc.Height, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(texture, 0), None);
+    }
+    queue.run();
+    bytes(readback)[y * 256..].chunks_exact(4).take(width as usize).map(|texel| texel[0]).collect()
+}
+
+#[test]
+fn cleared_samples_resolve_to_the_clear_color() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    // The left half of all rows but the first.
+    let rects = [rect(0, 1, 4, 8)];
+    let source = cleared(&device, &queue, &target_desc(RGBA, [8, 8], 4), [0.4; 4], &rects);
+    let whole = create(&device, &target_desc(RGBA, [8, 8], 1));
+    unsafe { queue.list.ResolveSubresource(&whole, 0, &source, 0, RGBA) };
+    assert_eq!(row(&queue, &readback, &whole, 1), [102, 102, 102, 102, 0, 0, 0, 0]);
+    assert_eq!(row(&queue, &readback, &whole, 0), [0; 8]);
+    let part = create(&device, &texture_desc(RGBA, [4, 4]));
+    unsafe {
+        let (from, mode) = (rect(2, 0, 5, 2), D3D12_RESOLVE_MODE_MAX);
+        queue.list.ResolveSubresourceRegion(&part, 0, 1, 2, &source, 0, Some(&raw const from), RGBA, mode);
+    }
+    assert_eq!(row(&queue, &readback, &part, 3), [0, 102, 102, 0]);
+    assert_eq!(row(&queue, &readback, &part, 2), [0; 4]);
+}
+
+#[test]
+fn depth_and_stencil_are_resolved_separately() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    for (format, expected) in
+        [(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, 0.25_f32.to_bits()), (DXGI_FORMAT_D24_UNORM_S8_UINT, 0x40_0000)]
+    {
+        let desc = |samples| D3D12_RESOURCE_DESC {
+            Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+            ..target_desc(format, [4, 4], samples)
+        };
+        let (source, target) = (create(&device, &desc(2)), create(&device, &desc(1)));
+        let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+        let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+        unsafe {
+            let handle = heap.GetCPUDescriptorHandleForHeapStart();
+            device.CreateDepthStencilView(&source, None, handle);
+            let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
+            queue.list.ClearDepthStencilView(handle, both, 0.25, 9, &[]);
+            let list = &queue.list;
+            let (average, max) = (D3D12_RESOLVE_MODE_AVERAGE, D3D12_RESOLVE_MODE_MAX);
+            list.ResolveSubresourceRegion(&target, 0, 0, 0, &source, 0, None, format, average);
+            list.ResolveSubresourceRegion(&target, 1, 0, 0, &source, 1, None, format, max);
+            let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [4, 4, 1], 256);
+            let stencil = footprint(&readback, 2048, DXGI_FORMAT_R8_TYPELESS, [4, 4, 1], 256);
+            list.CopyTextureRegion(&depth, 0, 0, 0, &subresource(&target, 0), None);
+            list.CopyTextureRegion(&stencil, 0, 0, 0, &subresource(&target, 1), None);
+        }
+        queue.run();
+        let at = |offset: usize| bytes(&readback)[offset..][..4].try_into().expect("four bytes");
+        assert_eq!(u32::from_le_bytes(at(3 * 256 + 12)), expected, "{format}");
+        assert_eq!(at(2048 + 3 * 256), [9; 4], "{format}");
+        let refused = |subresource: [u32; 2], mode| {
+            queue.close_after(|list| unsafe {
+                let [to, from] = subresource;
+                list.ResolveSubresourceRegion(&target, to, 0, 0, &source, from, None, format, mode);
+            })
+        };
+        assert_eq!(refused([1, 1], D3D12_RESOLVE_MODE_AVERAGE), E_INVALIDARG, "stencil cannot be averaged");
+        assert_eq!(refused([0, 1], D3D12_RESOLVE_MODE_MAX), E_INVALIDARG, "two planes");
+        let whole = queue.close_after(|list| unsafe {
+            list.ResolveSubresource(&target, 0, &source, 0, format);
+        });
+        assert_eq!(whole, S_OK, "depth is resolved as well");
+    }
+}
+
+#[test]
+fn resolves_are_checked() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = |format, size, samples| create(&device, &target_desc(format, size, samples));
+    let source = desc(RGBA, [8, 8], 4);
+    let target = desc(RGBA, [8, 8], 1);
+    let whole = |target: &ID3D12Resource, to, source: &ID3D12Resource, from, format| -> HRESULT {
+        queue.close_after(|list| unsafe { list.ResolveSubresource(target, to, source, from, format) })
+    };
+    assert_eq!(whole(&target, 0, &source, 0, RGBA), S_OK);
+    let id = |answer: HRESULT| {
+        assert_eq!(answer, E_INVALIDARG);
+        messages(&device).first().expect("a message").0
+    };
+    messages(&device);
+    let counts = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SAMPLE_COUNT;
+    assert_eq!(id(whole(&target, 0, &desc(RGBA, [8, 8], 1), 0, RGBA)), counts, "one sample");
+    assert_eq!(id(whole(&source, 0, &source, 0, RGBA)), counts, "several in the target");
+    let index = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SUBRESOURCE_INDEX;
+    assert_eq!(id(whole(&target, 1, &source, 0, RGBA)), index);
+    assert_eq!(id(whole(&target, 0, &source, u32::MAX, RGBA)), index);
+    let mismatch = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_RESOURCE_MISMATCH;
+    assert_eq!(id(whole(&desc(RGBA, [8, 4], 1), 0, &source, 0, RGBA)), mismatch);
+    let buffer = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 256);
+    let of_target = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALIDDSTRESOURCE;
+    assert_eq!(id(whole(&buffer, 0, &source, 0, RGBA)), of_target);
+    let of_source = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALIDSRCRESOURCE;
+    assert_eq!(id(whole(&target, 0, &buffer, 0, RGBA)), of_source);
+    let null = queue.close_after(|list| unsafe { list.ResolveSubresource(&target, 0, None, 0, RGBA) });
+    assert_eq!(id(null), D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_NULLSRC);
+    let format = D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_FORMAT;
+    assert_eq!(id(whole(&target, 0, &source, 0, DXGI_FORMAT_R8G8B8A8_SNORM)), format, "both are typed");
+    assert_eq!(id(whole(&target, 0, &source, 0, DXGI_FORMAT_UNKNOWN)), format);
+    let typeless = DXGI_FORMAT_R8G8B8A8_TYPELESS;
+    let (from, to) = (desc(typeless, [8, 8], 2), desc(typeless, [8, 8], 1));
+    assert_eq!(whole(&to, 0, &from, 0, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB), S_OK);
+    assert_eq!(whole(&target, 0, &from, 0, RGBA), S_OK, "the typed one's format");
+    messages(&device);
+    assert_eq!(id(whole(&to, 0, &from, 0, typeless)), format);
+    assert_eq!(id(whole(&to, 0, &from, 0, DXGI_FORMAT_R8G8B8A8_UINT)), format, "integers");
+    assert_eq!(id(whole(&to, 0, &from, 0, DXGI_FORMAT_R16G16_UNORM)), format, "another family");
+    for list_type in [D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY] {
+        let other = Queue::new(&device, list_type);
+        let answer = other.close_after(|list| unsafe {
+            list.ResolveSubresource(&target, 0, &source, 0, RGBA);
+        });
+        assert_eq!(answer, E_INVALIDARG, "list type {list_type}");
+    }
+}
+
+#[test]
+fn regions_of_resolves_are_checked() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let source = create(&device, &target_desc(RGBA, [8, 8], 4));
+    let target = create(&device, &target_desc(RGBA, [4, 4], 1));
+    let region = |start: [u32; 2], rect: RECT, mode| {
+        queue.close_after(|list| unsafe {
+            let (x, y) = (start[0], start[1]);
+            let rect = &raw const rect;
+            list.ResolveSubresourceRegion(&target, 0, x, y, &source, 0, Some(rect), RGBA, mode);
+        })
+    };
+    let average = D3D12_RESOLVE_MODE_AVERAGE;
+    assert_eq!(region([0, 0], rect(4, 4, 8, 8), average), S_OK);
+    assert_eq!(region([4, 4], rect(4, 4, 4, 4), average), S_OK, "nothing");
+    assert_eq!(region([1, 0], rect(4, 4, 8, 8), average), E_INVALIDARG, "exceeds the destination");
+    assert_eq!(region([u32::MAX, 0], rect(0, 0, 1, 1), average), E_INVALIDARG);
+    assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "exceeds the source");
+    assert_eq!(region([0, 0], rect(-1, 0, 1, 1), average), E_INVALIDARG);
+    assert_eq!(region([0, 0], rect(2, 0, 1, 1), average), E_INVALIDARG, "inverted");
+    assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS), E_NOTIMPL);
+    assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK), E_NOTIMPL);
+    assert_eq!(region([0, 0], rect(0, 0, 1, 1), 6), E_INVALIDARG, "no mode");
+    // Without a rectangle the whole source is resolved, which is larger than the target.
+    let whole = queue.close_after(|list| unsafe {
+        list.ResolveSubresourceRegion(&target, 0, 0, 0, &source, 0, None, RGBA, average);
+    });
+    assert_eq!(whole, E_INVALIDARG);
+    let integers = DXGI_FORMAT_R16G16_UINT;
+    let (from, to) = (
+        create(&device, &target_desc(integers, [4, 4], 2)),
+        create(&device, &target_desc(integers, [4, 4], 1)),
+    );
+    let with = |mode| {
+        queue.close_after(|list| unsafe {
+            list.ResolveSubresourceRegion(&to, 0, 0, 0, &from, 0, None, integers, mode);
+        })
+    };
+    assert_eq!([average, D3D12_RESOLVE_MODE_MIN].map(with), [E_INVALIDARG, S_OK]);
+    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS2::default();
+    let size = u32::try_from(size_of_val(&options)).expect("small");
+    let feature = D3D12_FEATURE_D3D12_OPTIONS2;
+    unsafe { device.CheckFeatureSupport(feature, (&raw mut options).cast(), size) }.succeeds();
+    assert_eq!(options.ProgrammableSamplePositionsTier, D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1);
+}

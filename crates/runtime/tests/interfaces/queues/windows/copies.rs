@@ -1,0 +1,242 @@
+//! Copies, resolves and clears that Windows accepts.
+
+use heapwright_d3d12::*;
+
+use crate::gpu::*;
+use crate::queues::textures::{create, footprint, region, subresource, texture_desc};
+
+/// Fills a buffer with bytes that differ from their neighbours.
+fn numbered(buffer: &ID3D12Resource) {
+    for (index, byte) in bytes(buffer).iter_mut().enumerate() {
+        *byte = u8::try_from(index % 251).expect("below 251");
+    }
+}
+
+fn buffers(device: &ID3D12Device14, width: u64) -> [ID3D12Resource; 2] {
+    [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].map(|heap_type| commit(device, heap_type, width))
+}
+
+/// vkd3d-proton's test_copy_texture_bc_rgba: 2 by 2 texels of 128 bits correspond to 8 by 8 of BC3.
+#[test]
+fn sizes_of_compressed_textures_count_in_blocks() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let [small, large] =
+        [[2, 2], [8, 8]].map(|size| create(&device, &texture_desc(DXGI_FORMAT_R32G32B32A32_UINT, size)));
+    let bc = create(&device, &texture_desc(DXGI_FORMAT_BC3_UNORM, [8, 8]));
+    messages(&device);
+    let copied_to = |x, y| {
+        let texel = region([0, 0, 0], [1, 1, 1]);
+        let (bc, small) = (subresource(&bc, 0), subresource(&small, 0));
+        queue.close_after(|list| unsafe { list.CopyTextureRegion(&bc, x, y, 0, &small, Some(&texel)) })
+    };
+    assert_eq!((copied_to(4, 4), messages(&device)), (S_OK, vec![]));
+    assert_eq!((copied_to(8, 0), copied_to(2, 0)), (E_INVALIDARG, E_INVALIDARG));
+    let copied = |from| queue.close_after(|list| unsafe { list.CopyResource(&bc, from) });
+    assert_eq!((copied(&small), copied(&large)), (S_OK, E_INVALIDARG));
+    let half = create(&device, &texture_desc(DXGI_FORMAT_BC1_UNORM, [8, 8]));
+    assert_eq!(copied(&half), E_INVALIDARG, "blocks of 8 bytes and of 16");
+}
+
+/// Between format families of one size the copy is executed, and the debug layer reports a message.
+#[test]
+fn copies_between_families_of_one_size_record() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let [upload, readback] = buffers(&device, 256);
+    numbered(&upload);
+    let from = create(&device, &texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [4, 1]));
+    let [to, other] = [(); 2].map(|()| create(&device, &texture_desc(DXGI_FORMAT_R32_FLOAT, [4, 1])));
+    messages(&device);
+    unsafe {
+        let source = footprint(&upload, 0, DXGI_FORMAT_R8G8B8A8_UNORM, [4, 1, 1], 256);
+        queue.list.CopyTextureRegion(&subresource(&from, 0), 0, 0, 0, &source, None);
+        queue.list.CopyResource(&to, &from);
+        queue.list.CopyTextureRegion(&subresource(&other, 0), 0, 0, 0, &subresource(&to, 0), None);
+        let target = footprint(&readback, 0, DXGI_FORMAT_R32_FLOAT, [4, 1, 1], 256);
+        queue.list.CopyTextureRegion(&target, 0, 0, 0, &subresource(&other, 0), None);
+    }
+    queue.run();
+    assert_eq!(bytes(&readback)[..16], bytes(&upload)[..16]);
+    let told = messages(&device);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE);
+}
+
+#[test]
+fn regions_of_one_subresource_are_copied_where_they_do_not_overlap() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let [upload, readback] = buffers(&device, 1024);
+    numbered(&upload);
+    let format = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let texture = create(&device, &texture_desc(format, [8, 4]));
+    let within = |list: &ID3D12GraphicsCommandList7, at: [u32; 2], part: D3D12_BOX| unsafe {
+        let texture = subresource(&texture, 0);
+        list.CopyTextureRegion(&texture, at[0], at[1], 0, &texture, Some(&part));
+    };
+    unsafe {
+        let from = footprint(&upload, 0, format, [8, 4, 1], 256);
+        queue.list.CopyTextureRegion(&subresource(&texture, 0), 0, 0, 0, &from, None);
+        within(&queue.list, [4, 0], region([0, 0, 0], [4, 4, 1]));
+        let to = footprint(&readback, 0, format, [8, 4, 1], 256);
+        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
+    }
+    queue.run();
+    for row in 0..4 {
+        let start = row * 256;
+        assert_eq!(bytes(&readback)[start + 16..start + 32], bytes(&upload)[start..start + 16]);
+    }
+    let overlaps = |at, part| queue.close_after(|list| within(list, at, part));
+    assert_eq!(overlaps([3, 0], region([0, 0, 0], [4, 4, 1])), E_INVALIDARG);
+    assert_eq!(overlaps([3, 2], region([0, 0, 0], [4, 2, 1])), S_OK, "no overlap in y");
+    assert_eq!(overlaps([0, 0], region([0, 0, 0], [1, 1, 1])), E_INVALIDARG);
+}
+
+#[test]
+fn partial_copies_of_multisampled_textures_are_reported_and_executed() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+        ..texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [8, 8])
+    };
+    let (to, from) = (create(&device, &desc), create(&device, &desc));
+    messages(&device);
+    let part = region([0, 0, 0], [4, 4, 1]);
+    let copied = queue.close_after(|list| unsafe {
+        list.CopyTextureRegion(&subresource(&to, 0), 2, 2, 0, &subresource(&from, 0), Some(&part));
+    });
+    assert_eq!((copied, messages(&device).len()), (S_OK, 1));
+}
+
+#[test]
+fn depth_and_srgb_are_resolved() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let resolve = |source, target, format, flags| {
+        let source = D3D12_RESOURCE_DESC {
+            Flags: flags,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
+            ..texture_desc(source, [4, 4])
+        };
+        let target = D3D12_RESOURCE_DESC { Flags: flags, ..texture_desc(target, [4, 4]) };
+        let (from, to) = (create(&device, &source), create(&device, &target));
+        queue.close_after(|list| unsafe { list.ResolveSubresource(&to, 0, &from, 0, format) })
+    };
+    let (color, depth) = (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
+    let (unorm, srgb) = (DXGI_FORMAT_R8G8B8A8_UNORM, DXGI_FORMAT_R8G8B8A8_UNORM_SRGB);
+    for source in [unorm, srgb] {
+        for target in [unorm, srgb] {
+            for format in [unorm, srgb] {
+                assert_eq!(resolve(source, target, format, color), S_OK, "{source} {target} {format}");
+            }
+        }
+    }
+    assert_eq!(resolve(unorm, unorm, DXGI_FORMAT_R8G8B8A8_SNORM, color), E_INVALIDARG);
+    assert_eq!(resolve(unorm, DXGI_FORMAT_R8G8B8A8_SNORM, unorm, color), E_INVALIDARG);
+    for (texture, format) in [
+        (DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT),
+        (DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_R32_FLOAT),
+        (DXGI_FORMAT_D16_UNORM, DXGI_FORMAT_R16_UNORM),
+        (DXGI_FORMAT_D24_UNORM_S8_UINT, DXGI_FORMAT_D24_UNORM_S8_UINT),
+        (DXGI_FORMAT_D24_UNORM_S8_UINT, DXGI_FORMAT_R24_UNORM_X8_TYPELESS),
+    ] {
+        assert_eq!(resolve(texture, texture, format, depth), S_OK, "{texture} as {format}");
+    }
+    assert_eq!(
+        resolve(DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_R32_UINT, depth),
+        E_INVALIDARG
+    );
+}
+
+/// A view with read-only depth leaves the stencil writable, and vice versa.
+#[test]
+fn read_only_views_leave_the_other_aspect_writable() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [4, 4])
+    };
+    let texture = create(&device, &desc);
+    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 3, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)
+        .expect("a heap");
+    let step = unsafe { device.GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_DSV) };
+    let view = |index: u32, flags| unsafe {
+        let start = heap.GetCPUDescriptorHandleForHeapStart().ptr;
+        let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: start + (index * step) as usize };
+        let desc = D3D12_DEPTH_STENCIL_VIEW_DESC {
+            Format: DXGI_FORMAT_D32_FLOAT_S8X24_UINT,
+            ViewDimension: D3D12_DSV_DIMENSION_TEXTURE2D,
+            Flags: flags,
+            ..Default::default()
+        };
+        device.CreateDepthStencilView(&texture, Some(&desc), handle);
+        handle
+    };
+    let [_, readback] = buffers(&device, 2048);
+    let all = view(0, D3D12_DSV_FLAG_NONE);
+    let depth = view(1, D3D12_DSV_FLAG_READ_ONLY_DEPTH);
+    let stencil = view(2, D3D12_DSV_FLAG_READ_ONLY_STENCIL);
+    let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
+    messages(&device);
+    unsafe {
+        let list = &queue.list;
+        list.ClearDepthStencilView(all, both, 0.5, 1, &[]);
+        list.ClearDepthStencilView(depth, D3D12_CLEAR_FLAG_STENCIL, 0.0, 2, &[]);
+        list.ClearDepthStencilView(stencil, D3D12_CLEAR_FLAG_DEPTH, 0.25, 3, &[]);
+        let to = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [4, 4, 1], 256);
+        list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
+        let to = footprint(&readback, 1024, DXGI_FORMAT_R8_TYPELESS, [4, 4, 1], 256);
+        list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 1), None);
+    }
+    queue.run();
+    assert_eq!(bytes(&readback)[..4], 0.25_f32.to_le_bytes());
+    assert_eq!(bytes(&readback)[1024], 2);
+    assert_eq!(messages(&device), []);
+    let clears = |view, flags| {
+        queue.close_after(|list| unsafe { list.ClearDepthStencilView(view, flags, 0.0, 0, &[]) })
+    };
+    assert_eq!(
+        (clears(depth, both), messages(&device).len()),
+        (S_OK, 1),
+        "depth is unchanged, and a message is logged"
+    );
+}
+
+#[test]
+fn zero_slices_of_a_barrier_mean_one() {
+    let device = open();
+    let queue = Queue::direct(&device);
+    let desc =
+        D3D12_RESOURCE_DESC { DepthOrArraySize: 3, ..texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [4, 4]) };
+    let texture = create(&device, &desc);
+    let barrier = |first, slices| {
+        let barrier = D3D12_TEXTURE_BARRIER {
+            SyncBefore: D3D12_BARRIER_SYNC_NONE,
+            SyncAfter: D3D12_BARRIER_SYNC_COPY,
+            AccessBefore: D3D12_BARRIER_ACCESS_NO_ACCESS,
+            AccessAfter: D3D12_BARRIER_ACCESS_COPY_DEST,
+            LayoutBefore: D3D12_BARRIER_LAYOUT_COMMON,
+            LayoutAfter: D3D12_BARRIER_LAYOUT_COPY_DEST,
+            pResource: crate::queues::textures::borrow(&texture),
+            Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
+                NumMipLevels: 1,
+                FirstArraySlice: first,
+                NumArraySlices: slices,
+                NumPlanes: 1,
+                ..Default::default()
+            },
+            Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+        };
+        let group = D3D12_BARRIER_GROUP {
+            Type: D3D12_BARRIER_TYPE_TEXTURE,
+            NumBarriers: 1,
+            Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const barrier },
+        };
+        queue.close_after(|list| unsafe { list.Barrier(&[group]) })
+    };
+    assert_eq!((barrier(0, 0), barrier(2, 0), barrier(3, 0)), (S_OK, S_OK, E_INVALIDARG));
+}

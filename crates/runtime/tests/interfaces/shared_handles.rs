@@ -1,0 +1,292 @@
+//! Shared handles through the COM interfaces.
+
+use std::ptr::{null, null_mut};
+
+use heapwright_d3d12::*;
+use heapwright_runtime::Instance;
+use heapwright_runtime::exports::D3D12CreateDevice;
+use windows_core::{HRESULT, IUnknown, Interface};
+
+use crate::gpu::{Answer as _, Queue, buffer_desc, bytes, code, commit, default_heap, instance, messages};
+
+const GENERIC_ALL: u32 = 0x1000_0000;
+const SIZE: u64 = 65_536;
+
+fn open() -> (Instance, ID3D12Device14) {
+    let instance = instance("discrete");
+    let device = instance.device.cast().expect("the newest interface");
+    (instance, device)
+}
+
+/// Creates another device on the adapter.
+fn second_device(gpu: &Instance) -> ID3D12Device14 {
+    let mut device = null_mut();
+    let level = D3D_FEATURE_LEVEL_12_0;
+    unsafe {
+        let answer = D3D12CreateDevice(gpu.adapter.as_raw(), level, &ID3D12Device14::IID, &mut device);
+        assert_eq!(answer, S_OK);
+        ID3D12Device14::from_raw(device)
+    }
+}
+
+fn create_heap(device: &ID3D12Device14, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
+    default_heap(device, SIZE, flags | D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS)
+}
+
+fn commit_shared(device: &ID3D12Device14) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let (desc, state) = (buffer_desc(SIZE, D3D12_RESOURCE_FLAG_NONE), D3D12_RESOURCE_STATE_COMMON);
+    let (mut resource, flags) = (None, D3D12_HEAP_FLAG_SHARED);
+    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }
+        .expect("a shared buffer");
+    resource.expect("S_OK comes with a resource")
+}
+
+/// Returns `name` as UTF-16 with a terminating zero.
+fn wide(name: &str) -> Vec<u16> {
+    name.encode_utf16().chain([0]).collect()
+}
+
+fn share_as(
+    device: &ID3D12Device14,
+    object: &impl Interface,
+    access: u32,
+    name: Option<&str>,
+) -> Result<HANDLE, HRESULT> {
+    let object: ID3D12DeviceChild = object.cast().expect("a child of a device");
+    let name = name.map(wide);
+    let name = name.as_ref().map_or(PCWSTR::null(), |name| PCWSTR(name.as_ptr()));
+    unsafe { device.CreateSharedHandle(&object, None, access, name) }.map_err(|error| error.code())
+}
+
+fn share(device: &ID3D12Device14, object: &impl Interface) -> Result<HANDLE, HRESULT> {
+    share_as(device, object, GENERIC_ALL, None)
+}
+
+fn open_handle<T: Interface>(device: &ID3D12Device14, handle: HANDLE) -> Result<T, HRESULT> {
+    let mut object = None;
+    unsafe { device.OpenSharedHandle(handle, &mut object) }.map_err(|error| error.code())?;
+    Ok(object.expect("S_OK comes with an object"))
+}
+
+fn find(device: &ID3D12Device14, name: &str) -> Result<HANDLE, HRESULT> {
+    let name = wide(name);
+    unsafe { device.OpenSharedHandleByName(PCWSTR(name.as_ptr()), GENERIC_ALL) }.map_err(|error| error.code())
+}
+
+/// Closes a handle, as the application has to.
+fn close(handle: HANDLE) {
+    unsafe { event::close(handle) };
+}
+
+fn usage(gpu: &Instance) -> u64 {
+    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+    unsafe { gpu.adapter.QueryVideoMemoryInfo(0, DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &mut info) }.succeeds();
+    info.CurrentUsage
+}
+
+#[test]
+fn a_committed_buffer_is_the_same_memory_on_another_device() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let buffer = commit_shared(&device);
+    let before = usage(&gpu);
+    let handle = share(&device, &buffer).expect("shared");
+    let opened: ID3D12Resource = open_handle(&other, handle).expect("on the same adapter");
+    close(handle);
+    assert_eq!(usage(&gpu), before, "an opened resource uses no additional memory");
+    let (writer, reader) = (Queue::direct(&device), Queue::direct(&other));
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, SIZE);
+    let readback = commit(&other, D3D12_HEAP_TYPE_READBACK, SIZE);
+    bytes(&upload).fill(0xa7);
+    unsafe {
+        assert_eq!(opened.GetDesc(), buffer.GetDesc());
+        assert_eq!(opened.GetGPUVirtualAddress().0, buffer.GetGPUVirtualAddress().0);
+        let mut flags = 0;
+        opened.GetHeapProperties(None, Some(&mut flags)).succeeds();
+        assert_eq!(flags, D3D12_HEAP_FLAG_SHARED);
+        writer.list.CopyResource(&buffer, &upload);
+        writer.run();
+        drop(buffer);
+        assert_eq!(usage(&gpu), before, "the opened resource keeps the memory alive");
+        reader.list.CopyResource(&readback, &opened);
+        reader.run();
+    }
+    assert!(bytes(&readback).iter().all(|&byte| byte == 0xa7));
+    drop((opened, reader, writer));
+    assert_eq!(usage(&gpu), before - SIZE);
+}
+
+#[test]
+fn a_heap_takes_the_resources_of_both_devices() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED);
+    let handle = share(&device, &heap).expect("shared");
+    let opened: ID3D12Heap = open_handle(&other, handle).expect("on the same adapter");
+    let again: ID3D12Heap1 = open_handle(&device, handle).expect("on its own device");
+    close(handle);
+    let place = |device: &ID3D12Device14, heap: &ID3D12Heap| {
+        let desc = buffer_desc(256, D3D12_RESOURCE_FLAG_NONE);
+        let (mut placed, state) = (None, D3D12_RESOURCE_STATE_COMMON);
+        unsafe { device.CreatePlacedResource(heap, 0, &desc, state, None, &mut placed) }
+            .map_err(|error| error.code())?;
+        let placed: ID3D12Resource = placed.expect("S_OK comes with a resource");
+        Ok(unsafe { placed.GetGPUVirtualAddress() }.0)
+    };
+    let address = place(&device, &heap);
+    assert!(address.is_ok());
+    assert_eq!(place(&other, &opened), address);
+    assert_eq!(place(&device, &again), address);
+    assert_eq!(place(&other, &heap), Err(E_INVALIDARG), "of another device");
+    unsafe { assert_eq!(opened.GetDesc(), heap.GetDesc()) };
+}
+
+#[test]
+fn a_fence_has_one_value() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let fence: ID3D12Fence = unsafe { device.CreateFence(3, D3D12_FENCE_FLAG_SHARED) }.expect("a fence");
+    let handle = share(&device, &fence).expect("shared");
+    let opened: ID3D12Fence1 = open_handle(&other, handle).expect("on the same adapter");
+    let queue = Queue::direct(&other);
+    unsafe {
+        assert_eq!((opened.GetCompletedValue(), opened.GetCreationFlags()), (3, D3D12_FENCE_FLAG_SHARED));
+        queue.queue.Wait(&opened, 5).succeeds();
+        queue.queue.Signal(&opened, 9).succeeds();
+        fence.Signal(5).succeeds();
+        fence.SetEventOnCompletion(9, HANDLE::default()).succeeds();
+        assert_eq!(opened.GetCompletedValue(), 9);
+        device.RemoveDevice();
+        assert_eq!(opened.GetCompletedValue(), u64::MAX, "device removal sets the fence to UINT64_MAX");
+        other.GetDeviceRemovedReason().succeeds();
+        let on_the_lost = open_handle::<ID3D12Fence>(&device, handle);
+        assert_eq!(on_the_lost.err(), Some(DXGI_ERROR_DEVICE_REMOVED));
+    }
+    close(handle);
+}
+
+#[test]
+fn only_what_was_created_to_be_shared_is_shared() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_NONE);
+    let buffer = commit(&device, D3D12_HEAP_TYPE_DEFAULT, SIZE);
+    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+    let queue = Queue::direct(&device);
+    let shared = create_heap(&device, D3D12_HEAP_FLAG_SHARED);
+    messages(&device);
+    let refused = [
+        (share(&device, &heap), "D3D12_HEAP_FLAG_SHARED"),
+        (share(&device, &buffer), "not committed with D3D12_HEAP_FLAG_SHARED"),
+        (share(&device, &fence), "D3D12_FENCE_FLAG_SHARED"),
+        (share(&device, &queue.queue), "not a heap, resource or fence"),
+        (share_as(&device, &shared, 0x8000_0000, None), "GENERIC_ALL"),
+        (share_as(&device, &shared, GENERIC_ALL, Some("")), "has 0 characters"),
+        (share_as(&device, &shared, GENERIC_ALL, Some(&"n".repeat(261))), "has 261 characters"),
+        (share_as(&device, &shared, GENERIC_ALL, Some(r"Local\a\b")), "backslash"),
+    ];
+    let told = messages(&device);
+    assert_eq!(told.len(), refused.len());
+    for ((answer, rule), (id, text)) in refused.into_iter().zip(told) {
+        assert_eq!(answer, Err(E_INVALIDARG), "{rule}");
+        assert_eq!(id, D3D12_MESSAGE_ID_DEVICE_CREATE_SHARED_HANDLE_INVALIDARG, "{text}");
+        assert!(text.contains(rule), "{text}");
+    }
+    assert_eq!(share(&other, &shared), Err(E_INVALIDARG), "of another device");
+    let nothing = unsafe { device.CreateSharedHandle(None, None, GENERIC_ALL, PCWSTR::null()) };
+    assert_eq!(code(nothing), E_INVALIDARG);
+}
+
+#[test]
+fn a_resource_that_is_placed_in_a_shared_heap_has_no_handle_of_its_own() {
+    let (_gpu, device) = open();
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED);
+    let (desc, mut placed) = (buffer_desc(256, D3D12_RESOURCE_FLAG_NONE), None);
+    let state = D3D12_RESOURCE_STATE_COMMON;
+    unsafe { device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut placed) }.expect("placed");
+    let placed: ID3D12Resource = placed.expect("S_OK comes with a resource");
+    assert_eq!(share(&device, &placed), Err(E_INVALIDARG));
+}
+
+#[test]
+fn what_a_handle_does_not_refer_to_is_not_opened() {
+    let ((_gpu, device), (_elsewhere, foreign)) = (open(), open());
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED);
+    let handle = share(&device, &heap).expect("shared");
+    assert_eq!(open_handle::<ID3D12Heap>(&foreign, handle).err(), Some(E_INVALIDARG), "another adapter");
+    assert_eq!(open_handle::<ID3D12Fence>(&device, handle).err(), Some(E_NOINTERFACE));
+    let mut kept = std::ptr::dangling_mut();
+    let base: ID3D12Device = device.cast().expect("known");
+    let answer = |handle, riid, out| unsafe {
+        (Interface::vtable(&base).OpenSharedHandle)(base.as_raw(), handle, riid, out)
+    };
+    assert_eq!(answer(HANDLE::default(), &IUnknown::IID, &mut kept), E_INVALIDARG);
+    assert!(kept.is_null(), "the output pointer is set to null");
+    assert_eq!(answer(handle, null(), &mut kept), E_INVALIDARG);
+    assert_eq!(answer(handle, &ID3D12Heap::IID, null_mut()), E_INVALIDARG);
+    let event = event::Event::new(event::EventReset::Auto).expect("an event");
+    assert_eq!(open_handle::<ID3D12Heap>(&device, event.handle()).err(), Some(E_INVALIDARG), "an event");
+    let closed = share(&device, &heap).expect("shared");
+    close(closed);
+    let taken = event::Event::new(event::EventReset::Auto).expect("an event");
+    assert_eq!(
+        open_handle::<ID3D12Heap>(&device, taken.handle()).err(),
+        Some(E_INVALIDARG),
+        "a new handle with the number of a closed one"
+    );
+    assert_eq!(open_handle::<ID3D12Heap>(&device, closed).err(), Some(E_INVALIDARG), "closed");
+    drop(heap);
+    assert_eq!(open_handle::<ID3D12Heap>(&device, handle).err(), Some(E_INVALIDARG), "stale");
+    close(handle);
+}
+
+/// A resource shared across adapters can be opened on its own adapter; on another one the call returns
+/// E_NOTIMPL.
+#[test]
+fn opening_on_another_adapter_is_what_is_not_implemented() {
+    let ((gpu, device), (_elsewhere, foreign)) = (open(), open());
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER);
+    let handle = share_as(&device, &heap, GENERIC_ALL, Some("across")).expect("shared");
+    let opened: ID3D12Heap = open_handle(&second_device(&gpu), handle).expect("its own adapter");
+    assert_eq!(unsafe { opened.GetDesc().Flags }, unsafe { heap.GetDesc().Flags });
+    assert_eq!(open_handle::<ID3D12Heap>(&foreign, handle).err(), Some(E_NOTIMPL));
+    assert_eq!(find(&foreign, "across"), Err(E_NOTIMPL));
+    close(handle);
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let desc = buffer_desc(SIZE, D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
+    let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
+    let (mut buffer, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
+    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut buffer) }
+        .expect("a buffer across adapters");
+    let buffer = buffer.expect("S_OK comes with a resource");
+    let handle = share(&device, &buffer).expect("shared");
+    assert_eq!(open_handle::<ID3D12Resource>(&foreign, handle).err(), Some(E_NOTIMPL));
+    assert!(open_handle::<ID3D12Resource>(&second_device(&gpu), handle).is_ok(), "its own adapter");
+    close(handle);
+}
+
+#[test]
+fn a_name_is_one_object_s() {
+    let ((gpu, device), (_elsewhere, foreign)) = (open(), open());
+    let other = second_device(&gpu);
+    let (buffer, heap) = (commit_shared(&device), create_heap(&device, D3D12_HEAP_FLAG_SHARED));
+    let handle = share_as(&device, &buffer, GENERIC_ALL, Some("weights")).expect("shared");
+    let taken = Err(DXGI_ERROR_NAME_ALREADY_EXISTS);
+    assert_eq!(share_as(&device, &heap, GENERIC_ALL, Some("weights")), taken);
+    assert_eq!(share_as(&device, &heap, GENERIC_ALL, Some(r"Local\weights")), taken, "the same name");
+    let apart = share_as(&device, &heap, GENERIC_ALL, Some("Weights")).expect("cases differ");
+    let found = find(&other, "weights").expect("by name");
+    assert_ne!(found, handle);
+    close(handle);
+    let opened: ID3D12Resource = open_handle(&other, found).expect("opened");
+    unsafe { assert_eq!(opened.GetGPUVirtualAddress().0, buffer.GetGPUVirtualAddress().0) };
+    assert_eq!(find(&foreign, "weights"), Err(E_INVALIDARG), "another adapter");
+    assert_eq!(find(&device, "biases"), Err(E_INVALIDARG), "nobody's");
+    drop((buffer, opened));
+    assert_eq!(find(&device, "weights"), Err(E_INVALIDARG), "gone");
+    let again = share_as(&device, &heap, GENERIC_ALL, Some("weights")).expect("free again");
+    for handle in [apart, found, again] {
+        close(handle);
+    }
+}

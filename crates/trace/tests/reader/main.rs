@@ -1,0 +1,6 @@
+//! The reader of traces: any input, broken files, and the traces in the repository.
+#![allow(missing_docs, reason = "a test")]
+
+mod files;
+mod properties;
+mod recorded;
