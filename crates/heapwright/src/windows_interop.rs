@@ -102,8 +102,41 @@ use crate::Error;
 /// have the IIDs and pointers to tables that do not match them. Hence the word `unsafe`: its author promises that the
 /// name or path is the crate `windows`, or a crate whose interfaces and structures are those of D3D12 and DXGI.
 ///
-/// A crate that forbids `unsafe_code` cannot call the macro. A crate that denies it can, because the word is part of
-/// the call. `#[forbid(unsafe_code)]` on a module prevents calls in that module.
+/// Without the word, the macro is a compile error:
+///
+/// ```compile_fail
+/// heapwright::windows_interop!(mod interop for crate::windows);
+/// # mod windows { // has the shape of the crate
+/// #     pub use heapwright::d3d12::*;
+/// #     #[repr(transparent)] #[derive(Clone, Copy)] pub struct D3D12_RESOURCE_STATES(pub i32);
+/// #     pub mod core { pub use heapwright::d3d12::windows_core::*; }
+/// #     pub mod Win32 { pub mod Graphics {
+/// #         pub mod Direct3D12 { pub use heapwright::d3d12::*; pub use crate::windows::D3D12_RESOURCE_STATES; }
+/// #         pub mod Dxgi { pub use heapwright::d3d12::*; pub mod Common { pub use heapwright::d3d12::*; } }
+/// #     } }
+/// # }
+/// # fn main() {}
+/// ```
+///
+/// A crate that forbids `unsafe_code` cannot call the macro:
+///
+/// ```compile_fail,E0453
+/// #![forbid(unsafe_code)]
+/// heapwright::windows_interop!(mod interop for unsafe crate::windows);
+/// # mod windows { // has the shape of the crate
+/// #     pub use heapwright::d3d12::*;
+/// #     #[repr(transparent)] #[derive(Clone, Copy)] pub struct D3D12_RESOURCE_STATES(pub i32);
+/// #     pub mod core { pub use heapwright::d3d12::windows_core::*; }
+/// #     pub mod Win32 { pub mod Graphics {
+/// #         pub mod Direct3D12 { pub use heapwright::d3d12::*; pub use crate::windows::D3D12_RESOURCE_STATES; }
+/// #         pub mod Dxgi { pub use heapwright::d3d12::*; pub mod Common { pub use heapwright::d3d12::*; } }
+/// #     } }
+/// # }
+/// # fn main() {}
+/// ```
+///
+/// A crate that denies `unsafe_code` can call it, because the word is part of the call. `#[forbid(unsafe_code)]` on a module
+/// prevents calls in that module.
 ///
 /// # Raw pointers
 ///

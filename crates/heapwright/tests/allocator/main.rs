@@ -1,5 +1,7 @@
 //! The allocator: descriptions and flags, memory, numbers, errors, and devices that fail or lack features.
 #![allow(missing_docs, reason = "a test")]
+// If a function became safe that the tests call in an unsafe block, they would not compile.
+#![deny(unused_unsafe)]
 
 mod allocation_desc;
 mod allocation_flags;

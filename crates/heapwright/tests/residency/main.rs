@@ -39,6 +39,8 @@
 //! | 13: forks that drift | no such code |
 //! | aliasing.md 4, "suspect": the previous batch is paged in again | `microsofts::the_rest_is_paged_in_when_nothing_is_left_to_evict` |
 #![allow(missing_docs, reason = "a test")]
+// If a function became safe that the tests call in an unsafe block, they would not compile.
+#![deny(unused_unsafe)]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
 mod allocator;
