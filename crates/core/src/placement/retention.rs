@@ -1,45 +1,40 @@
 //! Retention of empty heaps.
 
-use crate::ByteSize;
-
-/// Determines how many bytes of empty heaps are kept, by a slowly decreasing high-water mark.
+/// How long an empty heap is kept: rent or buy.
 ///
-/// Empty heaps are kept while all heaps together are at or below the mark, so that allocations that recur
-/// with each frame or training step reuse heaps instead of creating them. The mark follows the held bytes
-/// upwards at once. With each free, it decreases towards the used bytes by a fixed fraction of the distance,
-/// so that unneeded memory is released. It counts operations, not time: the same calls always give the same
-/// result.
+/// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
+/// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating
+/// it would: then the total is at most twice that of the best decision in hindsight. Costs of memory and of time
+/// have no common unit, so their ratio is the setting: [`operations`](Self::operations).
 ///
-/// Measured on 2026-11-21 over the five traces that heapwright is developed with, as in
-/// [`HeapSizing`](super::HeapSizing) (geometric mean of peak held over peak live; heaps created per
-/// allocation, worst trace): `decay_log2` 10: 1.027 and 6.1 %, 14: 1.031 and 3.6 %, 16: 1.027 and 3.4 %, 18:
-/// 1.028 and 3.3 %, never decreasing: 1.028 and 3.3 %.
+/// An empty heap is released
+///
+/// - when this number of operations passed since its last use, or
+/// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
+///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
+/// - when the owner says that time passed ([`HeapSet::release_idle`](super::HeapSet::release_idle)).
+///
+/// With frames, operations alone do not release a heap that was used in the last
+/// [`FRAMES_IN_FLIGHT`](Self::FRAMES_IN_FLIGHT) frames: what a frame uses, the next one uses again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// The mark decreases by 1/2^`decay_log2` of its distance to the used bytes with each free. Default 18.
-    /// With 0 it decreases to the used bytes at once, and no empty heap is kept.
-    pub decay_log2: u32,
+    /// An empty heap is released after so many allocations and frees. Default 1,000. With 0 no empty heap is
+    /// kept.
+    pub operations: u64,
+    /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
+    pub frames: u32,
 }
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { decay_log2: 18 }
+        Self { operations: 1_000, frames: 120 }
     }
 }
 
 impl HeapRetention {
-    /// Returns whether an empty heap of `heap_size` bytes should be released, given the `reserved` bytes and
-    /// the mark: once the mark has decreased into the lower half of the heap. (With a threshold at its upper
-    /// end, the next allocation might create the same heap again.)
-    pub(super) fn lets_go(mark: ByteSize, reserved: ByteSize, heap_size: ByteSize) -> bool {
-        let half = ByteSize::new(heap_size.get() / 2);
-        mark <= reserved.saturating_sub(half)
-    }
+    /// The number of frames during which operations do not release a heap, if the owner tells of frames.
+    pub const FRAMES_IN_FLIGHT: u32 = 8;
 
-    /// Returns the mark after a free, given the mark before and the bytes still used.
-    pub(super) fn sink(self, mark: ByteSize, used: ByteSize) -> ByteSize {
-        let distance = mark.saturating_sub(used).get();
-        let part = distance.checked_shr(self.decay_log2).unwrap_or(0);
-        mark.saturating_sub(ByteSize::new(part))
-    }
+    /// The retention that keeps no empty heap.
+    pub const NONE: Self = Self { operations: 0, frames: 0 };
 }

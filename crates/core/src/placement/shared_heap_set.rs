@@ -4,6 +4,7 @@ mod at_hand;
 mod last_resort;
 mod lowest_offset;
 mod own_heap;
+mod passing_time;
 mod room;
 mod survey;
 mod whole_heaps;
