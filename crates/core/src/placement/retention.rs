@@ -18,7 +18,7 @@
 /// [`FRAMES_IN_FLIGHT`](Self::FRAMES_IN_FLIGHT) frames: what a frame uses, the next one uses again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// An empty heap is released after so many allocations and frees. Default 1,000. With 0 no empty heap is
+    /// An empty heap is released after so many allocations and frees. Default 500. With 0 no empty heap is
     /// kept.
     pub operations: u64,
     /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
@@ -27,7 +27,7 @@ pub struct HeapRetention {
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { operations: 1_000, frames: 120 }
+        Self { operations: 500, frames: 120 }
     }
 }
 

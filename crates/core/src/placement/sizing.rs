@@ -12,14 +12,14 @@ use crate::{Alignment, ByteSize};
 /// # Choice of defaults
 ///
 /// A small heap costs as much time as a larger one, up to the size at which the fixed cost of a heap is half of
-/// its cost ([`HeapCosts::break_even`]): 33 MiB in the memory of a discrete GPU, 2.6 MiB in memory that the CPU
-/// can map. The minimum is an eighth of that size, and the maximum eight times that size, because larger heaps
+/// its cost ([`HeapCosts::break_even`]): 34 MiB in the memory of a discrete GPU, 2.6 MiB in memory that the CPU
+/// can map. The minimum is an eighth of that size, and the maximum four times that size, because larger heaps
 /// no longer save time. [`HeapRetention`](super::HeapRetention) has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// Minimum size of a heap. Default 4 MiB.
     pub minimum: ByteSize,
-    /// Maximum size of a heap for more than one request. Default 256 MiB.
+    /// Maximum size of a heap for more than one request. Default 128 MiB.
     pub maximum: ByteSize,
     /// The number of new heaps that make up the most bytes that were held. Default 10. 0 counts as 1.
     pub fraction: u32,
@@ -31,7 +31,7 @@ impl Default for HeapSizing {
     fn default() -> Self {
         Self {
             minimum: ByteSize::from_mib(4),
-            maximum: ByteSize::from_mib(256),
+            maximum: ByteSize::from_mib(128),
             fraction: 10,
             granularity: KIB_64,
         }
@@ -55,7 +55,7 @@ impl HeapSizing {
     ///
     /// assert_eq!(HeapSizing::for_costs(&HeapCosts::device_local()), HeapSizing::default());
     /// let upload = HeapSizing::for_costs(&HeapCosts::host_visible());
-    /// assert_eq!((upload.minimum, upload.maximum), (ByteSize::from_kib(256), ByteSize::from_mib(16)));
+    /// assert_eq!((upload.minimum, upload.maximum), (ByteSize::from_kib(256), ByteSize::from_mib(8)));
     /// ```
     #[must_use]
     pub fn for_costs(costs: &HeapCosts) -> Self {
@@ -63,7 +63,7 @@ impl HeapSizing {
         let break_even = 1_u64 << costs.break_even().get().max(1 << 19).ilog2();
         Self {
             minimum: ByteSize::new(break_even / 8),
-            maximum: ByteSize::new(break_even.saturating_mul(8)),
+            maximum: ByteSize::new(break_even.saturating_mul(4)),
             ..Self::default()
         }
     }
@@ -79,7 +79,7 @@ impl HeapSizing {
     /// let sizing = HeapSizing::default();
     /// let (gib, mib) = (ByteSize::from_gib(1), ByteSize::from_mib);
     /// assert_eq!(sizing.heap_size(ByteSize::new(256), ByteSize::ZERO), Some(mib(4)));
-    /// // Two of a third of a heap's usual size, three of a fourth: as many as fit in a tenth of a gibibyte.
+    /// // As many requests as fit in a tenth of a gibibyte.
     /// assert_eq!(sizing.heap_size(mib(30), gib), Some(mib(90)));
     /// assert_eq!(sizing.heap_size(mib(150), gib), Some(mib(150)));
     /// assert_eq!(sizing.heap_size(ByteSize::new(u64::MAX), ByteSize::ZERO), None);

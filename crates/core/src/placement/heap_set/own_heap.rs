@@ -20,10 +20,9 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<FoundRange>, PlacementError> {
         check_size(size)?;
-        // At most a quarter of such a heap is wasted, because nothing else may use the rest.
-        let most = size
-            .saturating_add(ByteSize::new(size.get() / 4))
-            .max(ByteSize::new(self.sizing.granularity.get()));
+        // At most a fifth of such a heap is wasted, because nothing else may use the rest.
+        let whole = size.align_up(self.sizing.granularity).unwrap_or(size);
+        let most = whole.saturating_add(ByteSize::new(whole.get() / 4));
         let slot = self.empty.find(&self.table, size.get());
         let slot = slot.filter(|&slot| self.table.key(slot) <= most.get());
         Ok(slot.and_then(|slot| self.find_in_slot(slot, HeapUse::Alone, size, alignment)))
