@@ -11,6 +11,8 @@ mod taking_empty;
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -63,6 +65,8 @@ pub struct HeapSet<H> {
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
     idle: IdleOrder,
+    /// The total size of the empty heaps, for readers without the lock of the set.
+    empty_bytes: Arc<AtomicU64>,
     /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
     /// peak.
     most_held: ByteSize,
@@ -367,6 +371,7 @@ impl<H> HeapSet<H> {
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             idle: IdleOrder::new(),
+            empty_bytes: Arc::default(),
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
             spare: Vec::new(),

@@ -35,6 +35,12 @@ impl HeapRetention {
     /// The number of frames during which operations do not release a heap, if the owner tells of frames.
     pub const FRAMES_IN_FLIGHT: u32 = 8;
 
+    /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
+    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30 };
+
+    /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
+    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600 };
+
     /// The retention that keeps no empty heap.
     pub const NONE: Self = Self { operations: 0, frames: 0 };
 }

@@ -12,7 +12,8 @@ mod whole_heaps;
 pub(super) use self::survey::SurveyedRanges;
 pub use self::survey::{HeapSurvey, SurveyedRange};
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
 use super::{
@@ -75,6 +76,7 @@ pub struct SharedHeapSet<H> {
     /// The number from which on no lane ever had a slab.
     lanes_used: AtomicU32,
     heaps: Alone<Mutex<HeapSet<H>>>,
+    empty_bytes: Arc<AtomicU64>,
 }
 
 /// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
@@ -124,11 +126,13 @@ impl<H: Clone> SharedHeapSet<H> {
     /// KiB. `lanes` is clamped to 1 to 4,096.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
+        let heaps = HeapSet::new(sizing, retention);
         Self {
             slots: SlotLimit::new(slots_up_to),
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
             lanes_used: AtomicU32::new(0),
-            heaps: Alone(Mutex::new(HeapSet::new(sizing, retention))),
+            empty_bytes: heaps.empty_bytes(),
+            heaps: Alone(Mutex::new(heaps)),
         }
     }
 

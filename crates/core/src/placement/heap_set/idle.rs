@@ -1,5 +1,8 @@
 //! Empty heaps in the order in which they became empty, and their release.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::{HeapSet, Slot};
 use crate::placement::HeapRetention;
 
@@ -42,6 +45,8 @@ impl<H> HeapSet<H> {
     /// Adds a heap that became empty to the empty ones.
     pub(super) fn index_empty(&mut self, slot: Slot) {
         self.empty.insert(&mut self.table, slot);
+        let size = self.table.heap(slot).suballocator.capacity().get();
+        self.empty_bytes.fetch_add(size, Ordering::Relaxed);
         let IdleOrder { latest, operation, frame, period, .. } = self.idle;
         self.table.entry_mut(slot).idle = IdleLinks { before: latest, after: NONE, operation, frame, period };
         match latest {
@@ -54,6 +59,8 @@ impl<H> HeapSet<H> {
     /// Removes a heap from the empty ones.
     pub(super) fn unindex_empty(&mut self, slot: Slot) {
         self.empty.remove(&mut self.table, slot);
+        let size = self.table.heap(slot).suballocator.capacity().get();
+        self.empty_bytes.fetch_sub(size, Ordering::Relaxed);
         let IdleLinks { before, after, .. } = self.table.entry(slot).idle;
         match before {
             NONE => self.idle.longest = after,
@@ -63,6 +70,11 @@ impl<H> HeapSet<H> {
             NONE => self.idle.latest = before,
             after => self.table.entry_mut(after).idle.before = before,
         }
+    }
+
+    /// Returns the total size of the empty heaps, which changes with them.
+    pub(in crate::placement) fn empty_bytes(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.empty_bytes)
     }
 
     /// Returns the heaps of the list, longest empty first. O(n) for n empty heaps; for audits.

@@ -1,6 +1,9 @@
 //! Release of empty heaps as frames and time pass.
 
+use std::sync::atomic::Ordering;
+
 use super::SharedHeapSet;
+use crate::ByteSize;
 use crate::sync::lock;
 
 impl<H: Clone> SharedHeapSet<H> {
@@ -15,6 +18,13 @@ impl<H: Clone> SharedHeapSet<H> {
             self.give_up_unused_slabs();
         }
         removed
+    }
+
+    /// Returns the total size of the empty heaps. O(1), without a lock; the value may be outdated.
+    #[must_use]
+    #[inline]
+    pub fn empty_bytes(&self) -> ByteSize {
+        ByteSize::new(self.empty_bytes.load(Ordering::Relaxed))
     }
 
     /// Removes heaps that were empty since the call before the last one. See
