@@ -21,7 +21,8 @@ fn with_policy(gpu: &Instance, empty_heap_policy: EmptyHeapPolicy) -> ResourceAl
 
 /// Allocates and frees 2 GiB in buffers of many sizes, and some textures.
 fn peak(allocator: &ResourceAllocator) {
-    let mut held: Vec<ResourceAllocation> = (0..400).map(|i| local(allocator, 10_000 * (i % 7 + 1))).collect();
+    let mut held: Vec<ResourceAllocation> =
+        (0..400).map(|i| local(allocator, 10_000 * (i % 7 + 1))).collect();
     held.extend((0..200).map(|i| local(allocator, (1 + i % 20) * MIB)));
     let place = HeapType::Default.into_place();
     held.extend((0..20).map(|_| {

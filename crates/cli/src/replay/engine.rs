@@ -288,7 +288,8 @@ impl Modelled {
 
     /// Returns the time of the heaps and of `allocations` resources.
     fn milliseconds(self, allocations: usize) -> f64 {
-        let resources = HeapCosts::PLACED_RESOURCE.as_secs_f64() * f64::from(u32::try_from(allocations).unwrap_or(u32::MAX));
+        let resources = HeapCosts::PLACED_RESOURCE.as_secs_f64()
+            * f64::from(u32::try_from(allocations).unwrap_or(u32::MAX));
         report::round((self.heap_time.as_secs_f64() + resources) * 1e3, 1e3)
     }
 }

@@ -357,7 +357,7 @@ impl<H> Default for HeapSet<H> {
 }
 
 /// With each free, `most_held` sinks by 2^-16 of its distance to what is held.
-const MOST_HELD_DECAY_LOG2: u32 = 16;
+const FREE_DECAY_LOG2: u32 = 16;
 
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
@@ -629,8 +629,7 @@ impl<H> HeapSet<H> {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
         self.idle.operation += 1;
-        let above = self.most_held.saturating_sub(self.totals.reserved).get();
-        self.most_held = self.most_held.saturating_sub(ByteSize::new(above >> MOST_HELD_DECAY_LOG2));
+        self.forget_most_held(FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         Ok(())

@@ -4,9 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{HeapSet, Slot};
+use crate::ByteSize;
 use crate::placement::HeapRetention;
 
 const NONE: Slot = Slot::MAX;
+
+/// With each frame, `most_held` sinks by a 64th of its distance to what is held: by half in 44 frames.
+const FRAME_DECAY_LOG2: u32 = 6;
+/// With each period, it sinks by a quarter of the distance; and to what is held, if little happened.
+const PERIOD_DECAY_LOG2: u32 = 2;
 
 /// The place of a heap among the empty ones, and when it became empty.
 #[derive(Debug, Clone, Copy)]
@@ -33,11 +39,13 @@ pub(super) struct IdleOrder {
     frame: u64,
     /// The number of periods that the owner told of.
     period: u64,
+    /// The number of operations when the last period ended.
+    period_operation: u64,
 }
 
 impl IdleOrder {
     pub(super) const fn new() -> Self {
-        Self { longest: NONE, latest: NONE, operation: 0, frame: 0, period: 0 }
+        Self { longest: NONE, latest: NONE, operation: 0, frame: 0, period: 0, period_operation: 0 }
     }
 }
 
@@ -113,7 +121,16 @@ impl<H> HeapSet<H> {
         let most = self.totals.empty_heap_count.div_ceil(16);
         let frames = u64::from(self.retention.frames);
         let is_over = |now: &IdleOrder, since: IdleLinks| now.frame - since.frame >= frames;
-        (0..most).map_while(|_| self.take_longest_idle(is_over)).collect()
+        let removed = (0..most).map_while(|_| self.take_longest_idle(is_over)).collect();
+        self.forget_most_held(FRAME_DECAY_LOG2);
+        removed
+    }
+
+    /// Lets the most bytes that were held sink by a fraction of its distance to what is held now.
+    #[inline]
+    pub(super) fn forget_most_held(&mut self, fraction_log2: u32) {
+        let above = self.most_held.saturating_sub(self.totals.reserved).get();
+        self.most_held = self.most_held.saturating_sub(ByteSize::new(above >> fraction_log2));
     }
 
     /// Returns whether enough frames passed for unused slabs to be returned again.
@@ -140,6 +157,11 @@ impl<H> HeapSet<H> {
     pub fn pass_period(&mut self) -> Vec<H> {
         self.idle.period += 1;
         let is_over = |now: &IdleOrder, since: IdleLinks| now.period - since.period >= 2;
-        std::iter::from_fn(|| self.take_longest_idle(is_over)).collect()
+        let removed = std::iter::from_fn(|| self.take_longest_idle(is_over)).collect();
+        let operations = self.idle.operation - self.idle.period_operation;
+        self.idle.period_operation = self.idle.operation;
+        let is_quiet = operations < self.retention.operations;
+        self.forget_most_held(if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
+        removed
     }
 }
