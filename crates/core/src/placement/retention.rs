@@ -12,10 +12,41 @@
 /// - when this number of operations passed since its last use, or
 /// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
 ///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
-/// - when the owner says that time passed ([`HeapSet::release_idle`](super::HeapSet::release_idle)).
+/// - when the owner tells that time passed ([`HeapSet::pass_period`](super::HeapSet::pass_period)).
 ///
 /// With frames, operations alone do not release a heap that was used in the last
 /// [`FRAMES_IN_FLIGHT`](Self::FRAMES_IN_FLIGHT) frames: what a frame uses, the next one uses again.
+///
+/// # Choice of defaults
+///
+/// Measured on 2026-11-23 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread
+/// (`cargo xtask placement` prints more): modelled time of an operation in microseconds
+/// ([`HeapCosts`](super::HeapCosts)), mean held over mean live bytes, and peak held over peak live bytes,
+/// geometric means; for the five traces of GPU workloads that heapwright is developed with, for 25 similar ones,
+/// and for the generated workloads of the development part.
+///
+/// | `operations` | traces | similar | generated |
+/// |---|---|---|---|
+/// | 100 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 4.79 / 1.343 / 1.060 | 4.50 / 1.486 / 1.109 | 3.24 / 1.268 / 1.061 |
+/// | 300 | 2.85 / 1.464 / 1.066 | 2.60 / 1.634 / 1.115 | 2.44 / 1.314 / 1.057 |
+/// | 500 (default) | 2.47 / 1.532 / 1.067 | 2.20 / 1.716 / 1.120 | 2.12 / 1.352 / 1.060 |
+/// | 2,000 | 1.79 / 1.780 / 1.085 | 1.56 / 1.993 / 1.132 | 1.52 / 1.484 / 1.064 |
+/// | 5,000 | 1.51 / 1.941 / 1.080 | 1.27 / 2.160 / 1.128 | 1.26 / 1.572 / 1.055 |
+/// | 20,000 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 1.44 / 2.095 / 1.082 | 1.15 / 2.271 / 1.126 | 1.11 / 1.686 / 1.055 |
+///
+/// The default is the least time with at most 1.55 of the live memory held on the traces. On the generated
+/// workloads of the evaluation part, by which nothing was chosen, it has 4.75 / 1.463 / 1.069. The sizes
+/// ([`HeapSizing`](super::HeapSizing)), with the default retention:
+///
+/// | change | traces | similar | generated |
+/// |---|---|---|---|
+/// | `fraction` 4 | 2.17 / 1.625 / 1.166 | 2.00 / 1.777 / 1.163 | 1.76 / 1.410 / 1.106 |
+/// | `fraction` 8 | 2.36 / 1.591 / 1.080 | 2.13 / 1.732 / 1.133 | 2.01 / 1.357 / 1.076 |
+/// | `fraction` 16 | 2.60 / 1.555 / 1.079 | 2.42 / 1.732 / 1.122 | 2.57 / 1.318 / 1.049 |
+/// | `minimum` 1 MiB | 2.60 / 1.546 / 1.089 | 2.37 / 1.719 / 1.124 | 2.20 / 1.345 / 1.055 |
+/// | `minimum` 16 MiB | 2.24 / 1.556 / 1.071 | 1.87 / 1.773 / 1.141 | 1.96 / 1.341 / 1.053 |
+/// | `maximum` 64 MiB | 2.72 / 1.532 / 1.072 | 2.43 / 1.706 / 1.116 | 2.30 / 1.334 / 1.042 |
+/// | `maximum` 512 MiB | 2.41 / 1.563 / 1.087 | 2.24 / 1.743 / 1.132 | 2.15 / 1.364 / 1.069 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
     /// An empty heap is released after so many allocations and frees. Default 500. With 0 no empty heap is

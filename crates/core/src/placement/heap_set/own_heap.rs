@@ -1,7 +1,7 @@
 //! Requests that ask for a heap of their own, whatever their size.
 //!
 //! Their heaps come from the same set as all others and return to it, so that heaps are reused in both
-//! directions, and all of them count towards one high-water mark.
+//! directions.
 
 use super::super::heap_index::IndexedHeaps as _;
 use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, check_size};
