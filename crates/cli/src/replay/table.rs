@@ -215,8 +215,8 @@ mod tests {
             "",
             "                  mean      mean      mean             live  reserved   reserved  modelled",
             "trace             live  reserved  overhead  by time  at end    at end  when idle      time  hitches",
-            "gpt2_generate  458 MiB   515 MiB     1.125    1.250     0 B   505 MiB    496 MiB    31.5ms       48",
-            "empty          458 MiB   515 MiB         -        -     0 B   505 MiB    496 MiB    31.5ms       48",
+            "gpt2_generate  458 MiB   515 MiB     1.125    1.250     0 B   505 MiB    496 MiB      32ms       48",
+            "empty          458 MiB   515 MiB         -        -     0 B   505 MiB    496 MiB      32ms       48",
         ];
         assert_eq!(lines, expected);
     }

@@ -11,8 +11,8 @@ const NONE: Slot = Slot::MAX;
 
 /// With each frame, `most_held` sinks by a 64th of its distance to what is held: by half in 44 frames.
 const FRAME_DECAY_LOG2: u32 = 6;
-/// With each period, it sinks by a quarter of the distance; and to what is held, if little happened.
-const PERIOD_DECAY_LOG2: u32 = 2;
+/// With each period, it sinks by a 16th of the distance; and to what is held, if little happened.
+const PERIOD_DECAY_LOG2: u32 = 4;
 
 /// The place of a heap among the empty ones, and when it became empty.
 #[derive(Debug, Clone, Copy)]
@@ -160,7 +160,7 @@ impl<H> HeapSet<H> {
         let removed = std::iter::from_fn(|| self.take_longest_idle(is_over)).collect();
         let operations = self.idle.operation - self.idle.period_operation;
         self.idle.period_operation = self.idle.operation;
-        let is_quiet = operations < self.retention.operations;
+        let is_quiet = operations < self.retention.operations / 8;
         self.forget_most_held(if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
         removed
     }
