@@ -121,7 +121,7 @@ fn the_policy_decides_between_memory_and_hitches() {
 /// Textures and buffers that take turns, each nearly as large as the memory.
 #[test]
 fn turns_at_the_peak_fail_nowhere_and_stay_within_the_budget() {
-    let mut profile = HostProfile::find("discrete").expect("a profile of that name").clone();
+    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.capacity = ByteSize::from_mib(512);
     profile.local.budget = ByteSize::from_mib(480);
     let gpu = Instance::open(&profile).expect("a fresh instance");
@@ -156,7 +156,7 @@ fn turns_at_the_peak_fail_nowhere_and_stay_within_the_budget() {
 
 #[test]
 fn a_budget_that_sinks_is_met_by_the_next_frame() {
-    let mut profile = HostProfile::find("discrete").expect("a profile of that name").clone();
+    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.budget = ByteSize::from_mib(300);
     let gpu = Instance::open(&profile).expect("a fresh instance");
     let one = allocator(&gpu, ResourceAllocatorDesc::default());

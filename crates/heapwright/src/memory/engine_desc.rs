@@ -4,6 +4,7 @@ use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHe
 use heapwright_core::{Alignment, ByteSize};
 
 use super::heap_time::costs_of;
+use super::source::HeapSource;
 use crate::HeapType;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 
@@ -14,15 +15,15 @@ const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 ///
 /// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
 pub(crate) fn engine_desc(
-    desc: &ResourceAllocatorDesc,
+    source: &HeapSource,
     heap_type: HeapType,
     retention: HeapRetention,
-    max_heap_size: ByteSize,
     algorithm: SuballocationAlgorithm,
     heap_alignment: u64,
     heap_size: Option<ByteSize>,
     one_heap: bool,
 ) -> EngineDesc {
+    let (desc, max_heap_size) = (&source.desc, source.max_heap_size);
     let granularity = granularity_of(heap_alignment);
     let preferred = heap_size.or(desc.preferred_heap_size);
     let minimum = least_heap(preferred, granularity);

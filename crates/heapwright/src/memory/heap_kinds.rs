@@ -106,10 +106,9 @@ impl HeapKinds {
             min_alignment: Alignment::ONE,
             recycling: recycling(&source.desc),
             engine: engine_desc(
-                &source.desc,
+                source,
                 heap_type,
                 retention(&source.desc),
-                source.max_heap_size,
                 source.desc.suballocation_algorithm,
                 alignment,
                 None,
