@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_zero_is_none() {
+    fn require_address_rejects_zero() {
         let detail = |address| match require_address("a heap", address, 65_536) {
             Err(Stop::Failed(detail)) => detail,
             _ => String::new(),

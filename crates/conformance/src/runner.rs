@@ -157,7 +157,7 @@ pub unsafe fn run(
             Some(context) => context,
             None => Context::new(open().map_err(CannotRun)?),
         };
-        tracing::debug!(check = check.id, "begins");
+        tracing::debug!(check = check.id, "check started");
         let (outcome, detail, is_usable) = run_one(check, &context, options.strictness);
         held = is_usable.then_some(context);
         let ended = CheckReport { check, outcome, detail };
@@ -224,11 +224,11 @@ mod tests {
 
     /// A check of class behaviour must also pass on a device that does not validate.
     #[test]
-    fn the_class_says_whether_a_check_asks_for_refusals() {
+    fn check_class_determines_whether_refusals_are_required() {
         let whole = HostProfile { has_standard_swizzle: true, ..*HostProfile::default_profile() };
         let old = HostProfile { resource_heap_tier: 1, tiled_resources_tier: 1, ddi_version: 88, ..whole };
         let none = HostProfile { tiled_resources_tier: 0, tight_buffer_alignment: None, ..whole };
-        let uma = *HostProfile::find("uma").expect("a profile of that name");
+        let uma = *HostProfile::find("uma").expect("a known profile");
         let mut wrong = Vec::new();
         for profile in [whole, old, none, uma] {
             let open = || {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_takes_parts_of_ids() {
+    fn filters_match_parts_of_ids() {
         assert!(Filter::default().takes("heap/size"));
         assert!(Filter::new("heap/").takes("heap/size"));
         assert!(Filter::new("tight/, size").takes("heap/size"));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_device_fails_the_check_and_is_not_used_again() {
+    fn a_removed_device_fails_the_check_and_is_not_reused() {
         let lost = heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
         let (outcome, detail, is_usable) = conclude(Ok("fine".to_owned()), lost, Strictness::default());
         assert_eq!((outcome, is_usable), (Outcome::Failed, false));

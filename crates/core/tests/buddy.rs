@@ -241,7 +241,7 @@ fn a_capacity_of_zero_or_beyond_2_to_the_63_or_below_the_minimum_is_refused() {
         assert!(matches!(refused, SuballocError::CapacityOutOfBounds { .. }), "{refused}");
     }
     let refused = Buddy::with_minimum(ByteSize::new(255), alignment(8)).unwrap_err();
-    assert_eq!(refused.to_string(), "a range of 255 B holds no block of 256 B, the smallest asked for");
+    assert_eq!(refused.to_string(), "a capacity of 255 B is less than the minimum block size of 256 B");
     assert!(!refused.is_out_of_space());
     assert_eq!(buddy(256, 8).largest_free_range(), ByteSize::new(256));
 }

@@ -225,7 +225,7 @@ fn a_refused_request_gives_its_value_back() {
     let refused = block.allocate(ByteSize::new(101), Alignment::ONE, String::from("kept")).unwrap_err();
     assert_eq!(refused.user_data, "kept");
     assert!(refused.error.is_out_of_space());
-    assert_eq!(refused.to_string(), "101 B requested from a range of 100 B in all");
+    assert_eq!(refused.to_string(), "101 B exceeds the capacity of 100 B");
     assert!(block.is_empty());
     let (requested, capacity) = (ByteSize::new(101), ByteSize::new(100));
     assert_eq!(SuballocError::from(refused), SuballocError::LargerThanCapacity { requested, capacity });

@@ -128,12 +128,12 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
         mapping.read(rows.offset(row), texels)?;
     }
     if seen != texels {
-        return Err("the texture came back otherwise than it went".into());
+        return Err("the texels read back differ from the uploaded ones".into());
     }
     let mut seen = vec![0; vertices.len()];
     mapping.read(rows.size, &mut seen)?;
     if seen != vertices {
-        return Err("the vertices came back otherwise than they went".into());
+        return Err("the vertices read back differ from the uploaded ones".into());
     }
     drop(mapping);
     println!("compared   {} bytes, all the same", texels.len() + vertices.len());

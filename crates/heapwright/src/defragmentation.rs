@@ -165,7 +165,7 @@ impl Deref for DefaultSet {
 
     fn deref(&self) -> &Self::Target {
         // Checked by every caller that creates one.
-        self.0.shared().as_default().expect("the algorithm is the default one")
+        self.0.shared().as_default().expect("the algorithm is Default")
     }
 }
 
@@ -234,9 +234,7 @@ impl ResourceAllocator {
         let is_default = inner.desc().suballocation_algorithm == SuballocationAlgorithm::Default;
         let is_supported = if is_of_pool { !runs.is_empty() } else { is_default };
         if !is_supported {
-            return Err(Error::unsupported(
-                "defragmentation of heaps with another than the default algorithm",
-            ));
+            return Err(Error::unsupported("defragmentation with an algorithm other than Default"));
         }
         Ok(Defragmentation { allocator: Arc::clone(inner), is_of_pool, runs, finished: Vec::new() })
     }
@@ -501,7 +499,7 @@ impl Move {
         let (place, alignment) = (planned.target.range, requirements.alignment);
         if requirements.size > place.size() || !place.start().get().is_multiple_of(alignment.get()) {
             let rule = format!(
-                "{} at a multiple of {} B do not fit in the {} at {} that are held",
+                "{} at alignment {} B does not fit in the target range of {} at offset {}",
                 requirements.size,
                 alignment.get(),
                 place.size(),
@@ -514,7 +512,8 @@ impl Move {
 
     fn allocator(&self) -> Result<Arc<Inner>, Error> {
         let allocator = Inner::of(&self.run.heaps.source);
-        allocator.ok_or_else(|| Error::invalid_argument("allocator", "its last handle was dropped"))
+        allocator
+            .ok_or_else(|| Error::invalid_argument("allocator", "all handles of the allocator were dropped"))
     }
 
     fn create_placed(
@@ -549,7 +548,7 @@ impl Move {
         let Some(planned) = self.planned.take() else { return Err(ended()) };
         let Some(resource) = self.target.take() else {
             self.planned = Some(planned);
-            let rule = "no resource was created at the new place";
+            let rule = "no resource has been created at the new location";
             return Err(Error::invalid_argument("Move", rule));
         };
         let alignment = allocation.alignment();
@@ -566,7 +565,7 @@ impl Move {
         // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
         let completed = self.run.lock().complete(&planned);
-        debug_assert!(completed.is_moved, "the allocation was live until now");
+        debug_assert!(completed.is_moved, "the allocation must be live until the move is completed");
         self.run.release(completed.release);
         Ok(())
     }
@@ -575,12 +574,12 @@ impl Move {
         if allocation.id() == self.id {
             return Ok(());
         }
-        Err(Error::invalid_argument("allocation", "is not the one that is to move"))
+        Err(Error::invalid_argument("allocation", "is not the allocation that this move belongs to"))
     }
 }
 
 fn ended() -> Error {
-    Error::invalid_argument("Move", "has ended")
+    Error::invalid_argument("Move", "was already completed or abandoned")
 }
 
 impl Drop for Move {

@@ -228,8 +228,8 @@ impl fmt::Display for Error {
         match &*self.kind {
             Kind::InvalidArgument { field, rule } => write!(f, "{field}: {rule}"),
             Kind::TooLarge { field, rule } => write!(f, "{field}: {rule} (out of memory)"),
-            Kind::Unsupported { what } => write!(f, "{what} is not supported"),
-            Kind::Device { call, hresult } => write!(f, "{call} answered {:#}", Named(*hresult)),
+            Kind::Unsupported { what } => write!(f, "not supported: {what}"),
+            Kind::Device { call, hresult } => write!(f, "{call} failed with {:#}", Named(*hresult)),
             Kind::OutOfMemory(shortage) => shortage.fmt(f),
             Kind::OverBudget(over) => write!(f, "out of memory: {over}"),
             Kind::AfterLists { executed, error } => {
@@ -244,13 +244,13 @@ impl fmt::Display for Shortage {
         let Self { requested, heap_type, reserved, used, video_memory, attempts, never_fallback: _ } = self;
         write!(
             f,
-            "out of memory: no room for {requested} in {heap_type} heaps ({used} used of {reserved} held)"
+            "out of memory: cannot allocate {requested} in {heap_type} heaps ({used} used of {reserved} reserved)"
         )?;
         for (place, attempt) in attempts.iter().enumerate() {
             write!(f, "{} {attempt}", if place == 0 { "; tried" } else { ", then" })?;
         }
         if let Some((usage, budget)) = video_memory {
-            write!(f, " ({usage} of the budget of {budget} in use)")?;
+            write!(f, " (current usage {usage}, budget {budget})")?;
         }
         Ok(())
     }
@@ -259,20 +259,26 @@ impl fmt::Display for Shortage {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
-            MemorySource::HeldMemory => f.write_str("what is held")?,
-            MemorySource::NewHeap(size) => write!(f, "a heap of {size}")?,
-            MemorySource::Placing => f.write_str("placing it")?,
+            MemorySource::HeldMemory => f.write_str("existing heaps")?,
+            MemorySource::NewHeap(size) => write!(f, "a new heap of {size}")?,
+            MemorySource::Placing => f.write_str("placing the resource")?,
             MemorySource::Committed(size) => write!(f, "a committed resource of {size}")?,
         }
         match self.obstacle {
             Obstacle::Device(hresult) => write!(f, ": {:#}", Named(hresult)),
-            Obstacle::Limit { limit, held } => write!(f, ": the limit is {limit} and {held} are held"),
-            Obstacle::Budget { group, budget, usage } => {
-                write!(f, ": the {group} budget is {budget} and {usage} are in use")
+            Obstacle::Limit { limit, held } => {
+                write!(f, ": would exceed the limit of {limit} ({held} reserved)")
             }
-            Obstacle::HeapCount { limit } => write!(f, ": the pool has its {limit} heaps"),
-            Obstacle::HeapSize { limit } => write!(f, ": no heap may be larger than {limit}"),
-            Obstacle::NoRoom => f.write_str(": no room, and no heap may be created"),
+            Obstacle::Budget { group, budget, usage } => {
+                write!(f, ": would exceed the {group} budget of {budget} ({usage} in use)")
+            }
+            Obstacle::HeapCount { limit } => {
+                write!(f, ": the pool has reached its max_heap_count of {limit}")
+            }
+            Obstacle::HeapSize { limit } => write!(f, ": exceeds the maximum heap size of {limit}"),
+            Obstacle::NoRoom => {
+                f.write_str(": no free range is large enough, and creating a heap is not allowed")
+            }
         }
     }
 }

@@ -67,6 +67,10 @@
 //! are not `Send`: they stay on the thread that created them. No lock is held while the device creates or destroys an
 //! object.
 
+// rustdoc shows a type's methods in the order of the modules. `allocator` adds a method to `ResidencyList`, so it is not
+// before `residency`.
+pub mod residency;
+
 #[doc(hidden)]
 #[path = "windows_interop.rs"]
 pub mod __windows_interop;
@@ -86,7 +90,6 @@ pub mod on_windows;
 mod plan;
 pub mod report;
 mod requirements;
-pub mod residency;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{

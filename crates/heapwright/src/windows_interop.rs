@@ -151,7 +151,7 @@ macro_rules! windows_interop {
     };
     ($($other:tt)*) => {
         ::core::compile_error!(
-            "windows_interop! must be told to trust the crate that it is for: `mod NAME for unsafe windows`"
+            "windows_interop! requires `unsafe` before the path of the crate: `mod NAME for unsafe windows`"
         );
     };
 }
@@ -276,7 +276,11 @@ macro_rules! __windows_interop_assert_interface {
                 theirs.data3,
                 theirs.data4,
             ),
-            ::core::concat!("`windows` has another IID for ", ::core::stringify!($name), " than heapwright"),
+            ::core::concat!(
+                "the IID of ",
+                ::core::stringify!($name),
+                " in `windows` differs from heapwright's"
+            ),
         );
     }};
 }
@@ -357,11 +361,11 @@ macro_rules! __windows_interop_structures {
                 ::core::mem::offset_of!(Ours, $field) == ::core::mem::offset_of!(Theirs, $field)
                     && size_of_field(|s: &Ours| &s.$field) == size_of_field(|s: &Theirs| &s.$field),
                 ::core::concat!(
-                    "`windows` lays ",
+                    "the layout of ",
                     ::core::stringify!($name),
                     "::",
                     ::core::stringify!($field),
-                    " out otherwise than heapwright",
+                    " in `windows` differs from heapwright's",
                 ),
             );)+
         };
@@ -492,8 +496,14 @@ pub const unsafe fn cast<From, To>(from: From) -> To {
 }
 
 const fn assert_layout<From, To>() {
-    assert!(size_of::<From>() == size_of::<To>(), "`windows` has another size for it than heapwright");
-    assert!(align_of::<From>() == align_of::<To>(), "`windows` has another alignment for it than heapwright");
+    assert!(
+        size_of::<From>() == size_of::<To>(),
+        "the type has a different size in `windows` than in heapwright"
+    );
+    assert!(
+        align_of::<From>() == align_of::<To>(),
+        "the type has a different alignment in `windows` than in heapwright"
+    );
 }
 
 /// Returns the adapter's `IDXGIAdapter3`.
@@ -502,9 +512,7 @@ const fn assert_layout<From, To>() {
 ///
 /// Returns the error of QueryInterface.
 pub fn to_adapter3(adapter: &IDXGIAdapter) -> Result<IDXGIAdapter3, Error> {
-    adapter
-        .cast()
-        .map_err(|error| Error::device("QueryInterface of an adapter for IDXGIAdapter3", error.code()))
+    adapter.cast().map_err(|error| Error::device("QueryInterface for IDXGIAdapter3", error.code()))
 }
 
 /// Names of enumerations as types, so that each has an implementation of its own even if all of them are one integer
@@ -555,14 +563,14 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "another size")]
-    fn another_size_is_refused() {
+    #[should_panic(expected = "different size")]
+    fn a_different_size_is_rejected() {
         assert_layout::<u64, [u64; 2]>();
     }
 
     #[test]
-    #[should_panic(expected = "another alignment")]
-    fn another_alignment_is_refused() {
+    #[should_panic(expected = "different alignment")]
+    fn a_different_alignment_is_rejected() {
         assert_layout::<u64, [u8; 8]>();
     }
 }

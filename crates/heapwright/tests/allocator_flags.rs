@@ -48,7 +48,7 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
     for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
         let error = try_buffer(&bound, &place(HeapType::Default, flags), 100 * MIB).expect_err("over budget");
         assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
-        assert!(error.to_string().contains("budget is 64.00 MiB"), "{error}");
+        assert!(error.to_string().contains("budget of 64.00 MiB"), "{error}");
         drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
     }
     // The other segment group has its own budget.

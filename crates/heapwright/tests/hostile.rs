@@ -449,7 +449,7 @@ fn assert_is_told(error: &heapwright::Error, about: &dyn std::fmt::Debug) {
     let names_one = error.is_out_of_memory()
         || error.is_unsupported()
         || text.contains("::")
-        || ["D3D12_RESOURCE_DESC", "initial_state", "castable formats", "BufferUses", "the resource"]
+        || ["D3D12_RESOURCE_DESC", "initial_state", "castable formats", "BufferUses", "resource size"]
             .iter()
             .any(|name| text.starts_with(name));
     assert!(names_one, "{text}: {about:?}");

@@ -44,7 +44,7 @@ pub enum LoadError {
         symbol: &'static str,
     },
     /// The system has no adapter with this number.
-    #[error("no adapter has the number {number}; the system has {}", adapters(*.count))]
+    #[error("adapter {number} does not exist; the system has {}", adapters(*.count))]
     NoAdapter {
         /// Number of the adapter, counted from 0.
         number: usize,
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn the_error_for_a_missing_adapter_has_the_valid_numbers() {
         let message = |count| LoadError::NoAdapter { number: 7, count }.to_string();
-        assert_eq!(message(0), "no adapter has the number 7; the system has no adapters");
-        assert_eq!(message(1), "no adapter has the number 7; the system has 1 adapter, number 0");
-        assert_eq!(message(3), "no adapter has the number 7; the system has 3 adapters, numbers 0 to 2");
+        assert_eq!(message(0), "adapter 7 does not exist; the system has no adapters");
+        assert_eq!(message(1), "adapter 7 does not exist; the system has 1 adapter, number 0");
+        assert_eq!(message(3), "adapter 7 does not exist; the system has 3 adapters, numbers 0 to 2");
     }
 }

@@ -55,7 +55,7 @@ fn free_and_largest(heap: &HeapReport) -> (ByteSize, ByteSize) {
 }
 
 /// Returns `size / whole`, or 0 if `whole` is 0.
-#[expect(clippy::cast_precision_loss, reason = "15 digits of a ratio are enough")]
+#[expect(clippy::cast_precision_loss, reason = "15 digits are enough for a ratio")]
 pub(crate) fn share(size: ByteSize, whole: ByteSize) -> f64 {
     if whole.is_zero() { 0.0 } else { size.get() as f64 / whole.get() as f64 }
 }

@@ -385,7 +385,7 @@ static bool run(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc != 2) {
-        std::puts("which library?");
+        std::puts("missing argument: path of the library");
         return 2;
     }
     if (!run(argv[1])) return 1;

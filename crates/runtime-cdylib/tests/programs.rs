@@ -7,18 +7,18 @@ use std::process::Command;
 
 /// Returns the path of the library, which cargo builds into the directory of the test program.
 fn library() -> PathBuf {
-    let directory = std::env::current_exe().expect("the test program's path");
-    let directory = directory.parent().expect("it is in a directory");
+    let directory = std::env::current_exe().expect("the path of the test program");
+    let directory = directory.parent().expect("the test program is in a directory");
     let name =
         format!("{}heapwright_d3d12_runtime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let path = directory.join(name);
-    assert!(path.exists(), "cargo builds {} before the test", path.display());
+    assert!(path.exists(), "{} is missing; cargo builds it before the test", path.display());
     path
 }
 
 /// Compiles a program of this directory and runs it with the library.
 fn run(compiler: &str, options: &[&str], source: &str) {
-    let directory = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("failed to create a temporary directory");
     let program = directory.path().join(format!("program{}", std::env::consts::EXE_SUFFIX));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let mut compile = Command::new(compiler);
@@ -30,13 +30,13 @@ fn run(compiler: &str, options: &[&str], source: &str) {
     let output = match compile.output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: there is no compiler (running `{compiler}`: {error})");
+            eprintln!("skipped: failed to run the compiler `{compiler}`: {error}");
             return;
         }
     };
     assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
 
-    let output = Command::new(&program).arg(library()).output().expect("the program runs");
+    let output = Command::new(&program).arg(library()).output().expect("failed to run the program");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && text.contains("all is well"),
@@ -55,9 +55,7 @@ fn a_c_program_uses_the_runtime() {
 #[cfg(target_os = "linux")]
 fn run_cpp(source: &str) {
     if !Path::new("/usr/include/directx/d3d12.h").exists() {
-        eprintln!(
-            "skipped: there are no D3D12 headers in /usr/include/directx (Debian's directx-headers-dev)"
-        );
+        eprintln!("skipped: no D3D12 headers in /usr/include/directx (Debian package directx-headers-dev)");
         return;
     }
     let folders = ["/usr/include/wsl/stubs", "/usr/include/directx", "/usr/include/dxguids"];

@@ -47,9 +47,8 @@ impl Choice {
     fn new(profile: &str, options: &str) -> Result<Self, Refusal> {
         let profile = match profile {
             "" => HostProfile::default_profile(),
-            name => {
-                HostProfile::find(name).ok_or_else(|| Refusal::invalid(format!("{name} is no profile")))?
-            }
+            name => HostProfile::find(name)
+                .ok_or_else(|| Refusal::invalid(format!("'{name}' is not a profile")))?,
         };
         let mut chosen = Options::default();
         let mut aliasing: Option<AliasingTracking> = None;
@@ -66,11 +65,11 @@ impl Choice {
                 Some(("scramble", "off")) => scramble_seed = Some(None),
                 Some(("scramble", seed)) => {
                     let seed = seed.parse().map_err(|_| {
-                        Refusal::invalid(format!("{name}: the seed must be a number of 64 bits, or off"))
+                        Refusal::invalid(format!("{name}: the seed must be a 64-bit number or off"))
                     })?;
                     scramble_seed = Some(Some(seed));
                 }
-                _ => return Err(Refusal::invalid(format!("{name} is no option of a device: {OPTIONS}"))),
+                _ => return Err(Refusal::invalid(format!("'{name}' is not a device option; {OPTIONS}"))),
             }
         }
         match &mut aliasing {
@@ -80,7 +79,7 @@ impl Choice {
             }
             None if strictness.is_none() && scramble_seed.is_none() => {}
             None => {
-                let rule = "strictness= and scramble= are options of aliasing=, which is not given";
+                let rule = "strictness= and scramble= require aliasing=";
                 return Err(Refusal::invalid(rule));
             }
         }
@@ -119,7 +118,7 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
 /// # Safety
 ///
 /// Both pointers are null or point to zero-terminated strings.
-#[allow(non_snake_case, reason = "named as what it is exported beside")]
+#[allow(non_snake_case, reason = "named like the D3D12 functions that it is exported with")]
 pub unsafe extern "system" fn HeapwrightChooseDevice(
     profile: *const c_char,
     options: *const c_char,
@@ -133,7 +132,7 @@ pub unsafe extern "system" fn HeapwrightChooseDevice(
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         });
         let choice = Choice::new(&profile, &options)?;
-        let is_late = |_| Refusal::new(E_FAIL, "the process has chosen its device already");
+        let is_late = |_| Refusal::new(E_FAIL, "the process has already chosen its device");
         CHOICE.set(Ok(choice)).map_err(is_late)
     })
 }
@@ -243,9 +242,11 @@ fn check_feature_level(level: D3D_FEATURE_LEVEL) -> Result<(), Refusal> {
         | D3D_FEATURE_LEVEL_12_1 => Ok(()),
         D3D_FEATURE_LEVEL_12_2.. => Err(Refusal::new(
             DXGI_ERROR_UNSUPPORTED,
-            format!("feature level {level:#x} is above {FEATURE_LEVEL:#x}"),
+            format!("feature level {level:#x} is not supported; the highest supported is {FEATURE_LEVEL:#x}"),
         )),
-        _ => Err(Refusal::invalid(format!("{level:#x} is no feature level that a D3D12 device can have"))),
+        _ => Err(Refusal::invalid(format!(
+            "MinimumFeatureLevel {level:#x} is not a valid D3D12 feature level"
+        ))),
     }
 }
 
@@ -268,7 +269,7 @@ pub(crate) unsafe fn create_device(
         let driver = match adapter {
             None => {
                 let adapters = &process_choice()?.adapters;
-                adapters.first().map(Arc::clone).ok_or_else(|| Refusal::invalid("there is no adapter"))?
+                adapters.first().map(Arc::clone).ok_or_else(|| Refusal::invalid("no adapter is available"))?
             }
             Some(adapter) => adapter
                 .cast_object::<Adapter>()
@@ -312,12 +313,14 @@ unsafe fn serialize(
         }
         let version = version().ok_or_else(|| Refusal::invalid("pRootSignature is null"))?;
         if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&version) {
-            return Err(Refusal::invalid(format!("Version {version} is no D3D_ROOT_SIGNATURE_VERSION")));
+            return Err(Refusal::invalid(format!(
+                "Version {version} is not a valid D3D_ROOT_SIGNATURE_VERSION"
+            )));
         }
         // SAFETY: guaranteed by the callers.
         let out = unsafe { ppblob.as_mut() }.ok_or_else(|| Refusal::invalid("ppBlob is null"))?;
         let blob = Blob::create(&inert::empty_container());
-        *out = blob.map_err(|error| Refusal::new(error.code(), "a blob"))?.into_raw();
+        *out = blob.map_err(|error| Refusal::new(error.code(), "failed to create a blob"))?.into_raw();
         Ok(())
     })
 }
@@ -367,7 +370,7 @@ unsafe fn deserialize(name: &'static str, ppdeserializer: *mut *mut c_void) -> H
     run(name, || {
         // SAFETY: guaranteed by the caller.
         unsafe { call::clear(ppdeserializer) };
-        Err(Refusal::not_implemented("root signatures are not read"))
+        Err(Refusal::not_implemented("deserialization of root signatures"))
     })
 }
 
@@ -462,12 +465,12 @@ pub unsafe extern "system" fn D3D12GetInterface(
 pub(crate) fn no_class(class: &GUID) -> Refusal {
     let missing = [
         (CLSID_D3D12SDKConfiguration, "D3D12SDKConfiguration"),
-        (CLSID_D3D12Tools, "D3D12Tools but through ID3D12DeviceFactory::GetConfigurationInterface"),
+        (CLSID_D3D12Tools, "D3D12Tools without ID3D12DeviceFactory::GetConfigurationInterface"),
         (CLSID_D3D12DeviceRemovedExtendedData, "D3D12DeviceRemovedExtendedData"),
         (CLSID_D3D12DSRDeviceFactory, "D3D12DSRDeviceFactory"),
     ];
     missing.iter().find(|(id, _)| id == class).map_or_else(
-        || Refusal::new(E_NOINTERFACE, format!("{class:?} is no class of D3D12's")),
+        || Refusal::new(E_NOINTERFACE, format!("{class:?} is not a D3D12 class")),
         |(_, name)| Refusal::not_implemented(format!("class {name}")),
     )
 }
@@ -493,6 +496,6 @@ pub(crate) fn check_experimental_features(count: u32, ids: *const GUID) -> Resul
     match count {
         0 => Ok(()),
         _ if ids.is_null() => Err(Refusal::invalid(format!("pIIDs is null and NumFeatures is {count}"))),
-        _ => Err(Refusal::new(E_NOINTERFACE, "this runtime has no experimental features")),
+        _ => Err(Refusal::new(E_NOINTERFACE, "this runtime does not support experimental features")),
     }
 }

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_is_called_once_the_value_is_reached() {
+    fn waiters_are_called_when_the_value_is_reached() {
         let fence = Fence::new(0);
         let calls = Arc::new(AtomicU64::new(0));
         for value in [1, 5, 5, 9] {
@@ -204,18 +204,18 @@ mod tests {
         let waiter = Arc::clone(&fence);
         let thread = std::thread::spawn(move || waiter.wait(10));
         fence.set(10);
-        thread.join().expect("it returns");
+        thread.join().expect("the waiting thread does not panic");
     }
 
     #[test]
-    fn a_wait_is_released_for_good_and_by_the_last_object() {
+    fn waits_end_permanently_and_with_the_last_object() {
         let fence = Fence::new(0);
         (0..2).for_each(|_| fence.add_object());
         let [first, second] = [5, 6].map(|value| fence.begin_wait(value));
         fence.set(5);
         fence.set(0);
         assert!(first.is_released() && !second.is_released());
-        assert!(!fence.begin_wait(5).is_released(), "it was set back before this wait began");
+        assert!(!fence.begin_wait(5).is_released(), "the value was set back before this wait began");
         fence.remove_object();
         assert!(!second.is_released());
         fence.remove_object();

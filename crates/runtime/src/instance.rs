@@ -292,7 +292,7 @@ impl Instance {
     /// use heapwright_runtime::{HostProfile, Instance};
     ///
     /// let gpu = Instance::open(HostProfile::default_profile())?;
-    /// assert_eq!(gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?, 0, "nobody registered");
+    /// assert_eq!(gpu.trim(D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, ByteSize::ZERO)?, 0, "no callback is registered");
     /// # Ok::<(), windows_core::Error>(())
     /// ```
     pub fn trim(&self, flags: D3D12_TRIM_NOTIFICATION_FLAGS, bytes: ByteSize) -> windows_core::Result<usize> {

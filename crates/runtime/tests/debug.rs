@@ -184,13 +184,13 @@ fn a_warning_is_a_message_of_a_call_that_succeeds() {
     };
     let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
     assert_eq!(info.Alignment, 65_536);
-    let message = gpu.message(0).expect("TIGHT asks for a warning");
+    let message = gpu.message(0).expect("TIGHT causes a warning");
     assert_eq!(message.severity, D3D12_MESSAGE_SEVERITY_WARNING);
     assert!(message.text.contains("ALLOW_CROSS_ADAPTER"), "{}", message.text);
 }
 
 #[test]
-fn a_message_needs_room() {
+fn a_message_requires_a_large_enough_buffer() {
     let gpu = open();
     gpu.add(c"text");
     let mut room = [0_u64; 64];
@@ -198,14 +198,18 @@ fn a_message_needs_room() {
     let whole = size_of::<D3D12_MESSAGE>() + 5;
     let mut size = whole - 1;
     assert_eq!(unsafe { gpu.queue.GetMessage(0, Some(message), &mut size) }, E_INVALIDARG);
-    assert_eq!((size, room), (whole, [0; 64]), "the size is told, nothing is written");
+    assert_eq!((size, room), (whole, [0; 64]), "only the required size is written");
     assert_eq!(unsafe { gpu.queue.GetMessage(0, Some(message), null_mut()) }, E_INVALIDARG);
     assert_eq!(unsafe { gpu.queue.GetMessage(0, Some(message), &mut size) }, S_OK);
-    assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 1, "what the queue refuses is not stored in it");
+    assert_eq!(
+        unsafe { gpu.queue.GetNumStoredMessages() },
+        1,
+        "errors of the queue's own methods are not stored"
+    );
 }
 
 #[test]
-fn the_oldest_messages_give_way() {
+fn the_oldest_messages_are_discarded_first() {
     let gpu = open();
     assert_eq!(unsafe { gpu.queue.GetMessageCountLimit() }, 1024);
     for _ in 0..1030 {
@@ -242,7 +246,7 @@ fn storage_filters_decide_what_is_stored() {
     unsafe { gpu.queue.PushEmptyStorageFilter() }.ok().expect("a filter");
     assert_eq!(unsafe { gpu.queue.GetStorageFilterStackSize() }, 2);
     gpu.break_a_rule();
-    assert_eq!(gpu.texts().len(), 2, "the empty filter lets all pass");
+    assert_eq!(gpu.texts().len(), 2, "an empty filter passes all messages");
     unsafe { gpu.queue.PopStorageFilter() };
     gpu.break_a_rule();
     assert_eq!(gpu.texts().len(), 2);
@@ -268,7 +272,7 @@ fn retrieval_filters_decide_what_is_shown() {
     unsafe { gpu.queue.AddRetrievalFilterEntries(&filter) }.ok().expect("entries");
     assert_eq!(unsafe { gpu.queue.GetRetrievalFilterStackSize() }, 1);
     assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 2);
-    assert_eq!(gpu.texts(), ["shown"], "the index counts what is shown");
+    assert_eq!(gpu.texts(), ["shown"], "the index counts the messages that pass the filter");
     unsafe { gpu.queue.PushEmptyRetrievalFilter() }.ok().expect("a filter");
     assert_eq!(gpu.texts().len(), 2);
     unsafe { gpu.queue.PopRetrievalFilter() };
@@ -319,11 +323,11 @@ fn filters_can_be_read_back() {
     assert_eq!((got.DenyList.NumCategories, got.DenyList.NumSeverities), (0, 0));
 
     unsafe { gpu.queue.GetRetrievalFilter(None, &mut size) }.ok().expect("S_FALSE");
-    assert_eq!(size, size_of::<D3D12_INFO_QUEUE_FILTER>(), "nothing is filtered");
+    assert_eq!(size, size_of::<D3D12_INFO_QUEUE_FILTER>(), "no message is filtered");
 }
 
 #[test]
-fn hostile_filters_and_messages_are_refused() {
+fn invalid_filters_and_messages_are_refused() {
     let gpu = open();
     let missing = D3D12_INFO_QUEUE_FILTER {
         AllowList: D3D12_INFO_QUEUE_FILTER_DESC { NumIDs: u32::MAX, ..Default::default() },
@@ -359,7 +363,7 @@ fn breaks_are_counted() {
         assert!(!gpu.queue.GetBreakOnSeverity(D3D12_MESSAGE_SEVERITY_WARNING).as_bool());
         assert!(gpu.queue.GetBreakOnCategory(D3D12_MESSAGE_CATEGORY_STATE_CREATION).as_bool());
         gpu.break_a_rule();
-        assert_eq!(count(), 1, "a message is one break, however many reasons it has");
+        assert_eq!(count(), 1, "a message breaks at most once");
         gpu.queue.SetBreakOnSeverity(D3D12_MESSAGE_SEVERITY_ERROR, false).ok().expect("set");
         gpu.queue.SetBreakOnCategory(D3D12_MESSAGE_CATEGORY_STATE_CREATION, false).ok().expect("set");
         gpu.break_a_rule();
@@ -373,7 +377,7 @@ fn breaks_are_counted() {
         let filter = deny(&mut severity);
         gpu.queue.PushStorageFilter(&filter).ok().expect("a filter");
         gpu.add(c"text");
-        assert_eq!(count(), 2, "what is not stored does not break");
+        assert_eq!(count(), 2, "a message that is not stored does not break");
     }
 }
 
@@ -393,7 +397,7 @@ unsafe extern "system" fn remember(
 }
 
 #[test]
-fn callbacks_are_told_what_is_stored_and_on_request_everything() {
+fn callbacks_receive_stored_messages_or_on_request_all() {
     let gpu = open();
     let (stored, all) = (Told::default(), Told::default());
     let (mut first, mut second) = (7, 7);
@@ -424,11 +428,11 @@ fn callbacks_are_told_what_is_stored_and_on_request_everything() {
     let context = null_mut();
     unsafe {
         assert_eq!(gpu.queue.RegisterMessageCallback(None, 0, context, &mut cookie), E_INVALIDARG);
-        assert_eq!(cookie, 0, "nothing was registered");
+        assert_eq!(cookie, 0, "no callback was registered");
         assert_eq!(
             gpu.queue.RegisterMessageCallback(Some(remember), 2, context, &mut cookie),
             E_INVALIDARG,
-            "no such flag"
+            "unknown flag"
         );
         assert_eq!(gpu.queue.RegisterMessageCallback(Some(remember), 0, context, null_mut()), E_INVALIDARG);
     }
@@ -443,7 +447,7 @@ unsafe extern "system" fn call_back(
     context: *mut c_void,
 ) {
     let (gpu, cookie) = unsafe { &*context.cast::<(Gpu, AtomicU32)>() };
-    assert!(unsafe { gpu.queue.GetNumStoredMessages() } > 0, "the message is stored already");
+    assert!(unsafe { gpu.queue.GetNumStoredMessages() } > 0, "the message is already stored");
     if severity == D3D12_MESSAGE_SEVERITY_ERROR {
         gpu.add(c"from the callback");
         unsafe { gpu.queue.UnregisterMessageCallback(cookie.load(Ordering::SeqCst)) }
@@ -531,7 +535,7 @@ fn live_objects_are_counted_by_kind() {
     unsafe { gpu.queue.ClearStoredMessages() };
     drop(heaps);
     unsafe { report.ReportLiveDeviceObjects(D3D12_RLDO_NONE) }.ok().expect("reported");
-    assert_eq!(gpu.texts().len(), 1, "the device alone");
+    assert_eq!(gpu.texts().len(), 1, "only the device is reported");
     assert_eq!(unsafe { report.ReportLiveDeviceObjects(0x100) }, E_INVALIDARG);
 }
 
@@ -567,7 +571,7 @@ fn exported<T: Interface>(
     match call(&T::IID, &mut object) {
         S_OK => Ok(unsafe { T::from_raw(object) }),
         refused => {
-            assert!(object.is_null(), "a call that fails leaves nothing");
+            assert!(object.is_null(), "a failed call returns no object");
             Err(refused)
         }
     }
@@ -586,13 +590,13 @@ fn stored_after_a_broken_rule(device: ID3D12Device) -> u64 {
 
 /// A single test for everything that changes the settings of the process.
 #[test]
-fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
+fn the_debug_layer_applies_to_devices_created_afterwards() {
     let debug: ID3D12Debug =
         exported(|iid, out| unsafe { D3D12GetDebugInterface(iid, out) }).expect("the debug layer");
     let without = create_device();
     unsafe { debug.EnableDebugLayer() };
     assert_eq!(stored_after_a_broken_rule(create_device()), 1);
-    assert_eq!(stored_after_a_broken_rule(without), 0, "it was there before");
+    assert_eq!(stored_after_a_broken_rule(without), 0, "the device was created before EnableDebugLayer");
 
     let debug6: ID3D12Debug6 = debug.cast().expect("the newest");
     let (debug1, debug2): (ID3D12Debug1, ID3D12Debug2) = (debug.cast().expect("1"), debug.cast().expect("2"));
@@ -638,7 +642,7 @@ fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
         device.expect("a device")
     };
     assert_eq!(stored_after_a_broken_rule(of_factory()), 1);
-    assert_eq!(stored_after_a_broken_rule(create_device()), 0, "the process's are as they were");
+    assert_eq!(stored_after_a_broken_rule(create_device()), 0, "the settings of the process are unchanged");
     unsafe { factory.ApplyToGlobalState() }.ok().expect("applied");
     assert_eq!(stored_after_a_broken_rule(create_device()), 1);
     unsafe { debug6.DisableDebugLayer() };
@@ -648,7 +652,7 @@ fn the_debug_layer_is_for_devices_that_are_created_afterwards() {
 }
 
 #[test]
-fn a_device_factory_refuses_what_is_not_there() {
+fn a_device_factory_refuses_unsupported_requests() {
     let factory: ID3D12DeviceFactory =
         exported(|iid, out| unsafe { D3D12GetInterface(&CLSID_D3D12DeviceFactory, iid, out) })
             .expect("a factory");
@@ -668,7 +672,7 @@ fn a_device_factory_refuses_what_is_not_there() {
 }
 
 #[test]
-fn the_exports_refuse_what_is_not_there() {
+fn the_exports_refuse_unsupported_requests() {
     let get = |class: &windows_core::GUID| {
         exported::<ID3D12SDKConfiguration>(|iid, out| unsafe { D3D12GetInterface(class, iid, out) })
     };

@@ -230,7 +230,7 @@ fn placed_buffers_have_addresses_and_bytes_of_their_own() {
         pb.cast::<u8>().write(2);
         let mut again = null_mut();
         first.Map(0, None, &mut again).ok().expect("mapping nests");
-        assert_eq!(again, pa, "the address stays");
+        assert_eq!(again, pa, "the address is unchanged");
         first.Unmap(0, None);
         first.Unmap(0, None);
         assert_eq!(pa.cast::<u8>().add(999).read(), 1);
@@ -321,7 +321,7 @@ fn committed_buffers_take_what_their_alignment_says() {
     assert_eq!(local(), 64 * 1024);
     drop(plain);
     let small = commit(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, &tight(10)).expect("created");
-    assert_eq!(local(), 4 * 1024, "document TIGHT: committed buffers are aligned to 4 KiB");
+    assert_eq!(local(), 4 * 1024, "specification of TIGHT: committed buffers are aligned to 4 KiB");
     assert_eq!(unsafe { small.GetDesc() }.Alignment, 4 * 1024);
     drop(small);
     assert_eq!(local(), 0);
@@ -426,14 +426,14 @@ fn names_and_private_data_are_kept() {
             let mut size = 2;
             let data = Some(out.as_mut_ptr().cast::<c_void>());
             assert_eq!(object.GetPrivateData(&guid, &mut size, data), DXGI_ERROR_MORE_DATA);
-            assert_eq!((size, out), (3, [0; 3]), "the size that is needed, and nothing written");
+            assert_eq!((size, out), (3, [0; 3]), "only the required size is written");
             assert_eq!(object.GetPrivateData(&guid, &mut size, data), S_OK);
             assert_eq!(out, bytes);
             object.SetPrivateData(&guid, 0, None).ok().expect("cleared");
             assert_eq!(object.GetPrivateData(&guid, &mut size, None), DXGI_ERROR_NOT_FOUND);
-            assert_eq!(object.SetPrivateData(&guid, 0, None), S_FALSE, "there was none");
+            assert_eq!(object.SetPrivateData(&guid, 0, None), S_FALSE, "no data was set");
             object.SetPrivateData(&guid, 3, Some(bytes.as_ptr().cast())).ok().expect("set");
-            assert_eq!(object.SetPrivateData(&guid, u32::MAX, None), S_OK, "the size is not looked at");
+            assert_eq!(object.SetPrivateData(&guid, u32::MAX, None), S_OK, "the size is ignored");
             assert_eq!(object.SetPrivateData(&guid, u32::MAX, None), S_FALSE);
             // A null interface pointer counts as data.
             assert_eq!(object.SetPrivateDataInterface(&guid, None), S_OK);
@@ -464,7 +464,7 @@ fn an_attached_interface_lives_as_long_as_it_is_attached() {
         assert_eq!(back.GetDesc().SizeInBytes, 1 << 20);
     }
     drop(heap);
-    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 0, "both are gone");
+    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 0, "both were released");
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn what_is_not_there_says_so() {
         let mut shown: Option<ID3D12Resource> = None;
         let (flags, state) = (D3D12_HEAP_FLAG_ALLOW_DISPLAY, D3D12_RESOURCE_STATE_COMMON);
         let answer = device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut shown);
-        assert_eq!(answer.expect_err("nothing is displayed").code(), E_NOTIMPL);
+        assert_eq!(answer.expect_err("ALLOW_DISPLAY is not implemented").code(), E_NOTIMPL);
         assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
     }
 }
@@ -528,7 +528,11 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     let later = Instance::open_with(profile, options).expect("a fresh instance");
     assert_eq!(info(&later, &desc), (1024, 256));
     assert_eq!(info(&later, &low), (1000, 8));
-    assert_eq!(info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0, u64::MAX, "no power of two");
+    assert_eq!(
+        info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0,
+        u64::MAX,
+        "not a power of two"
+    );
 }
 
 /// A description that is valid only for a castable format is accepted, and an invalid castable format is
@@ -561,8 +565,8 @@ fn allocation_info_follows_the_castable_formats() {
     assert_ne!(one, u64::MAX);
     assert_eq!(size(&[desc], None, &[]), u64::MAX, "blocks have no unordered access");
     assert_eq!(size(&[desc], Some(&[1]), &[linear.as_ptr()]), one);
-    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "of another size");
-    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "none where one is counted");
+    assert_eq!(size(&[plain], Some(&[1]), &[wide.as_ptr()]), u64::MAX, "a format with another block size");
+    assert_eq!(size(&[plain], Some(&[1]), &[null()]), u64::MAX, "a null list with a count of 1");
     assert_eq!(size(&[plain, desc], Some(&[0, 1]), &[null(), linear.as_ptr()]), 2 * one);
     assert_eq!(size(&[desc, plain], Some(&[0, 1]), &[null(), linear.as_ptr()]), u64::MAX);
 }

@@ -47,7 +47,7 @@ fn owner(child: &ID3D12DeviceChild) -> ID3D12Device {
 }
 
 #[test]
-fn it_answers_to_the_first_interface_alone() {
+fn only_the_first_interface_is_supported() {
     let gpu = open();
     let device: IUnknown = gpu.device.cast().expect("every object is one");
     for iid in [IUnknown::IID, ID3D12Object::IID, ID3D12Device::IID] {
@@ -68,7 +68,7 @@ fn it_answers_to_the_first_interface_alone() {
 }
 
 #[test]
-fn it_knows_the_first_features_alone() {
+fn only_the_first_features_are_known() {
     let gpu = open();
     let ask = |feature, data: *mut c_void, size: usize| {
         let size = u32::try_from(size).expect("small");
@@ -115,7 +115,7 @@ fn children_lead_to_the_same_object() {
 }
 
 #[test]
-fn the_last_reference_ends_it() {
+fn the_last_reference_destroys_the_device() {
     let gpu = open();
     let child = heap(&gpu.device, 0).expect("there is room");
     drop(owner(&child.cast().expect("a child")));
@@ -139,12 +139,12 @@ fn later_flags_are_errors() {
         D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
         D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
     ] {
-        let error = heap(&gpu.device, flags).expect_err("it does not know the flag");
+        let error = heap(&gpu.device, flags).expect_err("the flag is unknown");
         assert_eq!(error.code(), E_INVALIDARG, "{flags:#x}");
         let messages = gpu.messages();
-        let (severity, text) = messages.last().expect("it says why");
+        let (severity, text) = messages.last().expect("the refusal is logged");
         assert_eq!(*severity, D3D12_MESSAGE_SEVERITY_ERROR);
-        assert!(text.contains("first D3D12"), "{text}");
+        assert!(text.contains("first version of D3D12"), "{text}");
     }
     let buffer = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
@@ -170,11 +170,11 @@ fn later_flags_are_errors() {
         assert_eq!(info.SizeInBytes != u64::MAX, is_known, "{flags:#x}");
     }
     let breaks = debug::break_count(&gpu.device);
-    assert_eq!(breaks, Some(0), "the device is known as one of this runtime");
+    assert_eq!(breaks, Some(0), "the device belongs to this runtime");
 }
 
 #[test]
-fn resources_that_the_cpu_reaches_have_one_state() {
+fn cpu_accessible_resources_have_one_state() {
     let gpu = open();
     let desc = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
@@ -202,7 +202,7 @@ fn resources_that_the_cpu_reaches_have_one_state() {
 }
 
 #[test]
-fn another_device_on_its_adapter_is_of_its_kind() {
+fn another_device_on_the_adapter_is_also_first_generation() {
     let gpu = open();
     let mut device = null_mut();
     let (adapter, level) = (gpu.adapter.as_raw(), D3D_FEATURE_LEVEL_11_0);

@@ -379,8 +379,8 @@ fn an_imbalance_names_its_objects() {
     let imbalance = model.gpu.residency().check_balance().expect_err("three times one and two times another");
     assert_eq!(
         imbalance.to_string(),
-        "MakeResident and Evict do not balance: heap 'object 0' (3.00 MiB) with a count of 3, \
-         an unnamed query heap (0 B) with a count of 2"
+        "MakeResident and Evict calls are not balanced: heap 'object 0' (3.00 MiB) with residency count 3, \
+         an unnamed query heap (0 B) with residency count 2"
     );
     model.perform(&Step::Evict(vec![0, 0, 1]));
     model.gpu.residency().check_balance().expect("evicted as often");
@@ -389,7 +389,7 @@ fn an_imbalance_names_its_objects() {
     let imbalance = model.gpu.residency().check_balance().expect_err("one is gone with a count of three");
     assert_eq!(imbalance.released_above_one.len(), 1);
     assert!(
-        imbalance.to_string().contains("heap 'object 0' (3.00 MiB) with a count of 3 when it was released")
+        imbalance.to_string().contains("heap 'object 0' (3.00 MiB) with residency count 3 when released")
     );
 }
 
@@ -402,7 +402,7 @@ fn a_refused_evict_is_an_imbalance() {
     model.perform(&Step::Evict(vec![0]));
     let imbalance = model.gpu.residency().check_balance().expect_err("evicted once too often");
     assert_eq!(imbalance.refused_evicts, 1);
-    assert!(imbalance.to_string().ends_with("1 refused calls of Evict"), "{imbalance}");
+    assert!(imbalance.to_string().ends_with("1 refused Evict calls"), "{imbalance}");
 }
 
 #[test]
@@ -418,5 +418,5 @@ fn released_imbalances_are_counted_beyond_those_that_are_listed() {
     let report = model.gpu.residency();
     assert_eq!(report.released_above_one.len(), ResidencyReport::RELEASED_ABOVE_ONE_LISTED);
     let imbalance = report.check_balance().expect_err("all of them").to_string();
-    assert!(imbalance.ends_with("3 more objects that were released with a count above one"), "{imbalance}");
+    assert!(imbalance.ends_with("3 more objects released with a residency count above one"), "{imbalance}");
 }

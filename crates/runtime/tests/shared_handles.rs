@@ -109,7 +109,7 @@ fn a_committed_buffer_is_the_same_memory_on_another_device() {
     let handle = share(&device, &buffer).expect("shared");
     let opened: ID3D12Resource = open_handle(&other, handle).expect("on the same adapter");
     close(handle);
-    assert_eq!(usage(&gpu), before, "no memory of its own");
+    assert_eq!(usage(&gpu), before, "an opened resource uses no additional memory");
     let (writer, reader) = (Queue::direct(&device), Queue::direct(&other));
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, SIZE);
     let readback = commit(&other, D3D12_HEAP_TYPE_READBACK, SIZE);
@@ -123,7 +123,7 @@ fn a_committed_buffer_is_the_same_memory_on_another_device() {
         writer.list.CopyResource(&buffer, &upload);
         writer.run();
         drop(buffer);
-        assert_eq!(usage(&gpu), before, "what is opened holds it");
+        assert_eq!(usage(&gpu), before, "the opened resource keeps the memory alive");
         reader.list.CopyResource(&readback, &opened);
         reader.run();
     }
@@ -173,7 +173,7 @@ fn a_fence_has_one_value() {
         fence.SetEventOnCompletion(9, HANDLE::default()).succeeds();
         assert_eq!(opened.GetCompletedValue(), 9);
         device.RemoveDevice();
-        assert_eq!(opened.GetCompletedValue(), u64::MAX, "nobody waits for what is lost");
+        assert_eq!(opened.GetCompletedValue(), u64::MAX, "device removal sets the fence to UINT64_MAX");
         other.GetDeviceRemovedReason().succeeds();
         let on_the_lost = open_handle::<ID3D12Fence>(&device, handle);
         assert_eq!(on_the_lost.err(), Some(DXGI_ERROR_DEVICE_REMOVED));
@@ -195,7 +195,7 @@ fn only_what_was_created_to_be_shared_is_shared() {
         (share(&device, &heap), "D3D12_HEAP_FLAG_SHARED"),
         (share(&device, &buffer), "not committed with D3D12_HEAP_FLAG_SHARED"),
         (share(&device, &fence), "D3D12_FENCE_FLAG_SHARED"),
-        (share(&device, &queue.queue), "no heap, resource or fence"),
+        (share(&device, &queue.queue), "not a heap, resource or fence"),
         (share_as(&device, &shared, 0x8000_0000, None), "GENERIC_ALL"),
         (share_as(&device, &shared, GENERIC_ALL, Some("")), "has 0 characters"),
         (share_as(&device, &shared, GENERIC_ALL, Some(&"n".repeat(261))), "has 261 characters"),
@@ -237,7 +237,7 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
         (Interface::vtable(&base).OpenSharedHandle)(base.as_raw(), handle, riid, out)
     };
     assert_eq!(answer(HANDLE::default(), &IUnknown::IID, &mut kept), E_INVALIDARG);
-    assert!(kept.is_null(), "nothing is left in it");
+    assert!(kept.is_null(), "the output pointer is set to null");
     assert_eq!(answer(handle, null(), &mut kept), E_INVALIDARG);
     assert_eq!(answer(handle, &ID3D12Heap::IID, null_mut()), E_INVALIDARG);
     let event = event::Event::new(event::EventReset::Auto).expect("an event");
@@ -248,7 +248,7 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     assert_eq!(
         open_handle::<ID3D12Heap>(&device, taken.handle()).err(),
         Some(E_INVALIDARG),
-        "with its number"
+        "a new handle with the number of a closed one"
     );
     assert_eq!(open_handle::<ID3D12Heap>(&device, closed).err(), Some(E_INVALIDARG), "closed");
     drop(heap);

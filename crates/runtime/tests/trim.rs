@@ -73,7 +73,7 @@ const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
 const TO_BUDGET: i32 = D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET;
 
 #[test]
-fn callbacks_hear_what_the_system_says_until_they_are_unregistered() {
+fn callbacks_receive_notifications_until_they_are_unregistered() {
     let (gpu, device) = open("discrete");
     let (one, other) = (Heard::default(), Heard::default());
     let (result, first) = register(&device, Some(hear), &one);
@@ -102,7 +102,7 @@ fn mistakes_are_refused() {
     assert_eq!(register(&device, Some(hear), &heard).0, S_OK);
     assert_eq!(register(&device, Some(hear), &heard), (DXGI_ERROR_ALREADY_EXISTS, 0));
     assert_eq!(
-        gpu.trim(PERIODIC | RESTART, ByteSize::ZERO).expect_err("one or the other").code(),
+        gpu.trim(PERIODIC | RESTART, ByteSize::ZERO).expect_err("the flags are mutually exclusive").code(),
         E_INVALIDARG
     );
     assert_eq!(gpu.trim(8, ByteSize::ZERO).expect_err("no flag").code(), E_INVALIDARG);
@@ -110,25 +110,28 @@ fn mistakes_are_refused() {
 }
 
 #[test]
-fn a_callback_does_not_end_registrations() {
+fn callbacks_cannot_unregister() {
     let (gpu, device) = open("discrete");
     // The first cookie of a device is zero, a valid cookie.
     let heard = Heard { unregister: Some((device.clone(), 0)), ..Heard::default() };
     assert_eq!(register(&device, Some(hear), &heard), (S_OK, 0));
     assert_eq!(gpu.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 1);
-    assert_eq!(*heard.answer.lock().expect("no panic"), Some(E_INVALIDARG), "and nobody hangs");
-    assert_eq!(gpu.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 1, "it is still there");
+    assert_eq!(*heard.answer.lock().expect("no panic"), Some(E_INVALIDARG), "a callback cannot unregister");
+    assert_eq!(gpu.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 1, "the callback is still registered");
 }
 
 #[test]
-fn a_device_without_them_says_so() {
+fn a_device_without_trim_notifications_returns_e_notimpl() {
     let (gpu, device) = open("old-ddi");
     let heard = Heard::default();
     assert_eq!(register(&device, Some(hear), &heard), (E_NOTIMPL, 0));
     assert_eq!(unsafe { device.UnregisterTrimNotificationCallback(0) }, E_NOTIMPL);
     assert_eq!(gpu.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0);
     let first = Instance::open(HostProfile::find("first-generation").expect("known")).expect("fresh");
-    assert_eq!(first.device.cast::<ID3D12Device15>().expect_err("no numbered one").code(), E_NOINTERFACE);
+    assert_eq!(
+        first.device.cast::<ID3D12Device15>().expect_err("ID3D12Device15 is not supported").code(),
+        E_NOINTERFACE
+    );
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Processes for WorkerProcesses {
             _ if !is_in_time => format!("the process exceeded the time limit of {} s", self.limit.as_secs()),
             Ok(status) if status.success() && progress.is_done => return End::Done,
             Ok(status) => describe(status),
-            Err(error) => format!("the exit status of the process is unknown: {error}"),
+            Err(error) => format!("cannot determine the exit status of the process: {error}"),
         };
         End::Broken { during: progress.running, how }
     }

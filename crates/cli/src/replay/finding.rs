@@ -48,7 +48,7 @@ impl fmt::Display for Finding {
             Self::Failures(failures) => failures.fmt(f),
             Self::Fault { location, fault } => write!(f, "{location}: {fault}"),
             Self::MoreFaults { path, count } => {
-                write!(f, "{path}: {} more", format::count_of(*count, "error"))
+                write!(f, "{path}: {}", format::count_of(*count, "more error"))
             }
             Self::Held { path, used, reserved } => write!(
                 f,
@@ -149,6 +149,6 @@ mod tests {
             "t.csv: CurrentUsage of the non-local segment group changed from 0 to 65537 bytes, although all memory was \
              released"
         );
-        assert_eq!(Finding::MoreFaults { path: path(), count: 1 }.to_string(), "t.csv: 1 error more");
+        assert_eq!(Finding::MoreFaults { path: path(), count: 1 }.to_string(), "t.csv: 1 more error");
     }
 }

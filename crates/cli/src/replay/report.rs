@@ -58,7 +58,7 @@ impl ReplayReport {
 
 /// Returns reserved / live, rounded to six decimals, or `None` if `live_bytes` is 0.
 pub(super) fn overhead(reserved_bytes: u64, live_bytes: u64) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals needs no more than 53 bits")]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals fits in 53 bits")]
     (live_bytes > 0).then(|| round(reserved_bytes as f64 / live_bytes as f64, 1e6))
 }
 

@@ -111,7 +111,7 @@ enum Source {
 #[derive(Debug, thiserror::Error)]
 enum ResidencyError {
     #[error(
-        "no scenario and no file is named {name:?}; there are {}, scenario files (.toml) and traces (.csv, .csv.gz)",
+        "unknown scenario or file {name:?}; available: {}, scenario files (.toml) and traces (.csv, .csv.gz)",
         list_of_names()
     )]
     Unknown { name: String },
@@ -129,7 +129,7 @@ enum ResidencyError {
     Policy(#[from] UnknownPolicy),
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
-    #[error("standard input is one scenario, and is named {0} times")]
+    #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
 }
 
@@ -200,7 +200,7 @@ impl Source {
     fn parse(path: &str, bytes: &[u8]) -> Result<Self, ResidencyError> {
         let text = input::text(bytes).ok_or_else(|| ResidencyError::Read {
             path: path.to_owned(),
-            reason: "is not text in UTF-8".to_owned(),
+            reason: "not valid UTF-8".to_owned(),
         })?;
         Ok(Self::Scenario(Scenario::parse(path, text)?))
     }

@@ -57,8 +57,7 @@ fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String
 
 fn summary_row(policy: &str, is_default: bool, summary: Summary) -> Vec<String> {
     let Summary { mean, max, without } = summary;
-    let max =
-        if without > 0 { format!("{max:.3}, and {without} without a ratio") } else { format!("{max:.3}") };
+    let max = if without > 0 { format!("{max:.3}, {without} without a ratio") } else { format!("{max:.3}") };
     vec![policy_name(policy, is_default), format!("{mean:.3}"), max]
 }
 

@@ -166,9 +166,9 @@ fn skipping_an_unknown_id_is_an_error() {
 }
 
 #[test]
-fn the_log_has_every_check_that_begins() {
+fn the_log_has_every_started_check() {
     let outcome = heapwright(["conformance", "-vv", "--filter", "heap/size-0-refused"]);
-    assert!(outcome.stderr.contains("begins check=\"heap/size-0-refused\""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("check started check=\"heap/size-0-refused\""), "{}", outcome.stderr);
 }
 
 /// The addresses of a simulated GPU differ between runs. The output does not depend on them.

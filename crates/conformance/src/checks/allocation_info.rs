@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
                 format!("description {place} of 3 is invalid: expected UINT64_MAX, found {found:#x}")
             })?;
         }
-        Ok("UINT64_MAX, whichever it is".to_owned())
+        Ok("UINT64_MAX for an invalid description at any position".to_owned())
     }),
     validation("allocation-info/visible-mask-out-of-range", INVALID, &[], |ctx| {
         let beyond = 1_u32.checked_shl(device::node_count(ctx.device())).unwrap_or(0);
@@ -71,7 +71,7 @@ pub(super) const CHECKS: &[Check] = &[
         for width in WIDTHS {
             let first = ctx.allocation(&[buffer(width)]);
             for _ in 0..8 {
-                require_eq(format!("{width} bytes, asked again"), ctx.allocation(&[buffer(width)]), first)?;
+                require_eq(format!("{width} bytes, queried again"), ctx.allocation(&[buffer(width)]), first)?;
             }
         }
         Ok(format!("{} widths, 9 times each", WIDTHS.len()))
@@ -121,7 +121,7 @@ pub(super) const CHECKS: &[Check] = &[
         let (whole, _) = device::allocation_info1(&newer, &descs);
         require_eq("the whole", whole.into(), ctx.allocation(&descs))?;
         let without = device::allocation_info1_whole(&newer, &descs);
-        require_eq("without room for the parts", without.into(), ctx.allocation(&descs))?;
+        require_eq("with pResourceAllocationInfo1 null", without.into(), ctx.allocation(&descs))?;
         Ok("as GetResourceAllocationInfo".to_owned())
     }),
     check("allocation-info/info1-offsets", OFFSET, &[], |ctx| {

@@ -382,7 +382,7 @@ fn flag_taken(ctx: &Context, flags: D3D12_RESOURCE_FLAGS, heap_types: &[D3D12_HE
         ctx.place(&heap, 0, &desc).ok(&what)?;
     }
     ctx.valid_allocation("the flags", &desc)?;
-    Ok("taken committed and placed".to_owned())
+    Ok("accepted as a committed and as a placed resource".to_owned())
 }
 
 fn flag_refused(ctx: &Context, flags: D3D12_RESOURCE_FLAGS) -> Verdict {

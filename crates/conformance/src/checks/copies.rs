@@ -98,7 +98,10 @@ pub(super) const CHECKS: &[Check] = &[
         let (source, target) = (upload(ctx, &pattern(1000, 5))?, readback(ctx, 1000)?);
         queue.run(|list| list.copy_resource(&one, &source))?;
         queue.run(|list| list.copy_resource(&target, &other))?;
-        ensure!(read(ctx, &target, 1000)? == pattern(1000, 5), "the overlapping buffer has other bytes");
+        ensure!(
+            read(ctx, &target, 1000)? == pattern(1000, 5),
+            "the overlapping buffer contains different bytes"
+        );
         Ok("written through one, read through the other".to_owned())
     }),
     check("copies/lists-run-in-order", "D3D12, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {

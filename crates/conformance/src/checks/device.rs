@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("device/luid-is-stable", "D3D12, ID3D12Device::GetAdapterLuid", &[], |ctx| {
         let (first, second) = (device::adapter_luid(ctx.device()), device::adapter_luid(ctx.device()));
-        require_eq("the LUID asked twice", second, first)?;
+        require_eq("the LUID, queried twice", second, first)?;
         Ok(format!("{:08x}:{:08x}", first.HighPart, first.LowPart))
     }),
     check("device/luid-is-the-adapters", "D3D12, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
@@ -116,7 +116,7 @@ pub(super) const CHECKS: &[Check] = &[
         let _: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         let newer = resource.cast::<ID3D12Resource2>();
-        ensure!(newer.is_ok(), "the device has ID3D12Device8, and its resources have no ID3D12Resource2");
+        ensure!(newer.is_ok(), "the device has ID3D12Device8, but its resources have no ID3D12Resource2");
         Ok("ID3D12Resource2".to_owned())
     }),
     validation("device/heap-null-result-only-checks", "D3D12, CreateHeap, ppvHeap", &[], |ctx| {
@@ -211,7 +211,7 @@ pub(super) const CHECKS: &[Check] = &[
             set(name, object, b"12345")?;
             let (hresult, size, _) = object::private_data(object, &OWN, 4);
             answers(name, hresult, DXGI_ERROR_MORE_DATA)?;
-            require_eq(format!("{name}: the size that is needed"), size, 5).map(drop)
+            require_eq(format!("{name}: the required size"), size, 5).map(drop)
         })
     }),
     check("device/private-data-missing", "DXGI, DXGI_ERROR_NOT_FOUND", &[], |ctx| {
@@ -251,7 +251,7 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::set_private_data_interface(object, &OTHER, None), S_OK)?;
             let (hresult, size) = object::private_data_size(object, &OTHER);
             answers(name, hresult, S_OK)?;
-            let pointer = u32::try_from(size_of::<usize>()).expect("small");
+            let pointer = u32::try_from(size_of::<usize>()).expect("the size fits in 32 bits");
             require_eq(format!("{name}: size of a null interface"), size, pointer)?;
             answers(name, object::set_private_data(object, &OTHER, None), S_OK)
         })
@@ -262,22 +262,24 @@ pub(super) const CHECKS: &[Check] = &[
         let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         set("a heap", &first, b"mine")?;
         answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
-        Ok("another heap has none".to_owned())
+        Ok("private data of another heap".to_owned())
     }),
     check("device/private-interface-is-held", "D3D12, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
         let before = object::reference_count(&held);
-        let unknown: IUnknown = held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
+        let unknown: IUnknown = held
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
         answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
         drop(unknown);
         let during = object::reference_count(&held);
         ensure!(during > before, "expected more than {before} references while attached, found {during}");
         let back = object::private_interface(&owner, &OWN).ok("an interface")?;
-        require_eq("the interface that comes back", object::identity(&back), object::identity(&held))?;
+        require_eq("the returned interface", object::identity(&back), object::identity(&held))?;
         drop((back, owner));
-        require_eq("references after the owner has gone", object::reference_count(&held), before)?;
+        require_eq("references after the owner was released", object::reference_count(&held), before)?;
         Ok(format!("{before}, {during} while attached, {before} after"))
     }),
     check("device/private-interface-is-released-when-replaced", PRIVATE_INTERFACE, &[], |ctx| {
@@ -285,7 +287,9 @@ pub(super) const CHECKS: &[Check] = &[
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
         let held = ctx.create_heap(&desc).ok("64 KiB")?;
         let before = object::reference_count(&held);
-        let unknown: IUnknown = held.cast().map_err(|_| Stop::Failed("a heap is no IUnknown".to_owned()))?;
+        let unknown: IUnknown = held
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
         answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
         drop(unknown);
         set("replace", &owner, b"bytes")?;
@@ -318,8 +322,9 @@ pub(super) const CHECKS: &[Check] = &[
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 128 * KIB);
         let heap = device::create_heap1(&newer, &desc).ok("128 KiB")?;
-        let heap: ID3D12Heap =
-            heap.cast().map_err(|_| Stop::Failed("ID3D12Heap1 is no ID3D12Heap".to_owned()))?;
+        let heap: ID3D12Heap = heap
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap1 to ID3D12Heap fails".to_owned()))?;
         require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)
     }),
     check("device/heap1-of-nothing-refused", "D3D12, ID3D12Device4::CreateHeap1", &[], |ctx| {
@@ -366,7 +371,7 @@ fn answers(what: &str, found: windows_core::HRESULT, expected: windows_core::HRE
 fn belongs<I: Interface>(ctx: &Context, child: &I) -> Verdict {
     let device = object::device_of(child).ok("an object of the device")?;
     require_eq("the device's identity", object::identity(&device), object::identity(ctx.device()))?;
-    Ok("the device that made it".to_owned())
+    Ok("the device that created it".to_owned())
 }
 
 /// Fails the check unless an object has the interfaces of a pageable with one identity and no interface of another kind.
@@ -381,7 +386,7 @@ fn child_interfaces<I: Interface>(child: &I, is_also_else: bool) -> Verdict {
         require_eq(format!("identity through {name}"), one, Some(identity))?;
     }
     if is_also_else || child.cast::<ID3D12Device>().is_ok() {
-        return failed("the object has an interface of another kind of object");
+        return failed("QueryInterface succeeds for an interface of a different object type");
     }
     Ok("ID3D12Object, ID3D12DeviceChild and ID3D12Pageable".to_owned())
 }

@@ -20,19 +20,20 @@ const ADDRESS_BITS: &str = "D3D12, MaxGPUVirtualAddressBitsPerResource";
 
 pub(super) const CHECKS: &[Check] = &[
     check("features/options-known", D3D12, &[], |ctx| {
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a feature of every device")?;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
+            ctx.feature().ok("every device supports the query")?;
         let tier = options.ResourceHeapTier;
         ensure!([1, 2].contains(&tier), "ResourceHeapTier: expected 1 or 2, found {tier}");
         Ok(format!("resource heap tier {tier}"))
     }),
     check("features/architecture-known", D3D12, &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("a feature of every device")?;
+        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("every device supports the query")?;
         Ok(format!("UMA {}, CacheCoherentUMA {}", data.UMA.as_bool(), data.CacheCoherentUMA.as_bool()))
     }),
     check("features/cache-coherent-implies-uma", "D3D12, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
         require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
-            "CacheCoherentUMA is TRUE and UMA is FALSE".to_owned()
+            "CacheCoherentUMA is TRUE, but UMA is FALSE".to_owned()
         })?;
         Ok("CacheCoherentUMA implies UMA".to_owned())
     }),
@@ -52,8 +53,9 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("node {node} is refused"))
     }),
     check("features/address-bits-agree", ADDRESSES, &[], |ctx| {
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a known feature")?;
-        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ctx.feature().ok("a known feature")?;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
+        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
+            ctx.feature().ok("the device supports the query")?;
         require_eq(
             "MaxGPUVirtualAddressBitsPerResource against OPTIONS",
             data.MaxGPUVirtualAddressBitsPerResource,
@@ -62,7 +64,8 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{} bits in a resource", data.MaxGPUVirtualAddressBitsPerResource))
     }),
     check("features/address-bits-in-order", ADDRESSES, &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
+            ctx.feature().ok("the device supports the query")?;
         let (one, all) = (data.MaxGPUVirtualAddressBitsPerResource, data.MaxGPUVirtualAddressBitsPerProcess);
         require((31..=64).contains(&one) && one <= all && all <= 64, || {
             format!("{one} bits in a resource and {all} in a process")
@@ -112,7 +115,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("two queries agree".to_owned())
     }),
     check("features/tight-alignment-known-tier", "TIGHT, Runtime changes", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT = ctx.feature().ok("the device supports the query")?;
         let tier = data.SupportTier;
         ensure!([0, 1].contains(&tier), "SupportTier: expected 0 or 1, found {tier}");
         Ok(format!("tier {tier}"))
@@ -120,51 +123,51 @@ pub(super) const CHECKS: &[Check] = &[
     check("features/tight-alignment-means-the-flag", "TIGHT, Proposed Solution", &[], |ctx| {
         let tier = ctx.caps().tight_alignment_tier;
         let is_taken = ctx.allocation(&[tight_buffer(100)]).size != u64::MAX;
-        require_eq(format!("tier {tier}: the flag is taken"), is_taken, tier > 0)?;
+        require_eq(format!("tier {tier}: the flag is accepted"), is_taken, tier > 0)?;
         Ok(format!("tier {tier}, the flag is {}", if is_taken { "taken" } else { "refused" }))
     }),
     check("features/gpu-upload-means-the-heaps", GPU_UPLOAD_CAPS, &[], |ctx| {
         let says = ctx.caps().gpu_upload_heaps;
         let made = ctx.create_heap(&buffer_heap(GPU_UPLOAD, MIB)).implemented()?;
-        require_eq("a GPU_UPLOAD heap is made", made.is_ok(), says)?;
-        Ok(format!("GPUUploadHeapSupported {says}, and so it is"))
+        require_eq("a GPU_UPLOAD heap is created", made.is_ok(), says)?;
+        Ok(format!("GPUUploadHeapSupported {says}, consistent with heap creation"))
     }),
     check("features/write-tracking-off-by-default", TRACKING, &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS17 = ctx.feature().ok("the device supports the query")?;
         require(!data.ManualWriteTrackingResourceSupported.as_bool(), || {
             "ManualWriteTrackingResourceSupported is TRUE without a tool".to_owned()
         })?;
         Ok("FALSE".to_owned())
     }),
     check("features/options4-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature().ok("the device supports the query")?;
         let tier = data.SharedResourceCompatibilityTier;
         ensure!((0..=2).contains(&tier), "SharedResourceCompatibilityTier: expected 0 to 2, found {tier}");
         Ok(format!("MSAA64KBAlignedTextureSupported {}", data.MSAA64KBAlignedTextureSupported.as_bool()))
     }),
     check("features/options7-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature().ok("the device supports the query")?;
         Ok(format!(
             "mesh shader tier {}, sampler feedback tier {}",
             data.MeshShaderTier, data.SamplerFeedbackTier
         ))
     }),
     check("features/options12-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS12", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("the device supports the query")?;
         let barriers = data.EnhancedBarriersSupported.as_bool();
         require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
-            "RelaxedFormatCastingSupported is TRUE without EnhancedBarriersSupported".to_owned()
+            "RelaxedFormatCastingSupported is TRUE, but EnhancedBarriersSupported is FALSE".to_owned()
         })?;
         Ok(format!("EnhancedBarriersSupported {barriers}"))
     }),
     check("features/options20-known", "D3D12, D3D12_FEATURE_DATA_D3D12_OPTIONS20", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature().ok("the device supports the query")?;
         let tier = data.RecreateAtTier;
         ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
         Ok(format!("RecreateAtTier {tier}"))
     }),
     check("features/existing-heaps-known", "D3D12, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
-        let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature().ok("a known feature")?;
+        let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature().ok("the device supports the query")?;
         Ok(format!("Supported {}", data.Supported.as_bool()))
     }),
     check("features/feature-levels", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
@@ -177,7 +180,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(format!("{highest:#x}"))
     }),
     check("features/resource-binding-tier", "D3D12, hardware feature levels, resource binding", &[], |ctx| {
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("a known feature")?;
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
         let tier = options.ResourceBindingTier;
         let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
         let level = device::feature_level(ctx.device(), &levels).ok("two levels")?;
@@ -239,7 +242,11 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
         let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
         let tier = ctx.caps().resource_heap_tier;
-        require_eq(format!("tier {tier}: a heap for everything is made"), is_made, tier >= 2)?;
+        require_eq(
+            format!("tier {tier}: a heap for all resource categories is created"),
+            is_made,
+            tier >= 2,
+        )?;
         Ok(format!("tier {tier}"))
     }),
 ];

@@ -44,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
         for value in [0, 6, 7] {
             let answer = blocked_on(&fence, value)?.recv_timeout(commands::PATIENCE);
             let Ok(answer) = answer else { return failed(format!("value {value} of a fence at 7 blocks")) };
-            answer.ok("a value that is reached")?;
+            answer.ok("a value that was reached")?;
         }
         Ok("returns at once".to_owned())
     }),
@@ -53,14 +53,14 @@ pub(super) const CHECKS: &[Check] = &[
         let waiter = blocked_on(&fence, 3)?;
         let early = waiter.recv_timeout(A_WHILE);
         if let Ok(answer) = early {
-            answer.ok("a value that is not reached")?;
+            answer.ok("a value that was not reached")?;
             return failed("SetEventOnCompletion without an event returned before the value was reached");
         }
         commands::signal(&fence, 2).ok("value 2")?;
         ensure!(waiter.recv_timeout(A_WHILE).is_err(), "a wait for value 3 ended at value 2");
         commands::signal(&fence, 3).ok("value 3")?;
         match waiter.recv_timeout(commands::PATIENCE) {
-            Ok(answer) => answer.ok("a value that is reached")?,
+            Ok(answer) => answer.ok("a value that was reached")?,
             Err(_) => return failed("a wait for value 3 still blocks at value 3"),
         }
         Ok("blocks until the value is reached".to_owned())
@@ -268,7 +268,7 @@ fn blocked(block: impl FnOnce() -> Answer<()> + Send + 'static) -> Result<mpsc::
             // The check may have given up on the answer.
             let _ = sender.send(block());
         })
-        .map_err(|error| Stop::Skipped(format!("no thread to wait on: {error}")))?;
+        .map_err(|error| Stop::Skipped(format!("failed to spawn the waiting thread: {error}")))?;
     // On a busy machine a thread may begin late; a call that returns too early would not be seen.
     let _ = begun.recv();
     Ok(receiver)
@@ -301,7 +301,7 @@ fn returns_at_once(
     let waiter = blocked(move || commands::block_until_several(&newer, &fences, &awaited, flags))?;
     match waiter.recv_timeout(commands::PATIENCE) {
         Ok(answer) => {
-            answer.ok("values that are reached")?;
+            answer.ok("values that were reached")?;
             Ok("returns at once".to_owned())
         }
         Err(_) => failed(format!("fences at {values:?} and values {awaited:?}: the call blocks")),

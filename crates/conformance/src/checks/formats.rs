@@ -163,7 +163,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         let found = read(ctx, &target, usize::try_from(footprints.total).unwrap_or(0))?;
         let start = usize::try_from(footprints.layouts[1].Offset).unwrap_or(0);
-        let clears = "cleared through views with the other aspect read-only";
+        let clears = "cleared through views whose other aspect is read-only";
         require_eq(format!("depth {clears}"), &found[..4], &0.25_f32.to_le_bytes()[..])?;
         require_eq(format!("stencil {clears}"), found[start], 2)
     }),

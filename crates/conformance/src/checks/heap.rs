@@ -152,11 +152,11 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("heap/buffer-in-a-texture-heap-refused", FLAGS, &[], |ctx| {
         let heap = ctx.create_heap(&texture_heap(64 * KIB)).ok("ALLOW_ONLY_NON_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer in a heap with DENY_BUFFERS")
     }),
     check("heap/buffer-in-a-render-target-heap-refused", FLAGS, &[], |ctx| {
         let heap = ctx.create_heap(&with_flags(TARGETS)).ok("ALLOW_ONLY_RT_DS_TEXTURES")?;
-        ctx.place(&heap, 0, &buffer(16)).refused("a buffer where DENY_BUFFERS is set")
+        ctx.place(&heap, 0, &buffer(16)).refused("a buffer in a heap with DENY_BUFFERS")
     }),
     check("heap/new-upload-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, UPLOAD)),
     check("heap/new-readback-heap-is-zero", ZEROED, &[], |ctx| zeroed(ctx, READBACK)),
@@ -193,7 +193,7 @@ pub(super) const CHECKS: &[Check] = &[
         starts.sort_unstable();
         for pair in starts.windows(2) {
             require(pair[1] - pair[0] >= 128 * KIB, || {
-                format!("the addresses of two heaps of 128 KiB overlap: {:#x} and {:#x}", pair[0], pair[1])
+                format!("two heaps of 128 KiB have overlapping addresses: {:#x} and {:#x}", pair[0], pair[1])
             })?;
         }
         Ok("16 heaps".to_owned())
@@ -254,7 +254,7 @@ fn address(ctx: &Context, alignment: u64) -> Verdict {
 fn taken(ctx: &Context, flags: D3D12_HEAP_FLAGS) -> Verdict {
     let heap = ctx.create_heap(&with_flags(flags)).ok(format!("flags {flags:#x}"))?;
     let found = memory::heap_desc(&heap).Flags;
-    require_eq(format!("the flags of a heap made with {flags:#x}"), found & flags, flags)?;
+    require_eq(format!("the flags of a heap created with {flags:#x}"), found & flags, flags)?;
     Ok(format!("flags {flags:#x}"))
 }
 

@@ -76,25 +76,25 @@ mod tests {
     fn ids_are_unique_and_well_formed() {
         let mut ids = HashSet::new();
         for check in all() {
-            assert!(ids.insert(check.id), "{} is there twice", check.id);
+            assert!(ids.insert(check.id), "duplicate check id {}", check.id);
             let (area, what) = check.id.split_once('/').expect("an area and a name");
             for word in [area, what] {
                 let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
                 assert!(!word.is_empty() && word.chars().all(is_plain), "{}", check.id);
             }
-            assert!(!check.spec.is_empty(), "{} has no place in a specification", check.id);
+            assert!(!check.spec.is_empty(), "{} names no specification", check.id);
         }
         assert!(ids.len() >= 200, "{} checks", ids.len());
     }
 
     #[test]
-    fn an_areas_tables_stand_together() {
+    fn tables_of_an_area_are_adjacent() {
         let mut areas: Vec<&str> = Vec::new();
         for table in TABLES {
             let area = table[0].area();
             assert!(table.iter().all(|check| check.area() == area), "{area}");
             if areas.last() != Some(&area) {
-                assert!(!areas.contains(&area), "tables of {area} stand apart");
+                assert!(!areas.contains(&area), "the tables of area {area} are not adjacent");
                 areas.push(area);
             }
         }

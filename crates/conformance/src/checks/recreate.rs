@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = buffer(1000);
         let resource = ctx.commit(DEFAULT, &desc).ok("1000 bytes")?;
         let (found, info) = (ctx.allocation_of(&resource)?, ctx.valid_allocation("a buffer", &desc)?);
-        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_at("StartAddress against GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         ensure!(found.size >= 1000, "the allocation of a buffer of 1000 bytes has {} bytes", found.size);
         Ok(format!("{} bytes, {} as a placed buffer", found.size, info.size))
     }),
@@ -52,9 +52,9 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.place(&home, 2 * PAGE, &desc).ok("at 128 KiB")?;
         let (found, whole) = (ctx.allocation_of(&resource)?, ctx.allocation_of(&home)?);
         let info = ctx.valid_allocation("a buffer", &desc)?;
-        require_at("StartAddress beside the heap's", found.start, whole.start + 2 * PAGE)?;
-        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
-        require_eq("SizeInBytes beside GetResourceAllocationInfo", found.size, info.size)?;
+        require_at("StartAddress against the heap's", found.start, whole.start + 2 * PAGE)?;
+        require_at("StartAddress against GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_eq("SizeInBytes against GetResourceAllocationInfo", found.size, info.size)?;
         require(whole.contains(found), || {
             format!(
                 "the allocation, {} bytes after the heap's start with {} bytes, exceeds the heap of {} bytes",
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
         let state = COMMON;
         let resource = ctx.create_resource(Home::Reserved, &buffer(2 * PAGE), state, None).ok("2 tiles")?;
         let found = ctx.allocation_of(&resource)?;
-        require_at("StartAddress beside GetGPUVirtualAddress", found.start, memory::address(&resource))?;
+        require_at("StartAddress against GetGPUVirtualAddress", found.start, memory::address(&resource))?;
         ensure!(found.size >= 2 * PAGE, "the allocation of 2 tiles has {} bytes", found.size);
         Ok(format!("{} bytes", found.size))
     }),
@@ -365,7 +365,7 @@ pub(super) const CHECKS: &[Check] = &[
         tools::clear(&tools);
         let beside = ctx.factory_device()?;
         let again = Recreation::open(ctx, &[recorded])?;
-        again.heap_at(recorded, PAGE).ok("beside a device whose factory's list was cleared")?;
+        again.heap_at(recorded, PAGE).ok("with another device whose factory's list was cleared")?;
         drop(beside);
         Ok("created at the requested address".to_owned())
     }),
@@ -399,7 +399,7 @@ pub(super) const CHECKS: &[Check] = &[
         let pointer = recorded.start.to_le_bytes();
         ctx.map(&created).ok("UPLOAD")?.write(4096, &pointer);
         require_eq("bytes", ctx.map(&created).ok("UPLOAD")?.read(4096, 8), pointer.to_vec())?;
-        require_at("what is stored", memory::address(&created), u64::from_le_bytes(pointer))?;
+        require_at("the stored value", memory::address(&created), u64::from_le_bytes(pointer))?;
         Ok("created at the requested address".to_owned())
     }),
     validation("recreate/refused-without-the-tier", GATE, &[Need::NoRecreateAt], |ctx| {
@@ -425,7 +425,7 @@ fn distance(from: u64, to: u64) -> i64 {
 /// Fails the check unless an address has the expected value.
 fn require_at(what: &str, found: u64, expected: u64) -> Result<(), Stop> {
     require(found == expected, || {
-        format!("{what}: {} bytes from the address that is expected", distance(expected, found))
+        format!("{what} is {} bytes away from the expected address", distance(expected, found))
     })
 }
 

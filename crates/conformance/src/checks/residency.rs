@@ -98,7 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&one).ok("a heap")?;
         let again = usage()?;
         ensure!(again >= evicted, "usage falls by {} with MakeResident", evicted - again);
-        Ok("usage falls no further than it rises".to_owned())
+        Ok("usage does not rise with Evict and does not fall with MakeResident".to_owned())
     }),
     check("residency/one-of-two-evicts-changes-nothing", COUNTED_USAGE, &[Need::Adapter], |ctx| {
         let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);

@@ -147,7 +147,7 @@ pub(super) const CHECKS: &[Check] = &[
         let read = memory::read_from_subresource(&texture, 0, TILE, 512);
         memory::unmap(&texture, 0);
         let found = read.ok("128 by 128")?;
-        ensure!(found == bytes, "ReadFromSubresource returns other texels");
+        ensure!(found == bytes, "ReadFromSubresource returns different texels");
         Ok("128 by 128".to_owned())
     }),
     check("swizzle/mips-are-mapped-apart", MAPPED, BY_CPU, |ctx| {
@@ -162,7 +162,7 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(kept, "writing the second mip changed the first");
         let found = memory::read_from_subresource(&texture, 1, TILE, 512).ok("the second mip")?;
         require(found.iter().all(|&byte| byte == 2), || {
-            "ReadFromSubresource returns other texels of the second mip".to_owned()
+            "ReadFromSubresource returns different texels of the second mip".to_owned()
         })?;
         Ok("4 tiles and 1".to_owned())
     }),
@@ -179,7 +179,7 @@ fn size(element: &Element, tiles: [usize; 3]) -> [usize; 3] {
 }
 
 fn small<T: TryFrom<usize>>(value: usize) -> T {
-    T::try_from(value).ok().expect("small")
+    T::try_from(value).ok().expect("the value fits")
 }
 
 /// Returns the description of a texture of this many tiles.

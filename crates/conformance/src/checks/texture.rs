@@ -148,7 +148,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("texture/render-target-and-depth-refused", FLAGS, YES, |ctx| {
         refused(ctx, with_flags(rgba(64, 64), RENDER_TARGET | DEPTH_STENCIL), "both")?;
-        refused(ctx, with_flags(depth_buffer(64, 64), RENDER_TARGET), "both, of a depth format")
+        refused(ctx, with_flags(depth_buffer(64, 64), RENDER_TARGET), "both flags with a depth format")
     }),
     check("texture/depth-of-a-color-format-refused", FLAGS, YES, |ctx| {
         refused(ctx, with_flags(rgba(64, 64), DEPTH_STENCIL), "ALLOW_DEPTH_STENCIL of R8G8B8A8_UNORM")
@@ -317,21 +317,22 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("texture/in-a-buffer-heap-refused", "D3D12, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS", YES, |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
-        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture where DENY_NON_RT_DS_TEXTURES is set")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
         ctx.place(&heap, 0, &render_target(64, 64))
-            .refused("a render target where DENY_RT_DS_TEXTURES is set")
+            .refused("a render target in a heap with DENY_RT_DS_TEXTURES")
     }),
     check("texture/render-target-in-a-texture-heap-refused", ONLY_TEXTURES, YES, |ctx| {
         let heap = ctx.create_heap(&texture_heap(4 * MIB)).ok("4 MiB")?;
         ctx.place(&heap, 0, &render_target(64, 64))
-            .refused("a render target where DENY_RT_DS_TEXTURES is set")?;
-        ctx.place(&heap, 0, &depth_buffer(64, 64)).refused("a depth buffer where DENY_RT_DS_TEXTURES is set")
+            .refused("a render target in a heap with DENY_RT_DS_TEXTURES")?;
+        ctx.place(&heap, 0, &depth_buffer(64, 64))
+            .refused("a depth buffer in a heap with DENY_RT_DS_TEXTURES")
     }),
     check("texture/in-a-render-target-heap-refused", "D3D12, ALLOW_ONLY_RT_DS_TEXTURES", YES, |ctx| {
         let desc =
             D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(4 * MIB) };
         let heap = ctx.create_heap(&desc).ok("4 MiB")?;
-        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture where DENY_NON_RT_DS_TEXTURES is set")?;
+        ctx.place(&heap, 0, &rgba(64, 64)).refused("a texture in a heap with DENY_NON_RT_DS_TEXTURES")?;
         ctx.place(&heap, 0, &render_target(64, 64)).ok("a render target")?;
         Ok("only render targets are accepted".to_owned())
     }),

@@ -101,7 +101,7 @@ pub(super) const CHECKS: &[Check] = &[
             let first = ctx.allocation(&[tight_buffer(width)]);
             for _ in 0..8 {
                 require_eq(
-                    format!("{width} bytes, asked again"),
+                    format!("{width} bytes, queried again"),
                     ctx.allocation(&[tight_buffer(width)]),
                     first,
                 )?;
@@ -184,7 +184,7 @@ pub(super) const CHECKS: &[Check] = &[
         Ok(if taken.is_empty() {
             "E_INVALIDARG for each".to_owned()
         } else {
-            format!("floors {taken:?} are taken")
+            format!("floors {taken:?} are accepted")
         })
     }),
     check("tight/explicit-alignment-no-power-of-two-refused", VALIDATION, YES, |ctx| {

@@ -128,7 +128,7 @@ pub(super) const CHECKS: &[Check] = &[
         let mapping = ctx.map(&resource).ok("a buffer in custom GPU_UPLOAD")?;
         mapping.write(0, b"equivalent");
         require_eq("bytes", mapping.read(0, 10), b"equivalent".to_vec())?;
-        Ok("a custom heap that the CPU writes to".to_owned())
+        Ok("a CPU-accessible custom heap".to_owned())
     }),
     check("upload/custom-write-combine-in-l1", CUSTOM, &[Need::GpuUploadHeaps, Need::Discrete], |ctx| {
         let home = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L1);
@@ -236,7 +236,7 @@ pub(super) const CHECKS: &[Check] = &[
         let adapter = ctx.adapter()?;
         let reserve = |bytes| adapter::reserve(adapter, LOCAL, bytes);
         let some = before.AvailableForReservation / 2;
-        reserve(some).ok("half of what is available")?;
+        reserve(some).ok("half of the available reservation")?;
         let during = info(ctx, LOCAL)?.CurrentReservation;
         reserve(before.CurrentReservation).ok("the previous reservation")?;
         require_eq("CurrentReservation", during, some)
@@ -360,5 +360,5 @@ fn charged(ctx: &Context, heap_type: D3D12_HEAP_TYPE, group: DXGI_MEMORY_SEGMENT
     })?;
     // The memory of a released heap may be given back later: only that it does not grow can be asked for.
     ensure!(after <= during, "usage rises by {} with the release", after - during);
-    Ok("usage rises with a heap of 64 MiB, and does not with its release".to_owned())
+    Ok("usage rises with a heap of 64 MiB, but not with its release".to_owned())
 }

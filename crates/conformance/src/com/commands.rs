@@ -153,7 +153,7 @@ pub(crate) fn update_tiles(queue: &ID3D12CommandQueue, resource: &ID3D12Resource
         let mut known = lens.iter().flatten();
         let len = known.next().copied().unwrap_or(1);
         assert!(known.all(|&other| other == len), "arrays of different lengths: {lens:?}");
-        u32::try_from(len).expect("few elements")
+        u32::try_from(len).expect("the number of elements fits in 32 bits")
     }
     let TileUpdate { starts, sizes, heap, flags, heap_tiles, counts } = *update;
     let regions = length(&[starts.map(<[_]>::len), sizes.map(<[_]>::len)]);

@@ -422,7 +422,7 @@ pub(crate) fn footprints(
     count: u32,
     base_offset: u64,
 ) -> Footprints {
-    let len = usize::try_from(count).expect("few");
+    let len = usize::try_from(count).expect("the count fits in usize");
     let mut found = Footprints {
         layouts: vec![D3D12_PLACED_SUBRESOURCE_FOOTPRINT::default(); len],
         row_counts: vec![0; len],
@@ -475,7 +475,10 @@ pub(crate) fn tiling(device: &ID3D12Device, resource: &ID3D12Resource, count: u3
         tile_count: u32::MAX,
         packed: D3D12_PACKED_MIP_INFO::default(),
         shape: D3D12_TILE_SHAPE::default(),
-        subresources: vec![D3D12_SUBRESOURCE_TILING::default(); usize::try_from(count).expect("few")],
+        subresources: vec![
+            D3D12_SUBRESOURCE_TILING::default();
+            usize::try_from(count).expect("the count fits in usize")
+        ],
     };
     let mut written = count;
     // SAFETY: the resource is live, and the array has the number of elements that `written` says.

@@ -169,7 +169,7 @@ pub(crate) fn write_to_subresource(
     bytes: &[u8],
     row_pitch: u32,
 ) -> Answer<()> {
-    let depth_pitch = u32::try_from(bytes.len()).expect("small");
+    let depth_pitch = u32::try_from(bytes.len()).expect("the size fits in 32 bits");
     // SAFETY: the caller passes all rows of the subresource.
     done("WriteToSubresource", unsafe {
         resource.WriteToSubresource(subresource, None, bytes.as_ptr().cast(), row_pitch, depth_pitch)
@@ -184,7 +184,7 @@ pub(crate) fn read_from_subresource(
     row_pitch: u32,
 ) -> Answer<Vec<u8>> {
     let mut bytes = vec![0; len];
-    let depth_pitch = u32::try_from(len).expect("small");
+    let depth_pitch = u32::try_from(len).expect("the size fits in 32 bits");
     // SAFETY: the caller's len is that of all rows of the subresource.
     let hresult = unsafe {
         resource.ReadFromSubresource(bytes.as_mut_ptr().cast(), row_pitch, depth_pitch, subresource, None)

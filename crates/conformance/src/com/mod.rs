@@ -67,5 +67,5 @@ fn borrowed(resource: Option<&ID3D12Resource>) -> std::mem::ManuallyDrop<Option<
 }
 
 fn count<T>(items: &[T]) -> u32 {
-    u32::try_from(items.len()).expect("few items")
+    u32::try_from(items.len()).expect("the number of items fits in 32 bits")
 }

@@ -32,7 +32,7 @@ pub(crate) fn device_of<I: Interface>(object: &I) -> Answer<ID3D12Device> {
 
 /// `SetPrivateData`; `None` removes the data.
 pub(crate) fn set_private_data(object: &ID3D12Object, guid: &GUID, data: Option<&[u8]>) -> HRESULT {
-    let size = u32::try_from(data.map_or(0, <[u8]>::len)).expect("small");
+    let size = u32::try_from(data.map_or(0, <[u8]>::len)).expect("the size fits in 32 bits");
     // SAFETY: the pointer has size bytes, or is null.
     unsafe { object.SetPrivateData(guid, size, data.map(|data| data.as_ptr().cast::<c_void>())) }
 }
@@ -73,7 +73,7 @@ pub(crate) fn set_private_data_interface(
 /// Returns the interface that private data holds.
 pub(crate) fn private_interface(object: &ID3D12Object, guid: &GUID) -> Answer<IUnknown> {
     let mut interface: Option<IUnknown> = None;
-    let mut size = u32::try_from(size_of::<*mut c_void>()).expect("a pointer's size");
+    let mut size = u32::try_from(size_of::<*mut c_void>()).expect("the size fits in 32 bits");
     let start: *mut c_void = (&raw mut interface).cast();
     // SAFETY: an optional interface has the size of a pointer; D3D12 adds a reference to an interface that it returns.
     let hresult = unsafe { object.GetPrivateData(guid, &mut size, Some(start)) };

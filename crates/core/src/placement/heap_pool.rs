@@ -76,7 +76,7 @@ impl<H> HeapPool<H> {
     }
 
     /// Adds a heap of `size` bytes. Returns the heap if the pool does not keep it.
-    #[must_use = "a heap that is not kept is the caller's to destroy"]
+    #[must_use = "the caller must destroy a heap that is not kept"]
     pub fn put(&self, size: ByteSize, heap: H) -> Option<H> {
         let keeps = match self.pooling {
             HeapPooling::Fixed(fixed) => size == fixed,
@@ -93,7 +93,7 @@ impl<H> HeapPool<H> {
     /// Removes the heaps that the pool should not keep in addition to a new heap of `heap_size` bytes, while
     /// heaps of `in_use` bytes are in use. It keeps the total, with the new heap, at no more than twice the
     /// peak of heaps in use. The largest heaps are removed first. A pool of heaps of one size keeps them all.
-    #[must_use = "the heaps are the caller's to destroy"]
+    #[must_use = "the caller must destroy the returned heaps"]
     pub fn make_way(&self, in_use: ByteSize, heap_size: ByteSize) -> Vec<H> {
         let mut state = lock(&self.state);
         let needed = in_use.saturating_add(heap_size);

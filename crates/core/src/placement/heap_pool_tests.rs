@@ -25,7 +25,7 @@ fn released(sizes: &[u64], bytes: u64) -> Vec<u64> {
 
 /// GPGMM counts released bytes twice (research/gpgmm.md, F.2).
 #[test]
-fn releases_what_was_asked_for_and_no_heap_more() {
+fn releases_no_more_heaps_than_requested() {
     // GPGMM releases 200 of 400 bytes when 300 are requested...
     assert_eq!(released(&[100, 100, 200], 300), [200, 100]);
     assert_eq!(released(&[200, 200], 300), [200, 200]);
@@ -136,7 +136,7 @@ proptest! {
                     for &(size, name) in &released {
                         prop_assert!(sum - size.get() < bytes, "{:?} for {}", released, bytes);
                         let at = list.iter().position(|heap| *heap == (size.get(), name));
-                        list.remove(at.expect("it was in the pool"));
+                        list.remove(at.expect("the heap was in the pool"));
                     }
                     prop_assert!(sum >= bytes || list.is_empty());
                     // As few as possible: even the largest heaps would not suffice with one less.

@@ -222,22 +222,24 @@ impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Suballocation(error) => error.fmt(f),
-            Self::TooLarge { requested } => write!(f, "no heap can hold {requested}"),
-            Self::NeedsOwnHeap { requested, largest } => write!(
-                f,
-                "{requested} do not fit into a heap of {largest}, the largest there is for requests that share heaps"
-            ),
+            Self::TooLarge { requested } => write!(f, "{requested} exceeds the maximum heap size"),
+            Self::NeedsOwnHeap { requested, largest } => {
+                write!(f, "{requested} exceeds the maximum size of a shared heap, {largest}")
+            }
             Self::OneHeapFull { requested } => {
-                write!(f, "{requested} do not fit into what is left of the one heap that there may be")
+                write!(f, "{requested} does not fit in the only heap that is allowed")
             }
             Self::NoUpperEnd { algorithm } => {
-                write!(f, "{algorithm} has no upper end: only linear in one heap at most has")
+                write!(
+                    f,
+                    "{algorithm} does not support the upper end; only linear with at most one heap does"
+                )
             }
             Self::UnknownHeap => {
-                f.write_str("the heap is not in the set: it was released, or belongs to another set")
+                f.write_str("the heap is not in this set; it was released or belongs to another set")
             }
-            Self::TooManyBytes => f.write_str("the heaps would be 2^64 bytes or more together"),
-            Self::TooManyHeaps => f.write_str("the set holds 2^32 - 1 heaps, and there can be no more"),
+            Self::TooManyBytes => f.write_str("the total size of the heaps would reach 2^64 bytes"),
+            Self::TooManyHeaps => f.write_str("the limit of 2^32 - 1 heaps is reached"),
         }
     }
 }
@@ -315,7 +317,7 @@ impl<H> Table<H> {
 
     /// Returns the heap in an occupied slot.
     fn heap(&self, slot: Slot) -> &Heap<H> {
-        self.entry(slot).heap.as_ref().expect("an index holds only slots with a heap")
+        self.entry(slot).heap.as_ref().expect("indexed slots contain a heap")
     }
 
     fn find(&self, id: HeapId) -> Option<&Heap<H>> {
@@ -472,7 +474,7 @@ impl<H> HeapSet<H> {
         let FoundRange { heap: slot, class, free, size } = found;
         let entry = self.table.entry_mut(slot);
         let links = entry.links;
-        let heap = entry.heap.as_mut().expect("an index holds only slots with a heap");
+        let heap = entry.heap.as_mut().expect("indexed slots contain a heap");
         let was_empty = heap.suballocator.is_empty();
         let suballocation = heap.suballocator.allocate_at(free, size).ok()?;
         let key_class = heap.suballocator.largest_size_class();
@@ -674,7 +676,7 @@ impl<H> HeapSet<H> {
         }
         self.audit_closed()?;
         if counted != self.totals {
-            return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
+            return Err(AuditError::new(format!("counted {counted:?}, recorded {:?}", self.totals)));
         }
         let mut idle = self.idle_slots();
         idle.sort_unstable();
@@ -689,7 +691,7 @@ impl<H> HeapSet<H> {
         indexed.dedup();
         let present = self.table.entries.iter().filter(|entry| entry.heap.is_some()).count();
         if indexed.len() != present {
-            return Err(AuditError::new(format!("{} heaps indexed of {present}", indexed.len())));
+            return Err(AuditError::new(format!("{} of {present} heaps are indexed", indexed.len())));
         }
         Ok(())
     }
@@ -716,7 +718,7 @@ impl<H> HeapSet<H> {
     fn take_out(&mut self, slot: Slot) -> H {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
-        let heap = entry.heap.take().expect("an index holds only slots with a heap");
+        let heap = entry.heap.take().expect("indexed slots contain a heap");
         let Heap { suballocator, payload, .. } = heap;
         let size = suballocator.capacity();
         entry.next_stamp = suballocator.next_stamp();

@@ -175,7 +175,7 @@ impl<H: Clone> Lane<H> {
         let counted: u64 = memory.map(|memory| memory.ranges().further()).sum();
         if counted != self.further_ranges {
             let noted = self.further_ranges;
-            return Err(AuditError::new(format!("slabs have {counted} further ranges, noted {noted}")));
+            return Err(AuditError::new(format!("slabs have {counted} further ranges, recorded {noted}")));
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ fn give_up_empty<H>(
         *further_ranges -= ranges.further();
         for id in ranges.ids() {
             let freed = heaps.free_and_keep(id);
-            debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+            debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
         }
         any = true;
     }

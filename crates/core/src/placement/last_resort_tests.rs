@@ -187,7 +187,7 @@ fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
     assert_eq!(planned.size, ByteSize::from_kib(128), "the size rounded up to 64 KiB");
     let first = engine.allocate_in_new(planned.size, 1, &request(100)).unwrap();
     let shared = PlacementRequest::new(ByteSize::from_kib(1), Alignment::ONE);
-    assert_eq!(engine.allocate_anywhere(&shared).unwrap(), None, "nothing else is placed in it");
+    assert_eq!(engine.allocate_anywhere(&shared).unwrap(), None, "an own heap must not be shared");
     assert_eq!(engine.free(first.id).unwrap(), []);
     // Repeated allocations and frees use the same heap.
     for _ in 0..10 {
@@ -195,6 +195,6 @@ fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
         engine.free(again.id).unwrap();
     }
     let placed = engine.allocate_anywhere(&shared).unwrap();
-    assert!(placed.is_some(), "empty, it serves all");
+    assert!(placed.is_some(), "an empty heap serves all requests");
     engine.audit().unwrap();
 }

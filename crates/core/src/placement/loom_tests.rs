@@ -168,7 +168,7 @@ fn loom_two_threads_make_heaps_for_a_locked_engine() {
         };
         let mine = work(&engine, 0);
         let gone = other.join().unwrap();
-        assert!(!gone.contains(&mine.heap), "it is in use");
+        assert!(!gone.contains(&mine.heap), "the heap is in use");
         engine.audit().unwrap();
         assert_eq!(engine.totals().allocation_count, 1);
         assert_eq!(engine.free(mine.id).unwrap(), [mine.heap]);

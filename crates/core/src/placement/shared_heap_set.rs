@@ -307,7 +307,7 @@ impl<H: Clone> SharedHeapSet<H> {
             while let Some(slab) = lane.take_empty() {
                 for id in slab.ids() {
                     let freed = heaps.free(id);
-                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                    debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
                     taken.extend(freed.ok().flatten());
                 }
             }
@@ -355,7 +355,7 @@ impl<H: Clone> SharedHeapSet<H> {
     #[cold]
     fn nth_lane(&self, first: u32, distance: usize) -> u32 {
         let number = (first as usize + distance) % self.lanes.len();
-        u32::try_from(number).expect("there are at most 4,096 lanes")
+        u32::try_from(number).expect("at most 4,096 lanes")
     }
 
     /// Locks the lane with this number, modulo the number of lanes, or the next one that is not locked.

@@ -57,7 +57,7 @@ impl Owner {
 
     fn give_back(&mut self, heaps: Vec<Heap>) {
         for (name, size) in heaps {
-            assert_eq!(self.sizes.remove(&name), Some(size), "given back twice");
+            assert_eq!(self.sizes.remove(&name), Some(size), "released twice");
         }
     }
 
@@ -228,7 +228,7 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
 
 /// An empty slab is kept for its class, and released before a heap is created for another size.
 #[test]
-fn what_empty_slabs_hold_comes_before_a_new_heap() {
+fn memory_of_empty_slabs_is_used_before_a_new_heap() {
     let sizing = HeapSizing {
         minimum: ByteSize::from_kib(64),
         maximum: ByteSize::from_kib(64),
@@ -257,7 +257,7 @@ fn what_empty_slabs_hold_comes_before_a_new_heap() {
 }
 
 #[test]
-fn a_request_that_does_not_fit_into_the_heap_made_for_it_says_so() {
+fn a_request_that_does_not_fit_its_new_heap_is_an_error() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     for size in [ByteSize::from_kib(8), ByteSize::from_mib(1)] {
         let refused = set.allocate_in_new(ByteSize::new(100), 1, size, Alignment::ONE);

@@ -30,7 +30,7 @@ impl Driven {
     }
 
     fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> (u32, HeapRange) {
-        let placed = self.set.allocate(size, alignment).expect("the size is not zero");
+        let placed = self.set.allocate(size, alignment).expect("nonzero size");
         let (id, range, heap) = match placed {
             Some(placed) => (placed.id, placed.range, *placed.heap),
             None => self.grow(size, alignment),
@@ -48,7 +48,7 @@ impl Driven {
     }
 
     fn grow(&mut self, size: ByteSize, alignment: Alignment) -> (PlacementId, HeapRange, u32) {
-        let NewHeap { size: heap_size, release } = self.set.plan(size).expect("it fits 64 bits");
+        let NewHeap { size: heap_size, release } = self.set.plan(size).expect("fits in 64 bits");
         assert!(heap_size >= size);
         self.gone(release);
         let name = self.next_heap;
@@ -56,23 +56,23 @@ impl Driven {
         self.created += 1;
         self.heaps.insert(name, heap_size);
         let heap = self.set.insert(heap_size, name).expect("a heap of a planned size can be managed");
-        let placed = self.set.allocate_in(heap, size, alignment).expect("the heap is new");
-        let placed = placed.expect("a fresh heap begins at offset 0 and is large enough");
+        let placed = self.set.allocate_in(heap, size, alignment).expect("the heap was just inserted");
+        let placed = placed.expect("a new heap is large enough at offset 0");
         (placed.id, placed.range, *placed.heap)
     }
 
     fn free(&mut self, index: usize) {
         let Some(&key) = self.live.keys().nth(index % self.live.len().max(1)) else { return };
-        let (id, _) = self.live.remove(&key).expect("the key was just read");
-        let released = self.set.free(id).expect("it is live");
+        let (id, _) = self.live.remove(&key).expect("the key exists");
+        let released = self.set.free(id).expect("the allocation is live");
         self.gone(released);
-        assert!(self.set.free(id).is_err(), "a second free is recognised");
+        assert!(self.set.free(id).is_err(), "a second free must fail");
     }
 
     fn gone(&mut self, released: impl IntoIterator<Item = u32>) {
         for name in released {
-            assert!(self.live.keys().all(|&(heap, _)| heap != name), "a heap left with something in it");
-            assert!(self.heaps.remove(&name).is_some(), "a heap left twice");
+            assert!(self.live.keys().all(|&(heap, _)| heap != name), "released heap is not empty");
+            assert!(self.heaps.remove(&name).is_some(), "heap released twice");
         }
     }
 
@@ -168,7 +168,7 @@ fn zero_is_an_error_and_changes_nothing() {
 #[test]
 fn a_size_that_overflows_is_an_error_and_releases_nothing() {
     let mut set: HeapSet<()> = HeapSet::default();
-    set.insert(ByteSize::from_mib(1), ()).expect("a sound size");
+    set.insert(ByteSize::from_mib(1), ()).expect("valid size");
     for size in [u64::MAX, u64::MAX - 65_535, (1 << 63) + 1] {
         let size = ByteSize::new(size);
         assert_eq!(set.allocate(size, Alignment::ONE), Ok(None));
@@ -180,13 +180,16 @@ fn a_size_that_overflows_is_an_error_and_releases_nothing() {
 #[test]
 fn an_id_of_a_released_heap_is_recognised() {
     let mut set = HeapSet::default();
-    let heap = set.insert(ByteSize::from_mib(1), 'a').expect("a sound size");
-    let placed = set.allocate_in(heap, ByteSize::new(16), Alignment::ONE).expect("in the set").expect("room");
+    let heap = set.insert(ByteSize::from_mib(1), 'a').expect("valid size");
+    let placed = set
+        .allocate_in(heap, ByteSize::new(16), Alignment::ONE)
+        .expect("the heap is in the set")
+        .expect("room");
     let id = placed.id;
     set.free(id).expect("live");
     assert_eq!(set.take_empty(), ['a']);
-    let other = set.insert(ByteSize::from_mib(1), 'b').expect("a sound size");
-    set.allocate_in(other, ByteSize::new(16), Alignment::ONE).expect("in the set").expect("room");
+    let other = set.insert(ByteSize::from_mib(1), 'b').expect("valid size");
+    set.allocate_in(other, ByteSize::new(16), Alignment::ONE).expect("the heap is in the set").expect("room");
     assert!(matches!(set.free(id), Err(PlacementError::Suballocation(SuballocError::StaleId { .. }))));
     assert_eq!(set.allocate_in(heap, ByteSize::new(16), Alignment::ONE), Err(PlacementError::UnknownHeap));
 }
@@ -345,7 +348,7 @@ fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
     let mut heaps: HeapSet<u32> = HeapSet::default();
     let half = ByteSize::new(1 << 63);
     let first = heaps.insert(half, 1).expect("half of all bytes");
-    heaps.allocate_in(first, half, Alignment::ONE).expect("an empty heap").expect("it fits");
+    heaps.allocate_in(first, half, Alignment::ONE).expect("an empty heap").expect("enough memory");
     assert_eq!(heaps.insert(half, 2), Err(PlacementError::TooManyBytes));
     assert_eq!(heaps.totals().heap_count, 1);
     heaps.audit().expect("consistent");

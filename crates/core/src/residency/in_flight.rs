@@ -12,7 +12,7 @@ pub struct QueueSlot(u32);
 
 impl QueueSlot {
     fn index(self) -> usize {
-        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+        usize::try_from(self.0).expect("usize has at least 32 bits on every platform with a GPU")
     }
 
     /// Returns the queue's bit. Queues beyond the 31st share one bit.
@@ -80,7 +80,7 @@ impl InFlight {
             return slot;
         }
         self.queues.push(VecDeque::new());
-        QueueSlot(u32::try_from(self.queues.len() - 1).expect("fewer queues than 2^32"))
+        QueueSlot(u32::try_from(self.queues.len() - 1).expect("fewer than 2^32 queues"))
     }
 
     /// Removes a queue and its unfinished submissions.

@@ -55,7 +55,7 @@ pub struct UnknownHeap {
 
 impl fmt::Display for UnknownHeap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no heap has the id at position {}", self.position)
+        write!(f, "unknown heap id at position {}", self.position)
     }
 }
 
@@ -81,12 +81,12 @@ pub enum PlanError {
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "the heap is gone",
+            Self::Unknown => "the heap has been removed",
             Self::NotLocked => "the heap is not locked",
             Self::Locked => "the heap is locked",
-            Self::TooManyLocks => "the heap has 2^32 - 1 locks",
-            Self::TooMuch => "there are too many heaps, or too large ones",
-            Self::InUse => "the GPU may still use the heap",
+            Self::TooManyLocks => "the heap has reached the maximum of 2^32 - 1 locks",
+            Self::TooMuch => "the number or the total size of the heaps exceeds the limit",
+            Self::InUse => "the heap may still be in use by the GPU",
         })
     }
 }

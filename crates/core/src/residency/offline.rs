@@ -71,7 +71,7 @@ pub struct UnknownHeap {
 impl fmt::Display for UnknownHeap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { submission, heap, heaps } = self;
-        write!(f, "submission {submission} uses heap {heap}, and the sequence has {heaps} heaps")
+        write!(f, "submission {submission} uses heap {heap}, but the number of heaps is {heaps}")
     }
 }
 
@@ -272,7 +272,7 @@ impl Sequence {
                     Whole::Bytes => resident.min(usage - budget),
                 };
                 usage -= given_up;
-                let rest = u64::try_from(resident - given_up).expect("less than what was resident");
+                let rest = u64::try_from(resident - given_up).expect("less than the resident bytes");
                 let rest = ByteSize::new(rest);
                 moved.bytes_out = moved.bytes_out.saturating_add(state.resident.saturating_sub(rest));
                 state.resident = rest;

@@ -151,6 +151,9 @@ impl Plan {
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, needed, budget } = self;
-        write!(f, "{needed} must be resident in the {group} segment group, whose budget is {budget}")
+        write!(
+            f,
+            "{needed} must be resident in the {group} segment group, which exceeds the budget of {budget}"
+        )
     }
 }

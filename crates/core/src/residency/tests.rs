@@ -26,7 +26,7 @@ fn heap(size: ByteSize, status: Status) -> NewManagedHeap {
 }
 
 fn add(planner: &mut ResidencyPlanner, size: ByteSize, status: Status) -> ManagedHeapId {
-    planner.add(heap(size, status), Moment::default()).expect("sizes are small")
+    planner.add(heap(size, status), Moment::default()).expect("small size")
 }
 
 /// Records the use of all lists in one submission, or plans and pages in if something is missing.
@@ -38,8 +38,8 @@ fn submit(
 ) -> (PlanOutcome, Plan) {
     let submission = planner.begin(queue, FenceValue::new(value), Duration::ZERO);
     let mut plan = Plan::default();
-    if planner.are_resident(heaps).expect("the heaps live") {
-        planner.touch(&submission, heaps).expect("the heaps live");
+    if planner.are_resident(heaps).expect("the heaps are live") {
+        planner.touch(&submission, heaps).expect("the heaps are live");
         return (PlanOutcome::Ready, plan);
     }
     let request = PlanRequest {
@@ -49,7 +49,7 @@ fn submit(
         may_wait: true,
         ..PlanRequest::new(submission.moment())
     };
-    let outcome = planner.plan(&request, &mut plan).expect("the heaps live");
+    let outcome = planner.plan(&request, &mut plan).expect("the heaps are live");
     if outcome == PlanOutcome::Ready {
         planner.paged_in(&plan, FenceValue::new(1), submission.moment());
     } else {
@@ -59,7 +59,7 @@ fn submit(
 }
 
 #[test]
-fn the_oldest_goes_when_memory_is_short_and_no_more_than_needed() {
+fn only_as_many_oldest_heaps_as_needed_are_evicted() {
     let mut planner = planner(mib(10));
     let heaps: Vec<_> = (0..5).map(|_| add(&mut planner, mib(2), Status::Resident)).collect();
     let new = add(&mut planner, mib(3), Status::Evicted);
@@ -70,11 +70,11 @@ fn the_oldest_goes_when_memory_is_short_and_no_more_than_needed() {
     assert_eq!(plan.make_resident, [new]);
     assert_eq!((plan.bytes_out, plan.bytes_in), ([mib(4), mib(0)], [mib(3), mib(0)]));
     assert_eq!(planner.usage(SegmentGroup::Local), mib(9));
-    planner.audit().expect("the books agree");
+    planner.audit().expect("the books are consistent");
 }
 
 #[test]
-fn what_a_queue_may_still_use_is_waited_for_and_other_queues_say_nothing_of_it() {
+fn eviction_waits_for_the_queues_that_use_the_heap() {
     let mut planner = planner(mib(4));
     let used = add(&mut planner, mib(4), Status::Resident);
     let new = add(&mut planner, mib(4), Status::Evicted);
@@ -84,7 +84,7 @@ fn what_a_queue_may_still_use_is_waited_for_and_other_queues_say_nothing_of_it()
     planner.complete(other, FenceValue::new(7));
     let wait = PlanOutcome::Wait(WaitFor::Submission(queue, FenceValue::new(7)));
     assert_eq!(submit(&mut planner, other, 1, &[new]).0, wait);
-    assert_eq!(planner.heap(used).map(|heap| heap.status), Some(Status::Resident), "nothing is changed");
+    assert_eq!(planner.heap(used).map(|heap| heap.status), Some(Status::Resident), "nothing must change");
     planner.complete(queue, FenceValue::new(6));
     assert_eq!(submit(&mut planner, other, 1, &[new]).0, wait);
     planner.complete(queue, FenceValue::new(7));
@@ -93,7 +93,7 @@ fn what_a_queue_may_still_use_is_waited_for_and_other_queues_say_nothing_of_it()
 }
 
 #[test]
-fn paging_that_is_on_its_way_is_not_the_end_of_work() {
+fn pending_paging_is_not_completed_work() {
     // GPGMM signals one fence for paging and for work, so a heap in use appears idle when it is paged in.
     let mut planner = planner(mib(4));
     let first = add(&mut planner, mib(4), Status::Evicted);
@@ -108,7 +108,7 @@ fn paging_that_is_on_its_way_is_not_the_end_of_work() {
 }
 
 #[test]
-fn a_heap_on_its_way_is_not_evicted_although_nobody_uses_it() {
+fn a_heap_being_paged_in_is_not_evicted() {
     let mut planner = planner(mib(4));
     let (first, second) =
         (add(&mut planner, mib(4), Status::Evicted), add(&mut planner, mib(4), Status::Evicted));
@@ -126,7 +126,7 @@ fn a_heap_on_its_way_is_not_evicted_although_nobody_uses_it() {
 }
 
 #[test]
-fn segment_groups_are_apart_and_both_are_paged_in() {
+fn segment_groups_are_independent() {
     let mut planner = planner(mib(4));
     let non_local = |status| NewManagedHeap { group: SegmentGroup::NonLocal, ..heap(mib(3), status) };
     let now = Moment::default();
@@ -194,7 +194,7 @@ fn a_set_above_the_budget_is_refused_or_exceeds_it() {
 }
 
 #[test]
-fn priorities_and_locks_say_who_stays() {
+fn priorities_and_locks_determine_evictions() {
     let mut planner = planner(mib(6));
     let now = Moment::default();
     let level = |level| NewManagedHeap { level, ..heap(mib(2), Status::Resident) };
@@ -210,11 +210,11 @@ fn priorities_and_locks_say_who_stays() {
     assert_eq!(plan.evict, [high]);
     assert_eq!(planner.unlock(normal, now), Ok(0));
     assert_eq!(planner.unlock(normal, now), Err(PlanError::NotLocked));
-    planner.audit().expect("the books agree");
+    planner.audit().expect("the books are consistent");
 }
 
 #[test]
-fn failures_leave_the_books_as_they_were() {
+fn failures_leave_the_books_unchanged() {
     let mut planner = planner(mib(4));
     let (old, new) =
         (add(&mut planner, mib(4), Status::Resident), add(&mut planner, mib(4), Status::Evicted));
@@ -225,8 +225,8 @@ fn failures_leave_the_books_as_they_were() {
     planner.page_in_failed(&plan, now);
     let status = |planner: &ResidencyPlanner, id| planner.heap(id).map(|heap| heap.status);
     assert_eq!(status(&planner, new), Some(Status::Evicted));
-    assert_eq!(status(&planner, old), Some(Status::Evicted), "that did succeed");
-    planner.audit().expect("the books agree");
+    assert_eq!(status(&planner, old), Some(Status::Evicted), "the call succeeded");
+    planner.audit().expect("the books are consistent");
     // The reverse: a failing eviction.
     let request = PlanRequest { heaps: &[old], list_ends: &[1], ..PlanRequest::new(now) };
     assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
@@ -237,12 +237,12 @@ fn failures_leave_the_books_as_they_were() {
     planner.evict_failed(&plan, now);
     assert_eq!(status(&planner, old), Some(Status::Resident));
     assert_eq!(planner.plan(&trim, &mut plan), Ok(PlanOutcome::Ready));
-    assert_eq!(plan.evict, [old], "and it can be tried again");
-    planner.audit().expect("the books agree");
+    assert_eq!(plan.evict, [old], "the plan can be retried");
+    planner.audit().expect("the books are consistent");
 }
 
 #[test]
-fn what_was_not_used_for_a_whole_period_goes_and_nothing_else() {
+fn only_heaps_unused_for_a_period_are_trimmed() {
     let mut planner = planner(mib(100));
     let now = Moment::default();
     let [used, unused, busy, locked, unlocked] =
@@ -257,7 +257,7 @@ fn what_was_not_used_for_a_whole_period_goes_and_nothing_else() {
     planner.complete(queue, FenceValue::new(1));
     let mut plan = Plan::default();
     planner.plan_unused(now, &mut plan);
-    assert!(plan.is_empty(), "all of it came in that period");
+    assert!(plan.is_empty(), "all were used in that period");
 
     assert_eq!(submit(&mut planner, queue, 2, &[used]).0, PlanOutcome::Ready);
     planner.complete(queue, FenceValue::new(2));
@@ -269,19 +269,19 @@ fn what_was_not_used_for_a_whole_period_goes_and_nothing_else() {
     planner.begin_period();
     planner.complete(other, FenceValue::new(1));
     planner.plan_unused(now, &mut plan);
-    assert_eq!(plan.evict, [used, busy, unlocked, late], "in a period that is long over");
+    assert_eq!(plan.evict, [used, busy, unlocked, late], "an old period");
     let status = |id| planner.heap(id).map(|heap| heap.status);
     assert_eq!((status(locked), status(away)), (Some(Status::Resident), Some(Status::Evicted)));
-    planner.audit().expect("the books agree");
+    planner.audit().expect("the books are consistent");
 }
 
 #[test]
-fn ids_of_heaps_that_are_gone_are_refused() {
+fn ids_of_removed_heaps_are_rejected() {
     let mut planner = planner(mib(4));
     let gone = add(&mut planner, mib(1), Status::Resident);
     assert_eq!(planner.remove(gone), Ok(()));
     let other = add(&mut planner, mib(1), Status::Resident);
-    assert_eq!(other.slot(), gone.slot(), "the slot is used again");
+    assert_eq!(other.slot(), gone.slot(), "the slot is reused");
     assert_eq!(planner.remove(gone), Err(PlanError::Unknown));
     let queue = planner.add_queue();
     let submission = planner.begin(queue, FenceValue::new(1), Duration::ZERO);
@@ -292,17 +292,17 @@ fn ids_of_heaps_that_are_gone_are_refused() {
 }
 
 #[test]
-fn an_unknown_heap_is_adopted_when_it_is_asked_for() {
+fn an_unknown_heap_is_adopted_on_use() {
     let mut planner = planner(mib(4));
     planner.set_memory(SegmentGroup::Local, GroupMemory { budget: mib(4), external: mib(3) });
     let heap = add(&mut planner, mib(2), Status::Unknown);
-    assert_eq!(planner.usage(SegmentGroup::Local), mib(3), "among what others use");
+    assert_eq!(planner.usage(SegmentGroup::Local), mib(3), "with heaps of other lists");
     let queue = planner.add_queue();
     let (outcome, plan) = submit(&mut planner, queue, 1, &[heap]);
-    assert_eq!((outcome, plan.is_empty()), (PlanOutcome::Ready, true), "D3D12 created it resident");
+    assert_eq!((outcome, plan.is_empty()), (PlanOutcome::Ready, true), "created resident by D3D12");
     assert_eq!(planner.heap(heap).map(|heap| heap.status), Some(Status::Resident));
     assert_eq!(planner.usage(SegmentGroup::Local), mib(3));
-    planner.audit().expect("the books agree");
+    planner.audit().expect("the books are consistent");
 }
 
 #[derive(Debug, Clone)]
@@ -372,16 +372,16 @@ impl Model {
 
     fn carry_out(&mut self, plan: &Plan, set: &[ManagedHeapId]) {
         for id in &plan.evict {
-            let heap = self.heaps.get_mut(id).expect("it lives");
-            assert!(heap.is_resident && heap.locks == 0, "{id:?} is evicted once, and not locked");
+            let heap = self.heaps.get_mut(id).expect("the heap is live");
+            assert!(heap.is_resident && heap.locks == 0, "{id:?} is evicted twice or locked");
             assert!(heap.uses.is_empty(), "{id:?} is in use by {:?}", heap.uses);
-            assert!(heap.arrives <= self.paging.1, "{id:?} is on its way");
+            assert!(heap.arrives <= self.paging.1, "{id:?} is being paged in");
             assert!(!set.contains(id), "{id:?} is needed");
             heap.is_resident = false;
         }
         for id in &plan.make_resident {
-            let heap = self.heaps.get_mut(id).expect("it lives");
-            assert!(!heap.is_resident, "{id:?} is made resident once");
+            let heap = self.heaps.get_mut(id).expect("the heap is live");
+            assert!(!heap.is_resident, "{id:?} is made resident twice");
             heap.is_resident = true;
         }
     }
@@ -411,7 +411,7 @@ impl Hostile {
             self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let slot = HeapSlot::new(if self.0 >> 31 == 0 { self.0 >> 8 & 31 } else { self.0 });
             if evict(slot).is_some() {
-                assert_eq!(evict(slot), None, "it is taken once");
+                assert_eq!(evict(slot), None, "listed only once");
             }
         }
     }
@@ -494,13 +494,13 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                     },
                 );
                 if status == Status::Unknown {
-                    planner.lock(id, now).expect("it lives");
-                    planner.unlock(id, now).expect("it is locked");
+                    planner.lock(id, now).expect("the heap is live");
+                    planner.unlock(id, now).expect("the heap is locked");
                 }
             }
             Call::Remove(index) => {
                 if let Some(id) = pick(index) {
-                    planner.remove(id).expect("it lives");
+                    planner.remove(id).expect("the heap is live");
                     model.heaps.remove(&id);
                 }
             }
@@ -513,7 +513,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 assert_eq!(planner.are_resident(&set), Ok(all_resident));
                 let mut used = &set[..];
                 if all_resident {
-                    let touched = planner.touch(&submission, &set).expect("they live");
+                    let touched = planner.touch(&submission, &set).expect("the heaps are live");
                     let arrives = set.iter().map(|id| model.heaps[id].arrives).max().unwrap_or(0);
                     let waits = if arrives > model.paging.1 { arrives } else { 0 };
                     assert_eq!(touched.get(), waits);
@@ -527,7 +527,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                         may_exceed,
                         ..PlanRequest::new(submission.moment())
                     };
-                    match planner.plan(&request, &mut plan).expect("they live") {
+                    match planner.plan(&request, &mut plan).expect("the heaps are live") {
                         PlanOutcome::Ready => {
                             used = &set[..ends[plan.lists - 1]];
                             model.carry_out(&plan, used);
@@ -535,12 +535,12 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
                                 let over = model.usage(group).saturating_sub(model.budget[index]);
                                 if over > 0 && plan.bytes_in[index] > ByteSize::ZERO {
-                                    assert!(may_exceed, "over the budget without leave");
+                                    assert!(may_exceed, "over budget without permission");
                                     assert_eq!(over, plan.over_budget[index].get());
                                     assert_eq!(
                                         model.usage(group),
                                         model.bound(group, used),
-                                        "everything went that may go"
+                                        "not everything evictable was evicted"
                                     );
                                 }
                                 if plan.bytes_in[index].is_zero() {
@@ -550,10 +550,10 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             if fails {
                                 planner.page_in_failed(&plan, submission.moment());
                                 for id in used {
-                                    model.heaps.get_mut(id).expect("it lives").period = model.period;
+                                    model.heaps.get_mut(id).expect("the heap is live").period = model.period;
                                 }
                                 for id in &plan.make_resident {
-                                    model.heaps.get_mut(id).expect("it lives").is_resident = false;
+                                    model.heaps.get_mut(id).expect("the heap is live").is_resident = false;
                                 }
                                 planner.cancel(&submission);
                                 continue;
@@ -561,7 +561,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             model.paging.0 += 1;
                             planner.paged_in(&plan, FenceValue::new(model.paging.0), submission.moment());
                             for id in &plan.make_resident {
-                                let heap = model.heaps.get_mut(id).expect("it lives");
+                                let heap = model.heaps.get_mut(id).expect("the heap is live");
                                 (heap.arrives, heap.period) = (model.paging.0, model.period);
                             }
                         }
@@ -574,7 +574,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                             let others = planner.in_flight() - 1;
                             // A heap in transit may have been removed.
                             let is_paging = model.paging.0 > model.paging.1;
-                            assert!(waits || others > 0 || is_paging, "there is something to wait for");
+                            assert!(waits || others > 0 || is_paging, "a fence to wait for exists");
                             planner.cancel(&submission);
                             continue;
                         }
@@ -588,7 +588,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 }
                 model.signalled[queue] = value;
                 for id in used {
-                    let heap = model.heaps.get_mut(id).expect("it lives");
+                    let heap = model.heaps.get_mut(id).expect("the heap is live");
                     heap.uses.insert((queue, value));
                     heap.period = model.period;
                 }
@@ -606,18 +606,18 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
             }
             Call::Lock(index) => {
                 let Some(id) = pick(index) else { continue };
-                let outcome = planner.lock(id, now).expect("it lives");
-                let heap = model.heaps.get_mut(&id).expect("it lives");
+                let outcome = planner.lock(id, now).expect("the heap is live");
+                let heap = model.heaps.get_mut(&id).expect("the heap is live");
                 assert_eq!(outcome.is_missing, !heap.is_resident);
                 if outcome.is_missing {
-                    planner.unlock(id, now).expect("it is locked");
+                    planner.unlock(id, now).expect("the heap is locked");
                 } else {
                     heap.locks += 1;
                 }
             }
             Call::Unlock(index) => {
                 let Some(id) = pick(index) else { continue };
-                let heap = model.heaps.get_mut(&id).expect("it lives");
+                let heap = model.heaps.get_mut(&id).expect("the heap is live");
                 let expected = heap.locks.checked_sub(1).ok_or(PlanError::NotLocked);
                 assert_eq!(planner.unlock(id, now), expected);
                 if expected == Ok(0) {
@@ -669,12 +669,12 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
             }
             Call::Level { heap, level } => {
                 if let Some(id) = pick(heap) {
-                    planner.set_level(id, PriorityLevel::ALL[level], now).expect("it lives");
+                    planner.set_level(id, PriorityLevel::ALL[level], now).expect("the heap is live");
                 }
             }
             Call::SetResident { heap, is_resident } => {
                 let Some(id) = pick(heap) else { continue };
-                let heap = model.heaps.get_mut(&id).expect("it lives");
+                let heap = model.heaps.get_mut(&id).expect("the heap is live");
                 let answer = planner.set_resident(id, is_resident, now);
                 if heap.locks > 0 && !is_resident {
                     assert_eq!(answer, Err(PlanError::Locked));
@@ -690,7 +690,7 @@ fn check(kind: PolicyKind, calls: Vec<Call>) {
                 }
             }
         }
-        planner.audit().expect("the books agree");
+        planner.audit().expect("the books are consistent");
         for group in SegmentGroup::ALL {
             assert_eq!(planner.usage(group).get(), model.usage(group));
         }
@@ -701,7 +701,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn plans_are_what_a_model_allows(kind in prop::sample::select(kinds()), calls in prop::collection::vec(call(), 1..120)) {
+    fn plans_agree_with_the_model(kind in prop::sample::select(kinds()), calls in prop::collection::vec(call(), 1..120)) {
         check(kind, calls);
     }
 }

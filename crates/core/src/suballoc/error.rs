@@ -95,22 +95,22 @@ impl fmt::Display for SuballocError {
                  largest free range {largest_free}"
             ),
             Self::LargerThanCapacity { requested, capacity } => {
-                write!(f, "{requested} requested from a range of {capacity} in all")
+                write!(f, "{requested} exceeds the capacity of {capacity}")
             }
             Self::TooManyRanges { limit } => {
-                write!(f, "{limit} used and free ranges exist already, and there can be no more")
+                write!(f, "the limit of {limit} used and free ranges is reached")
             }
-            Self::ZeroSize => f.write_str("zero bytes requested"),
+            Self::ZeroSize => f.write_str("the requested size is zero"),
             Self::CapacityOutOfBounds { capacity, limit } => {
-                write!(f, "a range of {capacity} cannot be managed, only 1 B to {limit}")
+                write!(f, "a capacity of {capacity} is out of range; 1 B to {limit} is allowed")
             }
             Self::CapacityBelowMinimum { capacity, minimum } => {
-                write!(f, "a range of {capacity} holds no block of {minimum}, the smallest asked for")
+                write!(f, "a capacity of {capacity} is less than the minimum block size of {minimum}")
             }
-            Self::StaleId { id } => write!(f, "{id:?} is not live: freed before, or not from here"),
+            Self::StaleId { id } => write!(f, "{id:?} is not a live suballocation of this suballocator"),
             Self::FenceOrder(error) => error.fmt(f),
             Self::Unsupported { algorithm, feature } => {
-                write!(f, "the algorithm {algorithm} has no {feature}")
+                write!(f, "the {algorithm} algorithm does not support {feature}")
             }
         }
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_was_asked_and_what_stood_in_the_way() {
+    fn the_message_contains_the_request_and_the_obstacle() {
         let error = SuballocError::OutOfSpace {
             requested: ByteSize::from_mib(8),
             alignment: Alignment::new(65_536).unwrap(),

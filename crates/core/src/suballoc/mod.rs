@@ -1,7 +1,21 @@
 //! Suballocation: allocating and freeing ranges of a heap.
 //!
-//! A suballocator manages offsets only: no memory, no device, no budget. It keeps its metadata outside the
-//! managed range, so the range may be a GPU heap, part of a buffer, or a file.
+//! A suballocator decides where in a heap, a buffer, a descriptor heap or a file each object is placed. It
+//! manages offsets only: no memory, no device, no budget. Its metadata lies outside the managed range.
+//!
+//! ```
+//! use heapwright_core::suballoc::Tlsf;
+//! use heapwright_core::{Alignment, ByteSize, HeapOffset};
+//!
+//! let mut heap = Tlsf::new(ByteSize::from_mib(64))?;
+//! let mesh = heap.allocate(ByteSize::from_mib(4), Alignment::new(64 << 10).unwrap())?;
+//! let constants = heap.allocate(ByteSize::new(640), Alignment::new(256).unwrap())?;
+//! assert_eq!(mesh.range.start(), HeapOffset::ZERO);
+//! assert!(!mesh.range.overlaps(constants.range));
+//! heap.free(mesh.id)?;
+//! assert_eq!(heap.used(), ByteSize::new(640));
+//! # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+//! ```
 //!
 //! | type | algorithm | allocate, free |
 //! |---|---|---|

@@ -32,7 +32,7 @@ impl SlotIndex {
     /// Returns the slot number for an id.
     #[inline]
     pub(super) fn slot(self) -> NonZeroU32 {
-        NonZeroU32::new(self.0).expect("slot zero is the head of a list")
+        NonZeroU32::new(self.0).expect("slot zero is reserved for a list head")
     }
 
     #[inline]
@@ -42,7 +42,7 @@ impl SlotIndex {
 
     #[inline]
     fn position(self) -> usize {
-        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+        usize::try_from(self.0).expect("usize has at least 32 bits on every platform with a GPU")
     }
 }
 
@@ -85,7 +85,7 @@ impl<N: Note> Slots<N> {
     pub(super) fn new(fixed_notes: impl ExactSizeIterator<Item = N>, note_limit: u32) -> Self {
         let mut notes = Vec::with_capacity(fixed_notes.len() + Self::FIRST_NOTES);
         notes.extend(fixed_notes);
-        let fixed = u32::try_from(notes.len()).expect("a list for each order at most");
+        let fixed = u32::try_from(notes.len()).expect("at most one list for each order");
         Self {
             notes,
             first_vacant: SlotIndex::ZERO,
@@ -120,7 +120,8 @@ impl<N: Note> Slots<N> {
                 index
             }
             None => {
-                let index = SlotIndex(u32::try_from(self.notes.len()).expect("the slot limit has 32 bits"));
+                let index =
+                    SlotIndex(u32::try_from(self.notes.len()).expect("the slot limit fits in 32 bits"));
                 self.notes.push(note);
                 index
             }
@@ -168,17 +169,17 @@ impl<N: Note> Slots<N> {
     pub(super) fn audit_vacant(&self) -> Result<(), String> {
         let (mut index, mut found) = (self.first_vacant, 0);
         while index != SlotIndex::ZERO {
-            let note = self.get(index).ok_or_else(|| format!("vacant {index:?} is not in the table"))?;
-            let next = note.next_vacant().ok_or_else(|| format!("vacant {index:?} is in use"))?;
+            let note = self.get(index).ok_or_else(|| format!("vacant slot {index:?} is not in the table"))?;
+            let next = note.next_vacant().ok_or_else(|| format!("vacant slot {index:?} is in use"))?;
             if found == self.vacant_count {
-                return Err(format!("more slots are vacant than the {found} counted"));
+                return Err(format!("the list of vacant slots is longer than the recorded {found}"));
             }
             (index, found) = (next, found + 1);
         }
         if found == self.vacant_count {
             Ok(())
         } else {
-            Err(format!("{found} slots are vacant, {} counted", self.vacant_count))
+            Err(format!("found {found} vacant slots, recorded {}", self.vacant_count))
         }
     }
 
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_notes_is_limited() {
+    fn the_number_of_entries_is_limited() {
         let mut table = table(2);
         assert_eq!(table.note_limit(), 2);
         assert!(table.has_room_for(2) && !table.has_room_for(3));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn emptied_it_is_as_a_fresh_one() {
+    fn an_emptied_table_equals_a_new_one() {
         let mut table = table(10);
         let first = table.insert(Word::Written(1));
         table.insert(Word::Written(2));

@@ -28,7 +28,7 @@ impl Suballocation {
 /// Creates a range of a suballocator's offsets, whose end is at most 2^63.
 #[inline]
 pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {
-    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at 2^63 or before")
+    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at or below 2^63")
 }
 
 /// Identifies one suballocation for the lifetime of the suballocator that issued it.

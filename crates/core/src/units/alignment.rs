@@ -25,7 +25,7 @@ impl Alignment {
     /// The largest power of two that fits in 64 bits, 2^63 bytes.
     pub const MAX: Self = match Self::from_log2(63) {
         Some(alignment) => alignment,
-        None => panic!("2^63 has 64 bits"),
+        None => panic!("2^63 fits in 64 bits"),
     };
 
     /// Creates an alignment of `bytes`. Returns `None` unless `bytes` is a power of two; zero is not.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn none_costs_nothing() {
+    fn option_has_no_overhead() {
         assert_eq!(size_of::<Option<Alignment>>(), size_of::<u64>());
     }
 }

@@ -67,7 +67,7 @@ impl ByteSize {
     const fn in_units(count: u64, unit_log2: u32) -> Self {
         match count.checked_mul(1 << unit_log2) {
             Some(bytes) => Self(bytes),
-            None => panic!("the size has more than 64 bits"),
+            None => panic!("the size exceeds 64 bits"),
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prints_in_the_unit_a_person_would_choose() {
+    fn prints_in_the_largest_unit() {
         for (bytes, text) in [
             (0, "0 B"),
             (1023, "1023 B"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_says_when_it_overflows() {
+    fn arithmetic_detects_overflow() {
         assert_eq!(ByteSize::MAX.checked_add(ByteSize::new(1)), None);
         assert_eq!(ByteSize::ZERO.checked_sub(ByteSize::new(1)), None);
         assert_eq!(ByteSize::from_gib(1).checked_mul(u64::MAX), None);
@@ -232,8 +232,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "more than 64 bits")]
-    fn a_constructor_in_units_refuses_what_has_more_than_64_bits() {
+    #[should_panic(expected = "exceeds 64 bits")]
+    fn constructors_in_units_panic_on_overflow() {
         let _ = ByteSize::from_gib(1 << 34);
     }
 }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_go_up_to_the_one_that_says_the_device_is_gone() {
+    fn values_end_before_the_one_of_removed_devices() {
         assert_eq!(FenceValue::new(7).next(), Some(FenceValue::new(8)));
         assert_eq!(FenceValue::DEVICE_REMOVED.next(), None);
         assert!(FenceValue::new(u64::MAX - 1) < FenceValue::DEVICE_REMOVED);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_go_one_way() {
+    fn distances_are_not_negative() {
         let (low, high) = (HeapOffset::new(16), HeapOffset::new(48));
         assert_eq!(high.checked_distance_from(low), Some(ByteSize::new(32)));
         assert_eq!(low.checked_distance_from(high), None);

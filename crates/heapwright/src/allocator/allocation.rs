@@ -422,7 +422,7 @@ impl ResourceAllocation {
     /// ```
     pub fn map_range(&mut self, read_range: Range<u64>) -> Result<Mapping<'_>, Error> {
         if read_range.end > self.width && read_range.start < read_range.end && self.width != 0 {
-            let rule = format!("{read_range:#x?} leaves a buffer of {:#x} bytes", self.width);
+            let rule = format!("{read_range:#x?} exceeds the buffer's size of {:#x} bytes", self.width);
             return Err(Error::invalid_argument("read_range", rule));
         }
         // A range that ends before it begins is empty, as in D3D12.
@@ -465,7 +465,7 @@ impl ResourceAllocation {
         }
         let start = match &self.memory {
             _ if self.width == 0 => {
-                return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
+                return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
             }
             Memory::Within(range) => {
                 // The lock is kept until `unmap_kept`.
@@ -501,7 +501,7 @@ impl ResourceAllocation {
 
     fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
         if self.width == 0 {
-            return Err(Error::invalid_argument("resource", "a texture has no bytes in a row to map"));
+            return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
         }
         let width = ByteSize::new(self.width);
         if self
@@ -539,7 +539,7 @@ impl ResourceAllocation {
     /// access; out of memory if the memory cannot be made resident; otherwise the device's error.
     pub fn map_texture(&mut self, subresource: u32) -> Result<TextureMapping<'_>, Error> {
         if self.width != 0 {
-            return Err(Error::invalid_argument("resource", "a buffer has no texels to map"));
+            return Err(Error::invalid_argument("resource", "is a buffer; use map"));
         }
         let kept = self.keep_mappable()?;
         TextureMapping::new(self.resource(), subresource, kept)
@@ -550,7 +550,7 @@ impl ResourceAllocation {
         if !self.is_cpu_accessible {
             return Err(Error::invalid_argument(
                 "heap_type",
-                format!("a resource in {} heaps cannot be mapped", self.heap_type),
+                format!("resources in {} heaps cannot be mapped", self.heap_type),
             ));
         }
         self.memory().map(KeptResident::new).transpose()

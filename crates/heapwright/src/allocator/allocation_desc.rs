@@ -63,35 +63,38 @@ impl ResourceAllocationDesc<'_> {
         ) {
             return error(
                 "ResourceAllocationDesc::flags",
-                "NEVER_ALLOCATE_HEAP excludes ALWAYS_PREFETCH_HEAP",
+                "NEVER_ALLOCATE_HEAP and ALWAYS_PREFETCH_HEAP are mutually exclusive",
             );
         }
         if let Some(unknown) =
             Some(flags.difference(ResourceAllocationFlags::all())).filter(|f| !f.is_empty())
         {
-            let rule = format!("{:#x} is no flag", unknown.bits());
+            let rule = format!("unknown flag bits {:#x}", unknown.bits());
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
         let commits = flags.intersects(
             ResourceAllocationFlags::ALWAYS_COMMITTED | ResourceAllocationFlags::PREFER_COMMITTED,
         );
         if commits && self.pool.is_some() {
-            return error("ResourceAllocationDesc::pool", "a committed resource is in no pool");
+            return error("ResourceAllocationDesc::pool", "must be None for committed resources");
         }
         if commits && !self.extra_required_resource_padding.is_zero() {
             return error(
                 "ResourceAllocationDesc::extra_required_resource_padding",
-                "a committed resource has no padding",
+                "must be zero for committed resources",
             );
         }
         if commits && flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             return error(
                 "ResourceAllocationDesc::flags",
-                "a committed resource has a heap of its own, which NEVER_ALLOCATE_HEAP forbids",
+                "NEVER_ALLOCATE_HEAP cannot be combined with ALWAYS_COMMITTED or PREFER_COMMITTED",
             );
         }
         if flags.contains(ResourceAllocationFlags::UPPER_ADDRESS) && self.pool.is_none() {
-            return error("ResourceAllocationDesc::flags", "UPPER_ADDRESS is for pools of linear heaps");
+            return error(
+                "ResourceAllocationDesc::flags",
+                "UPPER_ADDRESS is only supported for pools with the Linear algorithm",
+            );
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Inner {
         let source = &self.heaps.source;
         let within_budget = allocation.flags.contains(ResourceAllocationFlags::WITHIN_BUDGET);
         if within_budget && source.adapter.is_none() && source.residency.is_none() {
-            let rule = "WITHIN_BUDGET needs the adapter, which says what the budget is";
+            let rule = "WITHIN_BUDGET requires an adapter or a residency manager";
             return Err(Error::invalid_argument("ResourceAllocationDesc::flags", rule));
         }
         let Some(granted) = self.first_granted(allocation, resource) else {
@@ -330,7 +330,8 @@ impl Inner {
             let heap_type = pool.heap_type();
             if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type))
             {
-                let rule = format!("{asked} is not {heap_type}, the type of pool \"{}\"", pool.name());
+                let rule =
+                    format!("{asked} does not match the heap type {heap_type} of pool \"{}\"", pool.name());
                 return Err(Error::invalid_argument("ResourceAllocationDesc::heap_type", rule));
             }
         }

@@ -41,14 +41,14 @@ impl Inner {
         desc.check()?;
         let source = &self.heaps.source;
         if let Some(size) = desc.heap_size.filter(|&size| size > source.max_heap_size) {
-            let rule = format!("{size} is above the largest heap, {}", source.max_heap_size);
+            let rule = format!("{size} exceeds the maximum heap size of {}", source.max_heap_size);
             return Err(Error::invalid_argument("PoolDesc::heap_size", rule));
         }
         if desc.resources == ResourceKind::Any && self.heaps.caps.resource_heap_tier < 2 {
-            return Err(Error::unsupported("PoolDesc::resources: Any, on resource heap tier 1,"));
+            return Err(Error::unsupported("PoolDesc::resources: Any (requires resource heap tier 2)"));
         }
         if desc.protected_session.is_some() && source.devices.device4.is_none() {
-            return Err(Error::unsupported("PoolDesc::protected_session on this device (ID3D12Device4)"));
+            return Err(Error::unsupported("PoolDesc::protected_session (requires ID3D12Device4)"));
         }
         source.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
         let granted = self.pool_heaps(&desc)?;

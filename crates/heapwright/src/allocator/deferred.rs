@@ -92,7 +92,7 @@ impl Drop for Deferred {
         if count > 0 {
             tracing::warn!(
                 count,
-                "the allocator ends while the GPU may still use what was to be freed; it is never freed"
+                "allocator dropped with deferred frees still pending on the GPU; leaking them"
             );
             // A leak is safe; freeing memory that the GPU uses is not.
             std::mem::forget(std::mem::take(queues));

@@ -32,14 +32,14 @@ impl Inner {
         self.check_device(resource)?;
         let other = allocation.flags.difference(ResourceAllocationFlags::NEVER_RESIDENT);
         if !other.is_empty() {
-            let rule = format!("an imported resource takes NEVER_RESIDENT only, not {other:?}");
+            let rule = format!("only NEVER_RESIDENT is allowed for imported resources, not {other:?}");
             return refuse("ResourceAllocationDesc::flags", rule);
         }
         if allocation.pool.is_some() {
-            return refuse("ResourceAllocationDesc::pool", "an imported resource is in no pool".into());
+            return refuse("ResourceAllocationDesc::pool", "must be None for imported resources".into());
         }
         if !allocation.extra_required_resource_padding.is_zero() {
-            let rule = "an imported resource has no padding".into();
+            let rule = "must be zero for imported resources".into();
             return refuse("ResourceAllocationDesc::extra_required_resource_padding", rule);
         }
         let (mut properties, mut flags) = Default::default();
@@ -47,18 +47,24 @@ impl Inner {
         let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
         if hresult.is_err() {
             // A reserved resource has no heap.
-            return refuse("resource", format!("GetHeapProperties answered {:#}", hresult::Named(hresult)));
+            return refuse(
+                "resource",
+                format!(
+                    "GetHeapProperties failed with {:#}; reserved resources cannot be imported",
+                    hresult::Named(hresult)
+                ),
+            );
         }
         let (family, _) = HeapFamily::try_from_d3d12(&properties)?;
         let granted = self.heaps.families.granted(family);
         let heap_type = granted.heap_type;
         if let Some(asked) = allocation.heap_type.filter(|asked| !asked.heap_types().contains(&heap_type)) {
-            let rule = format!("{asked} is not {heap_type}, the resource's");
+            let rule = format!("{asked} does not match the resource's heap type {heap_type}");
             return refuse("ResourceAllocationDesc::heap_type", rule);
         }
         let missing = allocation.extra_required_heap_flags & !flags;
         if missing != 0 {
-            let rule = format!("{missing:#x} are not among the flags of the resource's heap, {flags:#x}");
+            let rule = format!("flags {missing:#x} are not set on the resource's heap, which has {flags:#x}");
             return refuse("ResourceAllocationDesc::extra_required_heap_flags", rule);
         }
         // SAFETY: the resource is a live COM object.
@@ -77,7 +83,7 @@ impl Inner {
             })?),
         };
         let charge = source.accounts.charge(heap_type, Charged::Imported, size).map_err(|obstacle| {
-            Error::invalid_argument("resource", format!("cannot be accounted for: {obstacle:?}"))
+            Error::invalid_argument("resource", format!("cannot be counted in the statistics: {obstacle:?}"))
         })?;
         let desc = ResourceDesc::new(&desc);
         let decision = Decision::new(Placement::Imported, Reason::Usual);

@@ -66,7 +66,7 @@ impl Inner {
             tracing::warn!(
                 tier = resource_heap_tier,
                 device = caps.resource_heap_tier,
-                "resources are kept apart that need not be"
+                "resource_heap_tier is below the device's tier; heaps are separated more than necessary"
             );
         }
         let families = HeapFamilies::query(device, &caps, nodes, unified)?;
@@ -164,7 +164,7 @@ impl Drop for Inner {
             return;
         }
         for leaked in self.live.all() {
-            let name = leaked.name.as_deref().unwrap_or("without a name");
+            let name = leaked.name.as_deref().unwrap_or("(unnamed)");
             let (size, heap_type, placement) = (leaked.size, leaked.heap_type, leaked.placement);
             tracing::warn!(
                 %size,

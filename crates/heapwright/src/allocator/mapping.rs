@@ -112,7 +112,7 @@ impl<'a> Mapping<'a> {
         let Range { start: first, end: last } = self.readable;
         if !bytes.is_empty() && (offset < first || end > last) {
             let rule = format!(
-                "{} bytes from {offset:#x} are not within what may be read, {first:#x} to {last:#x}",
+                "{} bytes at {offset:#x} exceed the readable range {first:#x}..{last:#x}",
                 bytes.len()
             );
             return Err(Error::invalid_argument("offset", rule));
@@ -166,7 +166,10 @@ impl<'a> Mapping<'a> {
         let offset_in_memory = usize::try_from(offset).ok().filter(|_| is_inside).ok_or_else(|| {
             Error::invalid_argument(
                 "offset",
-                format!("{len} bytes from {offset:#x} leave a mapping of {:#x} bytes", self.len.get()),
+                format!(
+                    "{len} bytes at {offset:#x} exceed the mapping's size of {:#x} bytes",
+                    self.len.get()
+                ),
             )
         })?;
         // SAFETY: the offset is at most the length of the mapped bytes.
@@ -214,6 +217,6 @@ fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull
 fn d3d12_range(range: &Range<u64>) -> Result<D3D12_RANGE, Error> {
     match (usize::try_from(range.start), usize::try_from(range.end)) {
         (Ok(begin), Ok(end)) => Ok(D3D12_RANGE { Begin: begin, End: end }),
-        _ => Err(Error::invalid_argument("read_range", format!("{range:#x?} is beyond the address space"))),
+        _ => Err(Error::invalid_argument("read_range", format!("{range:#x?} exceeds the address space"))),
     }
 }

@@ -1,4 +1,22 @@
-//! Allocates resources: [`ResourceAllocator`] and the objects that it returns.
+//! Creates resources and the memory for them: [`ResourceAllocator`] and the objects that it returns.
+//!
+//! The allocator places resources in heaps that it creates, shares and releases. A [`ResourceAllocation`] owns one
+//! resource and its memory; dropping it frees both. [`Mapping`] and [`TextureMapping`] give the CPU access. A [`Pool`]
+//! keeps its allocations in heaps of its own.
+//!
+//! ```
+//! use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
+//! use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+//! # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+//! let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+//! let upload = ResourceAllocationDesc::new(HeapType::Upload);
+//! let desc = buffer_desc(ByteSize::from_kib(4));
+//! let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
+//! buffer.map()?.write(0, b"vertices")?;
+//! drop(buffer);
+//! assert_eq!(allocator.stats().allocation_count, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | file | contents |
 //! |---|---|
@@ -10,7 +28,10 @@
 //! | `deferred`, `live_list`, `decisions` | deferred frees; allocations that are listed individually; the number of each decision |
 //! | `stats`, `report` | totals; a list of everything that is held |
 
+// rustdoc shows the methods of a type in the order of the modules, so those with the constructors come first.
 mod allocation;
+mod resource_allocator;
+
 mod allocation_desc;
 mod create;
 mod create_pool;
@@ -25,7 +46,6 @@ mod probe;
 mod refused_in_unified;
 mod report;
 mod residency_list;
-mod resource_allocator;
 mod stats;
 mod texture_mapping;
 mod unified;

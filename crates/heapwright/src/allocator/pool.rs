@@ -84,8 +84,11 @@ impl Pool {
         if holds {
             return Ok(());
         }
-        let rule =
-            format!("pool \"{}\" is for {:?}, and the resource is of {class:?}", self.name(), self.resources);
+        let rule = format!(
+            "pool \"{}\" only accepts {:?}; the resource is of class {class:?}",
+            self.name(),
+            self.resources
+        );
         Err(Error::invalid_argument("ResourceAllocationDesc::pool", rule))
     }
 }

@@ -29,14 +29,20 @@ pub struct Probe {
 }
 
 impl ResourceAllocator {
-    /// Predicts what [`create`](Self::create) would do now. Nothing is created or placed.
+    /// Predicts the result of [`create`](Self::create): placement, size, and whether a heap would be created. Changes
+    /// nothing.
     ///
-    /// On a single thread the next `create` does the same, unless the device has no memory for a new heap, which only
-    /// the device knows. For a part of a buffer, `probe` may report a new heap although `create` first releases a
-    /// backing buffer that leaves enough space for the new one.
+    /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
+    /// predicted, with two exceptions:
     ///
-    /// Cost: O(1), and a call of the device for the resource's size. Before an error is returned, O(n) for n free
-    /// ranges of the heaps.
+    /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
+    /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
+    ///   it adds a backing buffer, it releases an unused one, whose memory may suffice for the new buffer.
+    ///
+    /// Cost: O(1), and one call of the device for the resource's size. If it returns an error, O(n) for n free ranges in
+    /// the heaps.
+    ///
+    /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///
     /// # Errors
     ///

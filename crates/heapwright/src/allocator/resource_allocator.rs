@@ -52,15 +52,12 @@ impl ResourceAllocator {
     /// budget are rejected.
     ///
     /// ```
-    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
-    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// use heapwright::{ByteSize, ResourceAllocator, ResourceAllocatorDesc};
     /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
     /// # let (device, adapter) = (gpu.device, gpu.adapter);
-    /// let allocator = ResourceAllocator::new(&device, Some(&adapter), Default::default())?;
-    /// let upload = ResourceAllocationDesc::new(HeapType::Upload);
-    /// let desc = buffer_desc(ByteSize::from_kib(4));
-    /// let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
-    /// buffer.map()?.write(0, b"vertices")?;
+    /// let desc = ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(64)), ..Default::default() };
+    /// let allocator = ResourceAllocator::new(&device, Some(&adapter), desc)?;
+    /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -80,6 +77,18 @@ impl ResourceAllocator {
     ///
     /// By default the resource is placed in a heap that it shares with others of its kind, with tight alignment where
     /// that is legal. See [`create`](Self::create) for the other parameters of D3D12.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
+    /// use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let upload = ResourceAllocationDesc::new(HeapType::Upload);
+    /// let desc = buffer_desc(ByteSize::from_kib(4));
+    /// let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
+    /// buffer.map()?.write(0, b"vertices")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -113,6 +122,19 @@ impl ResourceAllocator {
     /// the result for such a buffer is remembered; and `CreateHeap` if no heap has a large enough free range. Within a
     /// resource, the device is not called.
     ///
+    /// ```
+    /// use heapwright::{
+    ///     ByteSize, Placement, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceDesc, buffer_desc,
+    /// };
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
+    /// let allocation = ResourceAllocationDesc { flags: committed, ..Default::default() };
+    /// let target = allocator.create(&allocation, &ResourceDesc::new(&buffer_desc(ByteSize::from_mib(8))))?;
+    /// assert_eq!(target.info().decision.placement, Placement::Committed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// * out of memory: no placement succeeded; the message lists the attempts;
@@ -129,7 +151,21 @@ impl ResourceAllocator {
         self.inner.create(allocation, resource)
     }
 
-    /// Creates a custom pool.
+    /// Creates a custom pool: heaps that are separate from the allocator's own, for allocations that name the pool.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// use heapwright::{ByteSize, PoolDesc, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let desc = PoolDesc { name: "meshes".into(), heap_size: Some(ByteSize::from_mib(16)), ..Default::default() };
+    /// let pool = allocator.create_pool(desc)?;
+    /// let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    /// let desc = buffer_desc(ByteSize::from_mib(1));
+    /// let mesh = allocator.create_resource(&in_pool, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// assert_eq!(allocator.reserved(), ByteSize::from_mib(16));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -146,12 +182,32 @@ impl ResourceAllocator {
     /// warning is logged.
     ///
     /// Cost: O(log n) for n waiting fences or allocations.
+    ///
+    /// ```
+    /// use heapwright::d3d12::{D3D12_FENCE_FLAG_NONE, ID3D12Fence};
+    /// use heapwright::{FenceValue, ResourceAllocator};
+    /// # use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// # use heapwright::{ByteSize, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// # let desc = buffer_desc(ByteSize::from_kib(4));
+    /// # let buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// // SAFETY: the device is a live COM object.
+    /// let fence: ID3D12Fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }?;
+    /// allocator.free_after(buffer, &fence, FenceValue::new(1));
+    /// assert_eq!(allocator.collect(), 0);
+    /// // SAFETY: the fence is a live COM object.
+    /// unsafe { fence.Signal(1) }.ok()?; // usually by the queue, after the last command list that uses the buffer
+    /// assert_eq!(allocator.collect(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
         self.inner.deferred.add(allocation, fence, value);
     }
 
     /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame: it
-    /// counts as a frame, as [`on_frame`](Self::on_frame) does.
+    /// counts as a frame, as [`on_frame`](Self::on_frame) does. See
+    /// [`free_after`](Self::free_after) for an example.
     ///
     /// O(fences + freed log n), and the cost of `on_frame`. On a removed device, all fence values count as reached.
     pub fn collect(&self) -> usize {
@@ -191,6 +247,19 @@ impl ResourceAllocator {
 
     /// Returns the allocator's statistics. O(1), amortized; locks each kind of heap in turn, and only the custom pools
     /// that changed since the last call. The values belong to one moment unless other threads allocate meanwhile.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let desc = buffer_desc(ByteSize::from_kib(64));
+    /// let buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+    /// let stats = allocator.stats();
+    /// assert_eq!((stats.allocation_count, stats.used), (1, ByteSize::from_kib(64)));
+    /// assert!(stats.reserved >= stats.used); // heaps are larger than the resources in them
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn stats(&self) -> ResourceAllocatorStats {
         self.inner.stats()
@@ -239,6 +308,19 @@ impl ResourceAllocator {
     }
 
     /// Releases all empty heaps, and returns their size in bytes.
+    ///
+    /// ```
+    /// use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+    /// use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let desc = buffer_desc(ByteSize::from_mib(4));
+    /// drop(allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?);
+    /// let kept = allocator.reserved(); // for later requests
+    /// assert_eq!(allocator.release_empty_heaps(), kept);
+    /// assert_eq!(allocator.reserved(), ByteSize::ZERO);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn release_empty_heaps(&self) -> ByteSize {
         self.release_resource_heaps(ByteSize::MAX)
     }
@@ -289,9 +371,9 @@ impl ResourceAllocator {
     /// Creates an allocator whose memory `manager` makes resident and evicts: GPGMM's `CreateResourceAllocator` with a
     /// residency manager.
     ///
-    /// Every heap and every committed or imported resource becomes a heap of the manager, which
-    /// [`ResourceAllocation::memory`] returns, except those of
-    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT).
+    /// Every heap and every committed or imported resource becomes a heap of the manager, except those of
+    /// [`NEVER_RESIDENT`](crate::ResourceAllocationFlags::NEVER_RESIDENT). [`ResourceAllocation::memory`] returns the
+    /// manager's heap.
     ///
     /// To keep a new heap within the budget, empty heaps of the allocator are released first, then idle heaps are
     /// evicted. If that is not enough, the request is out of memory with
@@ -393,6 +475,17 @@ impl ResourceAllocator {
     ///
     /// This allocator decides how empty heaps are pooled. The nested allocator has its own suballocation algorithm,
     /// limits and statistics. It shares the residency manager, if there is one.
+    ///
+    /// ```
+    /// use heapwright::{ResourceAllocator, ResourceAllocatorDesc, SuballocationAlgorithm};
+    /// # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+    /// # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+    /// let buddy = SuballocationAlgorithm::BuddySystem;
+    /// let desc = ResourceAllocatorDesc { suballocation_algorithm: buddy, ..Default::default() };
+    /// let nested = allocator.create_nested(desc)?;
+    /// assert_eq!(nested.stats().allocation_count, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -146,7 +146,7 @@ impl Extent {
         let desc = D3D12_RESOURCE_DESC { Alignment: 0, Flags: flags, ..found };
         let count = subresource_count(&device, &desc);
         if u64::from(subresource) >= count {
-            let rule = format!("{subresource} of a texture that has {count}");
+            let rule = format!("{subresource} is out of range; the texture has {count} subresources");
             return Err(Error::invalid_argument("subresource", rule));
         }
         let (mut layout, mut rows, mut row_bytes, mut total) = Default::default();
@@ -164,7 +164,7 @@ impl Extent {
             );
         }
         if total == u64::MAX {
-            let rule = "the device does not say what its texels take (GetCopyableFootprints)";
+            let rule = "GetCopyableFootprints returned no layout for the resource";
             return Err(Error::invalid_argument("resource", rule));
         }
         let D3D12_PLACED_SUBRESOURCE_FOOTPRINT { Footprint: footprint, .. } = layout;
@@ -186,7 +186,7 @@ impl Extent {
             if right > self.width || bottom > self.height || back > self.depth {
                 let (width, height, depth) = (self.width, self.height, self.depth);
                 let rule = format!(
-                    "ends at {right}, {bottom}, {back}, and the subresource has {width} x {height} x {depth} texels"
+                    "the end ({right}, {bottom}, {back}) exceeds the subresource's {width} x {height} x {depth} texels"
                 );
                 return Err(Error::invalid_argument("texels", rule));
             }
@@ -205,7 +205,7 @@ impl Extent {
         let needed =
             steps(slices, pitches.slice).saturating_add(steps(rows, pitches.row)).saturating_add(row_bytes);
         if needed > ByteSize::from_usize(len).get() {
-            let rule = format!("has {len} bytes, and the texels take {needed} at these pitches");
+            let rule = format!("has {len} bytes, but the texels need {needed} at these pitches");
             return Err(Error::invalid_argument("bytes", rule));
         }
         Ok(false)

@@ -95,7 +95,7 @@ impl Inner {
         for granted in asked.filter(|asked| asked.family != granted.family) {
             if let Ok(made) = self.create_in(allocation, &ResourceRequest { granted, ..*first }, None) {
                 let heap_type = granted.heap_type;
-                tracing::debug!(%heap_type, "the device did not create a resource in unified memory");
+                tracing::debug!(%heap_type, "creation in unified memory failed; resource created in a heap of the requested type instead");
                 self.refused_in_unified.add(&resource.desc);
                 return Some(made);
             }

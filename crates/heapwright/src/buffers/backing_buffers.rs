@@ -176,7 +176,7 @@ impl BufferRange {
         let offset = self.range.start().get();
         // SAFETY: the range is within the buffer, all of whose bytes are mapped, so the offset is within the mapped
         // bytes and their size fits into the address space.
-        #[expect(clippy::cast_possible_truncation, reason = "what is mapped fits into the address space")]
+        #[expect(clippy::cast_possible_truncation, reason = "mapped memory fits into the address space")]
         unsafe {
             self.buffer().mapped.add(offset as usize)
         }
@@ -197,7 +197,7 @@ impl Drop for BufferRange {
         match self.buffers.set.free(self.id) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => release(left),
-            Err(error) => debug_assert!(false, "a range is freed once: {error}"),
+            Err(error) => debug_assert!(false, "buffer range freed twice: {error}"),
         }
     }
 }

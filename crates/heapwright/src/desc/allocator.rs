@@ -114,16 +114,16 @@ impl ResourceAllocatorDesc {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         let unknown = self.flags.difference(ResourceAllocatorFlags::all());
         if !unknown.is_empty() {
-            return error("ResourceAllocatorDesc::flags", format!("{:#x} is no flag", unknown.bits()));
+            return error("ResourceAllocatorDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
         }
         let device = caps.resource_heap_tier;
         if let Some(tier) = self.resource_heap_tier.filter(|&tier| tier == 0 || tier > device) {
-            let rule = format!("{tier} is not between 1 and the device's tier, {device}");
+            let rule = format!("{tier} is out of range; 1 to the device's tier, {device}, is allowed");
             return error("ResourceAllocatorDesc::resource_heap_tier", rule);
         }
         if self.suballocation_algorithm == SuballocationAlgorithm::Linear {
             let rule =
-                "linear heaps are for custom pools: what is freed in between comes back late".to_owned();
+                "Linear is only supported for custom pools, because freed ranges are not reused until the heap drains".to_owned();
             return error("ResourceAllocatorDesc::suballocation_algorithm", rule);
         }
         for (size, field) in [
@@ -131,24 +131,27 @@ impl ResourceAllocatorDesc {
             (self.max_heap_size, "ResourceAllocatorDesc::max_heap_size"),
         ] {
             if size.is_some_and(ByteSize::is_zero) {
-                return error(field, "is zero; None is the default".to_owned());
+                return error(field, "must not be zero; None selects the default".to_owned());
             }
         }
         if let (Some(preferred), Some(largest)) = (self.preferred_heap_size, self.max_heap_size) {
             if preferred > largest {
-                let rule = format!("{preferred} is above max_heap_size, {largest}");
+                let rule = format!("{preferred} exceeds max_heap_size, {largest}");
                 return error("ResourceAllocatorDesc::preferred_heap_size", rule);
             }
         }
         if self.heap_fragmentation_limit.is_some_and(|limit| !(limit > 0.0 && limit <= 1.0)) {
-            let rule = "is a part of a heap, above 0 and up to 1".to_owned();
+            let rule = "must be above 0 and at most 1".to_owned();
             return error("ResourceAllocatorDesc::heap_fragmentation_limit", rule);
         }
         if self.heap_growth_factor.is_some_and(|factor| !(factor > 0.0 && factor.is_finite())) {
-            return error("ResourceAllocatorDesc::heap_growth_factor", "is above 0 and finite".to_owned());
+            return error(
+                "ResourceAllocatorDesc::heap_growth_factor",
+                "must be above 0 and finite".to_owned(),
+            );
         }
         if self.record_options.flags != RecordFlags::empty() {
-            return Err(Error::unsupported("ResourceAllocatorDesc::record_options: recording"));
+            return Err(Error::unsupported("ResourceAllocatorDesc::record_options (recording)"));
         }
         Ok(())
     }

@@ -83,30 +83,27 @@ impl PoolDesc {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let error = |field, rule: String| Err(Error::invalid_argument(field, rule));
         if self.min_heap_count > 0 && self.heap_size.is_none() {
-            return error(
-                "PoolDesc::min_heap_count",
-                "heaps are made in advance, so heap_size is needed".into(),
-            );
+            return error("PoolDesc::min_heap_count", "requires heap_size".into());
         }
         let least = self.min_heap_count;
         if let Some(most) = self.max_heap_count.filter(|&most| most < least.max(1)) {
             return error(
                 "PoolDesc::max_heap_count",
-                format!("{most} is below 1 or min_heap_count, {least}"),
+                format!("{most} is too small; must be at least 1 and at least min_heap_count, {least}"),
             );
         }
         let is_whole =
             |size: ByteSize| !size.is_zero() && size.is_aligned(super::allocator::HEAP_GRANULARITY);
         if let Some(size) = self.heap_size.filter(|&size| !is_whole(size)) {
-            return error("PoolDesc::heap_size", format!("{size} is no multiple of 64 KiB"));
+            return error("PoolDesc::heap_size", format!("{size} is not a nonzero multiple of 64 KiB"));
         }
         match (self.algorithm, self.heap_size) {
             (SuballocationAlgorithm::BuddySystem, Some(size)) if !size.get().is_power_of_two() => {
-                let rule = format!("{size} is no power of two, which a buddy system divides");
+                let rule = format!("{size} is not a power of two, which BuddySystem requires");
                 return error("PoolDesc::heap_size", rule);
             }
             (SuballocationAlgorithm::Dedicated, Some(_)) => {
-                return error("PoolDesc::heap_size", "each resource has a heap of its own size".into());
+                return error("PoolDesc::heap_size", "must be None for the Dedicated algorithm".into());
             }
             _ => {}
         }
@@ -114,13 +111,19 @@ impl PoolDesc {
             | D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES
             | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES;
         if self.extra_heap_flags & kinds != 0 {
-            return error("PoolDesc::extra_heap_flags", "what a heap is for is said by `resources`".into());
+            return error(
+                "PoolDesc::extra_heap_flags",
+                "DENY_* flags are not allowed; use `resources`".into(),
+            );
         }
         if self.min_alignment.get() > 4 << 20 {
-            return error("PoolDesc::min_alignment", format!("{} is above 4 MiB", self.min_alignment.get()));
+            return error(
+                "PoolDesc::min_alignment",
+                format!("{} exceeds the maximum of 4 MiB", self.min_alignment.get()),
+            );
         }
         if self.multisampled && self.resources == ResourceKind::Buffers {
-            return error("PoolDesc::multisampled", "buffers have one sample".into());
+            return error("PoolDesc::multisampled", "must be false for pools of buffers".into());
         }
         Ok(())
     }

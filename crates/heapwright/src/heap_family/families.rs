@@ -71,7 +71,7 @@ impl HeapFamilies {
         if allow_unified_memory && !unified_memory {
             tracing::warn!(
                 architecture = %caps.architecture,
-                "unified memory is for cache-coherent UMA; heaps keep their types"
+                "unified memory requires cache-coherent UMA; using the heap types as requested"
             );
         }
         let mut families = Self { caps: *caps, nodes, upload, unified_memory, granted: Default::default() };

@@ -99,7 +99,7 @@ impl HeapFamily {
     pub(crate) fn check(self, caps: &DeviceCaps) -> Result<(), Error> {
         match self {
             Self::Type(HeapType::GpuUpload) if !caps.gpu_upload_heaps => {
-                Err(Error::unsupported("a GPU upload heap on this device"))
+                Err(Error::unsupported("GPU_UPLOAD heaps (require GPUUploadHeapSupported)"))
             }
             Self::Type(_) => Ok(()),
             Self::Custom(memory) => memory.check(caps),
@@ -139,10 +139,10 @@ impl TryFrom<D3D12_HEAP_TYPE> for HeapType {
             None if heap_type == D3D12_HEAP_TYPE_CUSTOM => Err(Error::invalid_argument(
                 field,
                 format!(
-                    "{heap_type} is CUSTOM, which only CPUPageProperty and MemoryPoolPreference describe"
+                    "CUSTOM ({heap_type}) is not allowed without CPUPageProperty and MemoryPoolPreference"
                 ),
             )),
-            None => Err(Error::invalid_argument(field, format!("{heap_type} is no heap type"))),
+            None => Err(Error::invalid_argument(field, format!("unknown heap type {heap_type}"))),
         }
     }
 }

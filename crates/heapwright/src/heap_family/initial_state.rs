@@ -56,26 +56,26 @@ pub(crate) fn check_initial_state(
     let is_buffer = dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
     let canonical = match family {
         HeapFamily::Type(HeapType::Upload) => {
-            Some((D3D12_RESOURCE_STATE_GENERIC_READ, "an UPLOAD heap takes COMMON and parts of GENERIC_READ"))
+            Some((D3D12_RESOURCE_STATE_GENERIC_READ, "UPLOAD heaps allow COMMON and subsets of GENERIC_READ"))
         }
         HeapFamily::Type(HeapType::Readback) => {
-            Some((D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap takes COPY_DEST or COMMON"))
+            Some((D3D12_RESOURCE_STATE_COPY_DEST, "READBACK heaps allow COPY_DEST and COMMON"))
         }
         HeapFamily::Type(HeapType::Default | HeapType::GpuUpload) | HeapFamily::Custom(_) => None,
     };
     if canonical.is_some() && !is_buffer {
         return Err(Error::invalid_argument(
             "D3D12_RESOURCE_DESC::Dimension",
-            format!("{dimension} is that of a texture, and {family} heaps hold buffers only"),
+            format!("{dimension} is a texture dimension, but {family} heaps only support buffers"),
         ));
     }
     match (initial, canonical) {
         // COMMON has no bits, so it is a part of each state.
         (InitialState::State(state), Some((allowed, rule))) if state & !allowed != 0 => {
-            Err(Error::invalid_argument("initial_state", format!("is {state:#x}; {rule}")))
+            Err(Error::invalid_argument("initial_state", format!("{state:#x} is not allowed; {rule}")))
         }
         (InitialState::Layout(layout), _) if is_buffer && layout != D3D12_BARRIER_LAYOUT_UNDEFINED => {
-            let rule = format!("is {layout}; a buffer has none but D3D12_BARRIER_LAYOUT_UNDEFINED");
+            let rule = format!("{layout} is not allowed; buffers require D3D12_BARRIER_LAYOUT_UNDEFINED");
             Err(Error::invalid_argument("initial_state", rule))
         }
         (InitialState::State(_) | InitialState::Layout(_), _) => Ok(()),

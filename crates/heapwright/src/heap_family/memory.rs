@@ -88,17 +88,20 @@ impl HeapMemory {
             return Ok(());
         }
         if caps.architecture != Architecture::Discrete {
-            return Err(Error::invalid_argument(pool, format!("L1 does not exist on {}", caps.architecture)));
+            return Err(Error::invalid_argument(
+                pool,
+                format!("L1 is not available on {} GPUs", caps.architecture),
+            ));
         }
         match self.cpu_page_property {
             CpuPageProperty::NotAvailable => Ok(()),
             CpuPageProperty::WriteCombine if caps.gpu_upload_heaps => Ok(()),
             CpuPageProperty::WriteCombine => Err(Error::unsupported(
-                "a custom heap of L1 with WRITE_COMBINE on this device (it needs GPUUploadHeapSupported)",
+                "CUSTOM heaps with WRITE_COMBINE in L1 (require GPUUploadHeapSupported)",
             )),
             CpuPageProperty::WriteBack => Err(Error::invalid_argument(
                 "D3D12_HEAP_PROPERTIES::CPUPageProperty",
-                "WRITE_BACK does not go with MemoryPoolPreference L1",
+                "WRITE_BACK cannot be combined with MemoryPoolPreference L1",
             )),
         }
     }
@@ -119,7 +122,7 @@ impl HeapMemory {
             other => {
                 return Err(Error::invalid_argument(
                     "D3D12_HEAP_PROPERTIES::CPUPageProperty",
-                    format!("{other} is none of NOT_AVAILABLE, WRITE_COMBINE and WRITE_BACK"),
+                    format!("{other} is not NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK"),
                 ));
             }
         };

@@ -24,18 +24,20 @@ impl NodeMasks {
         let nodes = 1_u32.checked_shl(node_count).map_or(u32::MAX, |end| end - 1);
         for (mask, field) in [(self.creation, creation_field), (self.visible, visible_field)] {
             if mask & !nodes != 0 {
-                let rule = format!("{mask:#x} names a node above the {node_count} that the device has");
+                let rule = format!(
+                    "{mask:#x} contains a node that does not exist; the number of nodes is {node_count}"
+                );
                 return Err(Error::invalid_argument(field, rule));
             }
         }
         if self.creation.count_ones() > 1 {
-            let rule = format!("{:#x} names several nodes; a heap is the memory of one", self.creation);
+            let rule = format!("{:#x} has more than one bit set; a heap belongs to one node", self.creation);
             return Err(Error::invalid_argument(creation_field, rule));
         }
         // In either mask, 0 is the first node.
         let [creation, visible] = [self.creation, self.visible].map(|mask| mask.max(1));
         if visible & creation == 0 {
-            let rule = format!("{visible:#x} leaves out the node of CreationNodeMask, {creation:#x}");
+            let rule = format!("{visible:#x} does not include CreationNodeMask, {creation:#x}");
             return Err(Error::invalid_argument(visible_field, rule));
         }
         Ok(())
@@ -47,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_node_creates_and_is_among_those_that_see() {
+    fn the_creation_node_is_one_of_the_visible_nodes() {
         let check = |creation, visible, node_count| {
             NodeMasks { creation, visible }.check(node_count).map_err(|error| {
                 let text = error.to_string();
@@ -71,13 +73,13 @@ mod tests {
             );
         }
         for (creation, visible, node_count, rule) in [
-            (2, 2, 1, "above the 1"),
-            (1, 3, 1, "above the 1"),
-            (3, 3, 2, "several nodes"),
-            (2, 1, 2, "leaves out"),
-            (2, 0, 2, "leaves out"),
+            (2, 2, 1, "number of nodes is 1"),
+            (1, 3, 1, "number of nodes is 1"),
+            (3, 3, 2, "more than one bit"),
+            (2, 1, 2, "does not include"),
+            (2, 0, 2, "does not include"),
         ] {
-            let text = check(creation, visible, node_count).expect_err("is refused");
+            let text = check(creation, visible, node_count).expect_err("must be rejected");
             assert!(text.contains(rule), "{text}");
         }
     }

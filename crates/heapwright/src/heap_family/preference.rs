@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_holds_each_heap_type_once_in_the_order_of_preference() {
+    fn heap_types_are_unique_and_in_order() {
         let all = HeapType::ALL.into_iter().rev();
         let mut preference = HeapTypePreference::first(HeapType::GpuUpload);
         for heap_type in all.clone().chain(all.clone()) {

@@ -12,15 +12,15 @@ const ARCHITECTURES: [Architecture; 3] =
 /// Returns every simulated GPU, with its capabilities.
 fn gpus() -> impl Iterator<Item = (&'static str, Instance, DeviceCaps)> {
     HostProfile::all().iter().map(|profile| {
-        let gpu = Instance::open(profile).expect("a fresh instance");
-        let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+        let gpu = Instance::open(profile).expect("the instance opens");
+        let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
         (profile.name, gpu, caps)
     })
 }
 
 fn families(gpu: &Instance, caps: &DeviceCaps, allow_unified_memory: bool) -> HeapFamilies {
     HeapFamilies::query(&gpu.device, caps, NodeMasks::default(), allow_unified_memory)
-        .expect("a sound device")
+        .expect("the device is valid")
 }
 
 /// Creates a heap of 64 KiB, and returns the bytes that each segment group is charged for it.
@@ -50,7 +50,7 @@ const fn charged_to(group: SegmentGroup) -> [u64; 2] {
 }
 
 #[test]
-fn the_table_is_what_every_device_answers() {
+fn the_table_equals_get_custom_heap_properties() {
     for (name, gpu, caps) in gpus() {
         for heap_type in HeapType::ALL {
             // SAFETY: the device is a live COM object.
@@ -63,7 +63,7 @@ fn the_table_is_what_every_device_answers() {
 }
 
 #[test]
-fn each_heap_is_charged_to_the_segment_group_that_the_table_says() {
+fn heaps_are_charged_to_the_documented_segment_group() {
     for (name, gpu, caps) in gpus() {
         let types = HeapType::ALL.map(HeapFamily::Type);
         let customs =
@@ -127,7 +127,7 @@ fn properties_read_back_as_the_family_they_are_of() {
             for family in
                 [HeapFamily::Type(heap_type), HeapFamily::Custom(HeapMemory::of(heap_type, architecture))]
             {
-                let read = HeapFamily::try_from_d3d12(&family.properties(nodes)).expect("it is one");
+                let read = HeapFamily::try_from_d3d12(&family.properties(nodes)).expect("a known heap type");
                 assert_eq!(read, (family, nodes));
             }
         }
@@ -135,12 +135,12 @@ fn properties_read_back_as_the_family_they_are_of() {
 }
 
 #[test]
-fn properties_that_d3d12_does_not_have_name_their_field() {
+fn invalid_properties_name_their_field() {
     let custom = HeapFamily::Custom(HeapMemory::of(HeapType::Upload, Architecture::Uma));
     let [custom, upload] =
         [custom, HeapType::Upload.into()].map(|family| family.properties(NodeMasks::default()));
     let cases = [
-        (D3D12_HEAP_PROPERTIES { Type: 77, ..upload }, "D3D12_HEAP_TYPE: 77 is no heap type"),
+        (D3D12_HEAP_PROPERTIES { Type: 77, ..upload }, "D3D12_HEAP_TYPE: unknown heap type 77"),
         (
             D3D12_HEAP_PROPERTIES { CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, ..upload },
             "D3D12_HEAP_PROPERTIES::CPUPageProperty: must be UNKNOWN unless Type is CUSTOM",
@@ -151,7 +151,7 @@ fn properties_that_d3d12_does_not_have_name_their_field() {
         ),
         (
             D3D12_HEAP_PROPERTIES { CPUPageProperty: 0, ..custom },
-            "D3D12_HEAP_PROPERTIES::CPUPageProperty: 0 is none of NOT_AVAILABLE, WRITE_COMBINE and WRITE_BACK",
+            "D3D12_HEAP_PROPERTIES::CPUPageProperty: 0 is not NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK",
         ),
         (
             D3D12_HEAP_PROPERTIES { MemoryPoolPreference: 9, ..custom },
@@ -159,7 +159,7 @@ fn properties_that_d3d12_does_not_have_name_their_field() {
         ),
     ];
     for (properties, text) in cases {
-        let error = HeapFamily::try_from_d3d12(&properties).expect_err("is refused");
+        let error = HeapFamily::try_from_d3d12(&properties).expect_err("must be rejected");
         assert!(error.is_invalid_argument());
         assert_eq!(error.to_string(), text);
     }
@@ -168,10 +168,10 @@ fn properties_that_d3d12_does_not_have_name_their_field() {
 #[test]
 fn d3d12s_numbers_are_heap_types_or_named_in_the_error() {
     for heap_type in HeapType::ALL {
-        assert_eq!(HeapType::try_from(heap_type.to_d3d12()).expect("it is one"), heap_type);
+        assert_eq!(HeapType::try_from(heap_type.to_d3d12()).expect("a known heap type"), heap_type);
     }
     for number in [i32::MIN, -1, 0, D3D12_HEAP_TYPE_CUSTOM, 6, i32::MAX] {
-        let error = HeapType::try_from(number).expect_err("is none");
+        let error = HeapType::try_from(number).expect_err("not a heap type");
         assert!(error.is_invalid_argument());
         assert!(error.to_string().contains(&number.to_string()), "{error}");
     }
@@ -204,12 +204,13 @@ fn unified_memory_is_one_custom_family_on_cache_coherent_uma_alone() {
 
 #[test]
 fn unified_memory_is_mapped_and_local() {
-    let gpu = Instance::open(HostProfile::find("cache-coherent-uma").expect("there is one")).expect("opens");
-    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+    let gpu =
+        Instance::open(HostProfile::find("cache-coherent-uma").expect("the profile exists")).expect("opens");
+    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     let families = families(&gpu, &caps, true);
-    let granted = families.first_grant(&HeapType::Default.into(), false).expect("there always is");
+    let granted = families.first_grant(&HeapType::Default.into(), false).expect("the heap type exists");
     assert!(granted.is_cpu_accessible && !granted.needs_copy);
-    let (heap, charge) = create_heap(&gpu, families.properties(granted.family)).expect("there is room");
+    let (heap, charge) = create_heap(&gpu, families.properties(granted.family)).expect("enough memory");
     assert_eq!(charge, charged_to(SegmentGroup::Local));
     let desc = buffer_desc(ByteSize::from_kib(64));
     let mut buffer: Option<ID3D12Resource> = None;
@@ -217,16 +218,17 @@ fn unified_memory_is_mapped_and_local() {
     // SAFETY: all objects are live, and the results are written to variables of their types.
     unsafe {
         let state = D3D12_RESOURCE_STATE_COMMON;
-        gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut buffer).expect("it fits");
+        gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut buffer).expect("enough memory");
         let mapped = buffer.as_ref().expect("created").Map(0, None, &mut bytes);
-        assert!(mapped.is_ok() && !bytes.is_null(), "a DEFAULT heap could not be mapped");
+        assert!(mapped.is_ok() && !bytes.is_null(), "only memory of the unified heap can be mapped");
     }
 }
 
 #[test]
 fn unified_memory_is_granted_once() {
-    let gpu = Instance::open(HostProfile::find("cache-coherent-uma").expect("there is one")).expect("opens");
-    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+    let gpu =
+        Instance::open(HostProfile::find("cache-coherent-uma").expect("the profile exists")).expect("opens");
+    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     let families = families(&gpu, &caps, true);
     let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD.or(HeapType::Readback).or(HeapType::Default);
     let granted = |always_attribute| {
@@ -238,11 +240,11 @@ fn unified_memory_is_granted_once() {
 }
 
 #[test]
-fn a_preference_gets_the_first_that_the_device_has() {
+fn a_preference_selects_the_first_supported_heap_type() {
     let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD;
     for (name, gpu, caps) in gpus() {
         let families = families(&gpu, &caps, false);
-        let granted = families.first_grant(&preference, false).expect("UPLOAD always is");
+        let granted = families.first_grant(&preference, false).expect("UPLOAD heaps exist");
         let (heap_type, needs_copy) = match name {
             "discrete-2gib" | "old-ddi" | "first-generation" => (HeapType::Upload, true),
             _ => (HeapType::GpuUpload, false),
@@ -251,7 +253,7 @@ fn a_preference_gets_the_first_that_the_device_has() {
         assert_eq!(granted.family, HeapFamily::Type(heap_type), "{name}");
         assert!(granted.is_cpu_accessible);
         let (_heap, charge) =
-            create_heap(&gpu, families.properties(granted.family)).expect("what is granted is there");
+            create_heap(&gpu, families.properties(granted.family)).expect("granted heaps exist");
         assert_eq!(charge, charged_to(granted.segment_group), "{name}");
         let alone = families.first_grant(&HeapType::GpuUpload.into(), false);
         assert_eq!(alone.is_none(), heap_type == HeapType::Upload, "{name}");
@@ -266,7 +268,7 @@ fn default_and_readback_need_a_copy_where_upload_does_not() {
         for (heap_type, needs_copy) in
             [(HeapType::Default, true), (HeapType::Upload, is_discrete), (HeapType::Readback, is_discrete)]
         {
-            let granted = families.first_grant(&heap_type.into(), false).expect("always is");
+            let granted = families.first_grant(&heap_type.into(), false).expect("the heap type exists");
             assert_eq!(granted.needs_copy, needs_copy, "{heap_type} on {name}");
         }
     }
@@ -279,38 +281,39 @@ fn uma_without_gpu_upload_heaps_grants_a_custom_heap_of_the_same_memory() {
         caps.gpu_upload_heaps = false;
         let families = families(&gpu, &caps, false);
         let granted = families.grants(&HeapTypePreference::GPU_UPLOAD_OR_UPLOAD, false).collect::<Vec<_>>();
-        let upload = granted.last().copied().expect("UPLOAD always is");
+        let upload = granted.last().copied().expect("UPLOAD heaps exist");
         assert_eq!((upload.heap_type, upload.family), (HeapType::Upload, HeapFamily::Type(HeapType::Upload)));
         if caps.architecture == Architecture::Discrete {
             assert_eq!(granted.len(), 1, "{name}");
             continue;
         }
-        let [first, _] = granted[..] else { panic!("two are granted on {name}") };
+        let [first, _] = granted[..] else { panic!("two heap types are granted on {name}") };
         assert_eq!(first.heap_type, HeapType::GpuUpload);
         assert_eq!(first.family, HeapFamily::Custom(HeapMemory::of(HeapType::GpuUpload, caps.architecture)));
         assert!(first.is_cpu_accessible && !first.needs_copy);
         let (_heap, charge) =
-            create_heap(&gpu, families.properties(first.family)).expect("the device has it");
+            create_heap(&gpu, families.properties(first.family)).expect("the device supports it");
         assert_eq!(charge, charged_to(SegmentGroup::Local), "{name}");
     }
 }
 
 #[test]
 fn node_masks_reach_the_heaps_and_are_checked() {
-    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
-    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+    let gpu = Instance::open(HostProfile::default_profile()).expect("the instance opens");
+    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     assert_eq!(caps.node_count, 1);
     let nodes = NodeMasks { creation: 1, visible: 1 };
-    let families = HeapFamilies::query(&gpu.device, &caps, nodes, false).expect("node 0 is there");
+    let families = HeapFamilies::query(&gpu.device, &caps, nodes, false).expect("node 0 exists");
     let properties = families.properties(HeapType::Default.into());
     assert_eq!((properties.CreationNodeMask, properties.VisibleNodeMask), (1, 1));
     let other = NodeMasks { creation: 2, visible: 2 };
-    let error = HeapFamilies::query(&gpu.device, &caps, other, false).expect_err("there is no second node");
+    let error =
+        HeapFamilies::query(&gpu.device, &caps, other, false).expect_err("the second node does not exist");
     assert!(error.to_string().starts_with("D3D12_HEAP_PROPERTIES::CreationNodeMask"), "{error}");
 }
 
 #[test]
-fn the_initial_state_tells_the_heap_type() {
+fn the_initial_state_determines_the_heap_type() {
     for (state, heap_type) in [
         (D3D12_RESOURCE_STATE_GENERIC_READ, HeapType::Upload),
         (D3D12_RESOURCE_STATE_COPY_DEST, HeapType::Readback),
@@ -326,8 +329,8 @@ fn the_initial_state_tells_the_heap_type() {
 
 /// The device creates what the check accepts, and refuses what it rejects.
 #[test]
-fn states_contradict_heap_types_where_the_device_says_so() {
-    let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+fn invalid_states_for_a_heap_type_match_the_device() {
+    let gpu = Instance::open(HostProfile::default_profile()).expect("the instance opens");
     let states = [
         D3D12_RESOURCE_STATE_COMMON,
         D3D12_RESOURCE_STATE_GENERIC_READ,
@@ -347,21 +350,21 @@ fn states_contradict_heap_types_where_the_device_says_so() {
                 unsafe { gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut buffer) };
             assert_eq!(checked.is_ok(), created.is_ok(), "{heap_type} {state:#x}");
             if let Err(error) = checked {
-                assert!(error.to_string().starts_with("initial_state: is 0x"), "{error}");
+                assert!(error.to_string().starts_with("initial_state: 0x"), "{error}");
             }
         }
     }
 }
 
 #[test]
-fn a_buffer_has_no_layout_and_a_texture_no_place_in_upload_heaps() {
+fn layouts_and_dimensions_are_checked_for_each_heap_type() {
     let texture = D3D12_RESOURCE_DIMENSION_TEXTURE2D;
     let common = InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON);
     let undefined = InitialState::Layout(D3D12_BARRIER_LAYOUT_UNDEFINED);
     let buffer = D3D12_RESOURCE_DIMENSION_BUFFER;
     for heap_type in HeapType::ALL {
         let family = HeapFamily::Type(heap_type);
-        let error = check_initial_state(family, buffer, common).expect_err("buffers have no layout");
+        let error = check_initial_state(family, buffer, common).expect_err("buffers do not allow a layout");
         assert!(error.to_string().starts_with("initial_state"), "{error}");
         assert!(check_initial_state(family, buffer, undefined).is_ok());
         let checked = check_initial_state(family, texture, common);

@@ -27,7 +27,7 @@ impl Refused {
             } else {
                 "initial_state or clear_value"
             };
-            Error::invalid_argument(field, format!("{call} answered E_INVALIDARG"))
+            Error::invalid_argument(field, format!("{call} failed with E_INVALIDARG"))
         } else {
             Error::device(call, hresult)
         }
@@ -54,26 +54,27 @@ pub(crate) fn check_interfaces(
 ) -> Result<(), Error> {
     if !resource.castable_formats.is_empty() {
         if matches!(resource.initial_state, InitialState::State(_)) {
-            let rule = "castable formats need an initial layout, as CreatePlacedResource2 takes one";
+            let rule =
+                "castable formats require an initial layout instead of a state (CreatePlacedResource2)";
             return Err(Error::invalid_argument("ResourceDesc::castable_formats", rule));
         }
         if devices.device12.is_none() {
-            return Err(Error::unsupported("castable formats on this device (ID3D12Device12)"));
+            return Err(Error::unsupported("castable formats (require ID3D12Device12)"));
         }
         if !caps.relaxed_format_casting {
-            let what = "castable formats on this device (RelaxedFormatCastingSupported of OPTIONS12)";
+            let what = "castable formats (require RelaxedFormatCastingSupported)";
             return Err(Error::unsupported(what));
         }
     }
     if resource.protected_session.is_some() && devices.device4.is_none() {
-        return Err(Error::unsupported("a protected session on this device (ID3D12Device4)"));
+        return Err(Error::unsupported("a protected session (requires ID3D12Device4)"));
     }
     if matches!(resource.initial_state, InitialState::Layout(_)) {
         if devices.device10.is_none() {
-            return Err(Error::unsupported("an initial layout on this device (ID3D12Device10)"));
+            return Err(Error::unsupported("an initial layout (requires ID3D12Device10)"));
         }
         if !caps.enhanced_barriers {
-            let what = "an initial layout on this device (EnhancedBarriersSupported of OPTIONS12)";
+            let what = "an initial layout (requires EnhancedBarriersSupported)";
             return Err(Error::unsupported(what));
         }
     }

@@ -34,7 +34,7 @@ impl Devices {
     #[inline]
     pub(crate) fn check_heap_flags(&self, flags: D3D12_HEAP_FLAGS, field: &'static str) -> Result<(), Error> {
         if flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0 && self.device8.is_none() {
-            let what = format!("{field}: CREATE_NOT_RESIDENT on this device (ID3D12Device8)");
+            let what = format!("{field}: CREATE_NOT_RESIDENT (requires ID3D12Device8)");
             return Err(Error::unsupported(what));
         }
         Ok(())

@@ -217,7 +217,7 @@ impl HeapKinds {
             released = released.saturating_add(release_from(of_group, bytes));
         }
         if !released.is_zero() {
-            tracing::debug!(%size, %released, "empty heaps were given back before more memory is taken");
+            tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
         }
     }
 
@@ -319,7 +319,7 @@ impl HeapKinds {
         };
         if !self.source.never_over_allocates() {
             let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
-            tracing::debug!(%wanted, %released, "no memory for a heap; trying again");
+            tracing::debug!(%wanted, %released, "heap creation failed; released empty heaps to retry");
             if !released.is_zero() {
                 if let Some(heap) = attempt(wanted)? {
                     return Ok(Some(heap));

@@ -229,7 +229,7 @@ impl Drop for KeptResident<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.0.unlock() {
             // Every holder of the heap may unlock it.
-            tracing::warn!(%error, "a residency heap was unlocked more often than it was locked");
+            tracing::warn!(%error, "residency heap unlocked more often than it was locked");
         }
     }
 }

@@ -174,7 +174,7 @@ impl Drop for PlacedRange {
         match self.heaps.engine(self.sharing).free(self.id) {
             Ok(left) if left.is_empty() => {}
             Ok(left) => self.heaps.recycle(left),
-            Err(error) => debug_assert!(false, "a placed range is freed once: {error}"),
+            Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.note_change();
     }

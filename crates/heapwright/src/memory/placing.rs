@@ -84,7 +84,7 @@ impl HeapKinds {
         let foreign = foreign_heap_flags(request.heap_flags, heaps.desc.heap.Flags);
         if foreign != 0 {
             // Occurs only with a pool; otherwise the resource would be committed.
-            let rule = format!("{foreign:#x} are not among the flags of the pool");
+            let rule = format!("flags {foreign:#x} are not set on the pool's heaps");
             let field = "ResourceAllocationDesc::extra_required_heap_flags";
             return Err(Error::invalid_argument(field, rule).into());
         }

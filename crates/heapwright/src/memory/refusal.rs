@@ -58,7 +58,7 @@ impl From<PlacementError> for Refusal {
             PlacementError::NoUpperEnd { .. } => {
                 return Error::invalid_argument("ResourceAllocationDesc::flags", error.to_string()).into();
             }
-            error => return Error::invalid_argument("the resource's size", error.to_string()).into(),
+            error => return Error::invalid_argument("resource size", error.to_string()).into(),
         };
         Self::of(MemorySource::NewHeap(size), obstacle)
     }

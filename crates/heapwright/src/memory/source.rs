@@ -50,7 +50,7 @@ impl HeapSource {
         }
         let is_budget_known = adapter.is_some() || residency.is_some();
         if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && !is_budget_known {
-            let rule = "ALWAYS_IN_BUDGET needs the adapter, which says what the budget is";
+            let rule = "ALWAYS_IN_BUDGET requires an adapter or a residency manager";
             return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
         }
         let devices = Devices::of(device);
@@ -176,12 +176,12 @@ fn extra_heap_flags(desc: &ResourceAllocatorDesc, devices: &Devices) -> D3D12_HE
         (
             ResourceAllocatorFlags::CREATE_NOT_ZEROED,
             D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
-            "the device does not know CREATE_NOT_ZEROED; heaps are zeroed",
+            "the device does not support CREATE_NOT_ZEROED; heaps are zeroed",
         ),
         (
             ResourceAllocatorFlags::CREATE_NOT_RESIDENT,
             D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
-            "the device does not know CREATE_NOT_RESIDENT; heaps are created resident",
+            "the device does not support CREATE_NOT_RESIDENT; heaps are created resident",
         ),
     ];
     let mut flags = D3D12_HEAP_FLAG_NONE;

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_owned_lives_as_long_as_a_reference_of_any_thread() {
+    fn values_live_as_long_as_references_of_any_thread() {
         let owned = Arc::new(7);
         let striped = Striped::new(Arc::clone(&owned));
         let references: Vec<_> = std::thread::scope(|scope| {

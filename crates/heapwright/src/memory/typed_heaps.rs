@@ -314,11 +314,7 @@ impl TypedHeaps {
             // SAFETY: one object and one priority, both readable; the object is a live heap.
             let set = unsafe { device.SetResidencyPriority(1, &pageable, &priority) };
             if set.is_err() {
-                tracing::warn!(
-                    priority,
-                    "the device did not take the residency priority: {:#}",
-                    hresult::Named(set)
-                );
+                tracing::warn!(priority, "SetResidencyPriority failed: {:#}", hresult::Named(set));
             }
         }
         Ok(heap)
@@ -495,7 +491,7 @@ impl TypedHeaps {
             })
         };
         if !self.pool_entry.as_ref().is_none_or(is_counted) {
-            return Err("the sums over all pools miss a change of one".to_owned());
+            return Err("the totals over all pools do not include a change of this pool".to_owned());
         }
         Ok(())
     }

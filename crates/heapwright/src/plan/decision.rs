@@ -74,7 +74,7 @@ impl fmt::Display for Placement {
         f.pad(match self {
             Self::WithinResource => "within a resource",
             Self::SharedHeap => "in a shared heap",
-            Self::OwnHeap => "in a heap of its own",
+            Self::OwnHeap => "in its own heap",
             Self::Committed => "committed",
             Self::Imported => "imported",
         })
@@ -85,8 +85,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Usual => "usual",
-            Self::AllocationFlag => "flag of the allocation",
-            Self::AllocatorFlag => "flag of the allocator",
+            Self::AllocationFlag => "allocation flag",
+            Self::AllocatorFlag => "allocator flag",
             Self::ExtraHeapFlags => "extra heap flags",
             Self::TooLargeToShare => "too large to share",
             Self::OutOfMemory => "out of memory",

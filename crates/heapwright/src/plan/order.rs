@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_says_what_decided() {
+    fn the_reason_names_the_deciding_fact() {
         let first = |facts: Facts| order(&facts)[0].map(|decision| decision.reason);
         let facts = Facts::default();
         assert_eq!(first(facts), Some(Reason::Usual));

@@ -78,7 +78,7 @@ impl<'a> ResourceRequest<'a> {
         // A multiple of the alignment, as moves of a defragmentation require.
         let size = placed.size.checked_add(padding).and_then(|size| size.align_up(alignment));
         let size = size.ok_or_else(|| {
-            let rule = format!("{padding} beyond {} have more than 64 bits", placed.size);
+            let rule = format!("{padding} plus the resource's size of {} exceeds 64 bits", placed.size);
             Error::too_large("ResourceAllocationDesc::extra_required_resource_padding", rule)
         })?;
         let width = ByteSize::new(if self.resource.is_buffer() { placed.desc.Width } else { u64::MAX });
@@ -104,7 +104,7 @@ impl<'a> ResourceRequest<'a> {
         let has = |flags| self.flags.intersects(flags);
         let foreign = foreign_heap_flags(self.heap_flags, heap_flags);
         if foreign != 0 && !self.is_in_pool {
-            tracing::debug!("heap flags {foreign:#x} make the resource committed");
+            tracing::debug!("heap flags {foreign:#x} require a committed resource");
         }
         Facts {
             allocator_always_committed,

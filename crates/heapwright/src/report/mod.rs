@@ -8,6 +8,23 @@
 //! page, as does the program with `heapwright report`.
 //!
 //! ```
+//! use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
+//! use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+//! # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+//! let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+//! let desc = buffer_desc(ByteSize::from_mib(1));
+//! let buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
+//! let report = allocator.report();
+//! for heap in &report.heaps {
+//!     println!("{} heap of {}: {} allocations", heap.heap_type, heap.size, heap.allocations.len());
+//! }
+//! assert_eq!(report.totals.used, ByteSize::from_mib(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Tools can also build a report from data of their own:
+//!
+//! ```
 //! use heapwright::report::{
 //!     AllocationKind, AllocationReport, AllocatorReport, DeviceReport, HeapContents, HeapReport, HeapTypeName, PoolReport,
 //! };

@@ -125,15 +125,15 @@ mod tests {
     #[test]
     fn every_use_has_one_floor() {
         for (index, (uses, floor)) in FLOORS.iter().enumerate() {
-            assert_eq!(uses.bits(), 1 << index, "each use once, in order");
+            assert_eq!(uses.bits(), 1 << index, "uses are not listed once and in order");
             assert_eq!(uses.floor(), *floor);
         }
-        assert_eq!(BufferUses::all().bits(), (1 << FLOORS.len()) - 1, "no use is left out");
+        assert_eq!(BufferUses::all().bits(), (1 << FLOORS.len()) - 1, "a use is missing");
         assert_eq!(BufferUses::all().floor().get(), 256);
     }
 
     #[test]
-    fn a_constant_buffer_ends_where_its_view_does() {
+    fn constant_buffers_are_padded_to_the_view_size() {
         let width = |uses: BufferUses, bytes| uses.width(ByteSize::new(bytes)).map(ByteSize::get);
         assert_eq!(width(BufferUses::CONSTANT_BUFFER, 1), Some(256));
         assert_eq!(width(BufferUses::CONSTANT_BUFFER | BufferUses::RAW_VIEW, 257), Some(512));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_of_acceleration_structures_tells_their_use() {
+    fn the_acceleration_structure_flag_implies_the_use() {
         let flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
             | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
         assert_eq!(BufferUses::empty().with_flags(flags).floor().get(), 256);

@@ -36,16 +36,19 @@ pub(super) fn of(desc: &D3D12_RESOURCE_DESC, uses: BufferUses) -> Result<Alignme
         return Ok(uses.floor());
     }
     let asked = Alignment::new(desc.Alignment).ok_or_else(|| {
-        Error::invalid_argument(FIELD, format!("{:#x} is not 0 and not a power of two", desc.Alignment))
+        Error::invalid_argument(FIELD, format!("{:#x} is neither 0 nor a power of two", desc.Alignment))
     })?;
     let most = default(desc);
     if asked > most {
         let what = match desc.Dimension {
             D3D12_RESOURCE_DIMENSION_BUFFER => "a buffer",
             _ if desc.SampleDesc.Count > 1 => "a multisampled texture",
-            _ => "a texture of one sample",
+            _ => "a single-sample texture",
         };
-        return Err(Error::invalid_argument(FIELD, format!("{asked} is above the {most} of {what}")));
+        return Err(Error::invalid_argument(
+            FIELD,
+            format!("{asked} exceeds the maximum of {most} for {what}"),
+        ));
     }
     Ok(asked.max(uses.floor()))
 }

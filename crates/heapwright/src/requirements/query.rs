@@ -113,16 +113,16 @@ impl RequirementsQuery {
             let device = self
                 .device8
                 .as_ref()
-                .ok_or_else(|| Error::unsupported("D3D12_RESOURCE_DESC1 on this device (ID3D12Device8)"))?;
+                .ok_or_else(|| Error::unsupported("D3D12_RESOURCE_DESC1 (requires ID3D12Device8)"))?;
             // SAFETY: the device is a live COM object, and the description outlives the call.
             unsafe { device.GetResourceAllocationInfo2(0, 1, &desc, None) }
         } else {
             let device = self
                 .device12
                 .as_ref()
-                .ok_or_else(|| Error::unsupported("castable formats on this device (ID3D12Device12)"))?;
+                .ok_or_else(|| Error::unsupported("castable formats (requires ID3D12Device12)"))?;
             let count = u32::try_from(formats.len())
-                .map_err(|_| Error::invalid_argument("castable formats", "there are more than 2^32 - 1"))?;
+                .map_err(|_| Error::invalid_argument("castable formats", "the count exceeds 2^32 - 1"))?;
             let list = formats.as_ptr();
             // SAFETY: the device is a live COM object; the description, the count and the list, which has as many
             // formats as are counted, outlive the call.
@@ -141,8 +141,8 @@ mod tests {
     use crate::requirements::BufferUses;
 
     fn query() -> RequirementsQuery {
-        let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
-        let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+        let gpu = Instance::open(HostProfile::default_profile()).expect("the instance opens");
+        let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
         RequirementsQuery::new(&gpu.device, &caps, RequirementsOptions::default())
     }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn castable_formats_are_heeded_and_need_their_interface() {
+    fn castable_formats_are_passed_on_and_need_their_interface() {
         let mut query = query();
         // Without the formats, the device would accept both: formats of one byte cannot be cast to formats of four.
         for (castable, is_sound) in [(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, true), (DXGI_FORMAT_R8_UNORM, false)] {
@@ -171,17 +171,17 @@ mod tests {
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
         let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
         let requested = RequestedResource { castable_formats: &formats, ..RequestedResource::new(desc) };
-        let error = query.requirements(&requested, Creation::Placed).expect_err("there is no interface");
+        let error = query.requirements(&requested, Creation::Placed).expect_err("the interface is missing");
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device12"), "{error}");
         let without = RequestedResource { castable_formats: &[], ..requested };
-        assert!(query.requirements(&without, Creation::Placed).is_ok(), "the first interface is enough");
+        assert!(query.requirements(&without, Creation::Placed).is_ok(), "the first interface suffices");
     }
 
     #[test]
-    fn a_plain_buffer_is_remembered_as_it_was_decided() {
+    fn requirements_of_plain_buffers_are_cached() {
         for profile in HostProfile::all() {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+            let gpu = Instance::open(profile).expect("the instance opens");
+            let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
             for extra_required_resource_flags in
                 [D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS]
             {
@@ -201,13 +201,13 @@ mod tests {
                                 let requested = RequestedResource { uses, ..RequestedResource::new(desc) };
                                 let decided = query.requirements(&requested, Creation::Placed);
                                 let Some(remembered) = query.remembered(&requested) else { continue };
-                                assert_eq!(decided.expect("it is remembered"), remembered, "{requested:?}");
+                                assert_eq!(decided.expect("must be cached"), remembered, "{requested:?}");
                                 count += 1;
                             }
                         }
                     }
                     let is_tight = tight_alignment && caps.tight_alignment_tier > 0;
-                    assert_eq!(count > 0, is_tight, "{}: {count} were remembered", profile.name);
+                    assert_eq!(count > 0, is_tight, "{}: {count} were cached", profile.name);
                 }
             }
         }
@@ -223,7 +223,7 @@ mod tests {
         let error = query.requirements(&requested, Creation::Placed).expect_err("the format has no regions");
         assert!(error.is_invalid_argument(), "{error}");
         query.device8 = None;
-        let error = query.requirements(&requested, Creation::Placed).expect_err("there is no interface");
+        let error = query.requirements(&requested, Creation::Placed).expect_err("the interface is missing");
         assert!(error.is_unsupported() && error.to_string().contains("ID3D12Device8"), "{error}");
     }
 }

@@ -153,17 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_twice_in_a_row_is_remembered() {
+    fn repeated_queries_are_cached() {
         let remembered = RememberedBuffers::new();
         let desc = buffer(1000, 0, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT);
         assert_eq!(remembered.get(&desc), None);
         assert_eq!(remembered.get_or(&desc, || asked(&desc)), asked(&desc));
         assert_eq!(remembered.get(&desc), answer(&desc));
-        assert_eq!(remembered.get_or(&desc, || Err("asked again")), Ok(answer(&desc)));
+        assert_eq!(remembered.get_or(&desc, || Err("cached result must be used")), Ok(answer(&desc)));
     }
 
     #[test]
-    fn what_does_not_fit_or_is_refused_is_asked_each_time() {
+    fn large_and_rejected_buffers_are_not_cached() {
         let remembered = RememberedBuffers::new();
         let plain = buffer(1000, 0, 0);
         let large = [buffer(1 << WIDTH_BITS, 0, 0), buffer(0, 0, 0), buffer(1, 0, 1 << FLAG_BITS)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_find_whole_answers_only() {
+    fn threads_never_read_partial_entries() {
         let remembered = RememberedBuffers::new();
         std::thread::scope(|scope| {
             for thread in 0..4_u64 {
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_remembered_that_was_not_answered(
+        fn cached_results_equal_the_queried_results(
             descs in prop::collection::vec(
                 (
                     prop_oneof![1..600_u64, any::<u64>()],

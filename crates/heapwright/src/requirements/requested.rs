@@ -76,10 +76,7 @@ impl RequestedResource<'_> {
             return Ok((desc, BufferUses::empty()));
         }
         if !self.castable_formats.is_empty() {
-            return Err(Error::invalid_argument(
-                "castable formats",
-                "must be empty for a buffer, which has no format",
-            ));
+            return Err(Error::invalid_argument("castable formats", "must be empty for a buffer"));
         }
         let uses = self.uses.with_flags(desc.Flags);
         let largest = caps.max_resource_size();
@@ -89,7 +86,7 @@ impl RequestedResource<'_> {
                 let width = ByteSize::new(desc.Width);
                 Error::too_large(
                     "D3D12_RESOURCE_DESC::Width",
-                    format!("{width} is above the {largest} that the device can address"),
+                    format!("{width} exceeds the maximum resource size of {largest}"),
                 )
             })?
             .get();

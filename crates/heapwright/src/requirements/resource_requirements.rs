@@ -94,15 +94,10 @@ fn refused(desc: &D3D12_RESOURCE_DESC, caps: &DeviceCaps) -> Error {
     }
     Error::too_large(
         "D3D12_RESOURCE_DESC",
-        format!(
-            "the {least} that the texture takes at least are above the {largest} that the device can address"
-        ),
+        format!("the texture needs at least {least}, which exceeds the maximum resource size of {largest}"),
     )
 }
 
 fn invalid() -> Error {
-    Error::invalid_argument(
-        "D3D12_RESOURCE_DESC",
-        "the device finds the description invalid (GetResourceAllocationInfo)",
-    )
+    Error::invalid_argument("D3D12_RESOURCE_DESC", "GetResourceAllocationInfo rejected the description")
 }

@@ -17,10 +17,10 @@ const KIB_64: u64 = 65_536;
 const MIB_4: u64 = 4 << 20;
 
 fn open(profile: &str, alignment_is_floor: bool) -> (Instance, DeviceCaps) {
-    let profile = HostProfile::find(profile).expect("a profile of that name");
+    let profile = HostProfile::find(profile).expect("the profile exists");
     let gpu = Instance::open_with(profile, DeviceOptions { alignment_is_floor, ..DeviceOptions::default() })
-        .expect("a fresh instance");
-    let caps = DeviceCaps::query(&gpu.device).expect("a sound device");
+        .expect("the instance opens");
+    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     let alignment_beside_tight =
         if alignment_is_floor { AlignmentBesideTight::Floor } else { AlignmentBesideTight::Invalid };
     (gpu, DeviceCaps { alignment_beside_tight, ..caps })
@@ -71,17 +71,17 @@ fn with_answers(
     let result = requirements(requested, creation, caps, &RequirementsOptions::default(), |desc| {
         let index = asked.borrow().len();
         asked.borrow_mut().push(*desc);
-        let answer = answers.get(index).expect("the device is not asked so often");
+        let answer = answers.get(index).expect("GetResourceAllocationInfo was called too often");
         Ok(answer.map(|(size, bytes)| (ByteSize::new(size), alignment(bytes))))
     });
     (result, asked.into_inner())
 }
 
 #[test]
-fn making_an_allocator_is_no_mistake_for_the_debug_layer() {
+fn creating_an_allocator_causes_no_debug_messages() {
     for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
-        DeviceCaps::query(&gpu.device).expect("a sound device");
+        let gpu = Instance::open(profile).expect("the instance opens");
+        DeviceCaps::query(&gpu.device).expect("the device is valid");
         assert_eq!(gpu.messages(), [], "{}", profile.name);
     }
 }
@@ -134,29 +134,36 @@ fn the_flag_is_decided_by_the_table() {
         let decided = decide(&desc, alignment(floor), creation, caps, by_default);
         assert_eq!(decided.as_ref().ok().copied(), expected, "row {row}: {decided:?}");
     }
-    let error =
-        decide(&asking(buffer(8)), Alignment::ONE, placed, &none, true).expect_err("there is no tier");
+    let error = decide(&asking(buffer(8)), Alignment::ONE, placed, &none, true).expect_err("the tier is 0");
     assert!(error.is_unsupported());
-    let error =
-        decide(&asking(swizzled), Alignment::ONE, placed, &new, true).expect_err("the layout is fixed");
+    let error = decide(&asking(swizzled), Alignment::ONE, placed, &new, true)
+        .expect_err("the layout has a fixed alignment");
     assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Flags"), "{error}");
 }
 
 #[test]
-fn an_alignment_that_no_resource_has_names_the_field_and_the_rule() {
+fn invalid_alignments_name_the_field_and_the_rule() {
     let caps = caps("discrete");
     for (desc, alignment, rule) in [
-        (buffer(8), 3, "0x3 is not 0 and not a power of two"),
-        (buffer(8), u64::MAX, "0xffffffffffffffff is not 0 and not a power of two"),
-        (buffer(8), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a buffer"),
-        (texture(4, 4), 2 * KIB_64, "128.00 KiB is above the 64.00 KiB of a texture of one sample"),
-        (multisampled(4, 4), 2 * MIB_4, "8.00 MiB is above the 4.00 MiB of a multisampled texture"),
-        (buffer(8), 1 << 63, "8.00 EiB is above the 64.00 KiB of a buffer"),
+        (buffer(8), 3, "0x3 is neither 0 nor a power of two"),
+        (buffer(8), u64::MAX, "0xffffffffffffffff is neither 0 nor a power of two"),
+        (buffer(8), 2 * KIB_64, "128.00 KiB exceeds the maximum of 64.00 KiB for a buffer"),
+        (
+            texture(4, 4),
+            2 * KIB_64,
+            "128.00 KiB exceeds the maximum of 64.00 KiB for a single-sample texture",
+        ),
+        (
+            multisampled(4, 4),
+            2 * MIB_4,
+            "8.00 MiB exceeds the maximum of 4.00 MiB for a multisampled texture",
+        ),
+        (buffer(8), 1 << 63, "8.00 EiB exceeds the maximum of 64.00 KiB for a buffer"),
     ] {
         let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..desc };
         for creation in [Creation::Placed, Creation::Committed] {
             let (result, asked) = with_answers(&requested(desc), creation, &caps, &[]);
-            let error = result.expect_err("is refused");
+            let error = result.expect_err("must be rejected");
             assert!(error.is_invalid_argument() && asked.is_empty());
             assert_eq!(error.to_string(), format!("D3D12_RESOURCE_DESC::Alignment: {rule}"));
         }
@@ -164,7 +171,7 @@ fn an_alignment_that_no_resource_has_names_the_field_and_the_rule() {
 }
 
 #[test]
-fn the_larger_of_the_floor_and_the_devices_answer_counts() {
+fn the_larger_of_minimum_and_device_alignment_is_used() {
     let caps = caps("discrete");
     for (floor, size, reported, expected) in [
         (16, 100, 8, (112, 16)),
@@ -175,10 +182,10 @@ fn the_larger_of_the_floor_and_the_devices_answer_counts() {
         let desc = D3D12_RESOURCE_DESC { Alignment: floor, ..buffer(100) };
         let (result, asked) =
             with_answers(&requested(desc), Creation::Placed, &caps, &[Some((size, reported))]);
-        let ResourceRequirements { desc, size, alignment } = result.expect("is sound");
+        let ResourceRequirements { desc, size, alignment } = result.expect("valid description");
         assert_eq!((size.get(), alignment.get()), expected);
         assert_eq!((desc.Flags, desc.Alignment), (TIGHT, 0));
-        assert_eq!(asked, [desc], "what the device was asked about is what it creates");
+        assert_eq!(asked, [desc], "the queried description differs from the created one");
     }
 }
 
@@ -187,11 +194,11 @@ fn a_size_that_overflows_is_an_error() {
     let desc = D3D12_RESOURCE_DESC { Alignment: KIB_64, ..texture(4, 4) };
     let answers = [Some((u64::MAX - 1, 8))];
     let (result, _) = with_answers(&requested(desc), Creation::Placed, &caps("discrete"), &answers);
-    assert!(result.expect_err("it has more than 64 bits").is_invalid_argument());
+    assert!(result.expect_err("the size exceeds 64 bits").is_invalid_argument());
 }
 
 #[test]
-fn a_buffer_without_tight_alignment_is_known_without_asking() {
+fn buffers_without_tight_alignment_need_no_query() {
     let old = caps("old-ddi");
     for (width, size) in [(1, KIB_64), (KIB_64, KIB_64), (KIB_64 + 1, 2 * KIB_64)] {
         for creation in [Creation::Placed, Creation::Committed] {
@@ -201,7 +208,7 @@ fn a_buffer_without_tight_alignment_is_known_without_asking() {
                 size: ByteSize::new(size),
                 alignment: alignment(KIB_64),
             };
-            assert_eq!(result.expect("is documented"), expected);
+            assert_eq!(result.expect("documented value"), expected);
         }
     }
     // Descriptions that are not documented are passed to the device, and refused if it refuses them.
@@ -214,32 +221,32 @@ fn a_buffer_without_tight_alignment_is_known_without_asking() {
     ] {
         let (result, asked) = with_answers(&requested(odd), Creation::Placed, &old, &[None]);
         assert_eq!(asked, [odd]);
-        assert!(result.expect_err("the device refuses it").is_invalid_argument());
+        assert!(result.expect_err("the device rejects it").is_invalid_argument());
     }
 }
 
 #[test]
-fn a_texture_is_asked_about_once_or_twice() {
+fn textures_need_one_or_two_queries() {
     let (old, new) = (caps("old-ddi"), caps("discrete"));
     let answers = [None, Some((KIB_64, KIB_64))];
     let large_answer = [Some((KIB_64, KIB_64)), Some((KIB_64, KIB_64))];
     let (placed, small) = (Creation::Placed, texture(64, 64));
     // Tight alignment: one query.
     let (result, asked) = with_answers(&requested(small), placed, &new, &[Some((16_384, KIB_4))]);
-    assert_eq!((asked.len(), result.expect("is sound").alignment.get()), (1, KIB_4));
+    assert_eq!((asked.len(), result.expect("valid description").alignment.get()), (1, KIB_4));
     // Small: one query, with the small alignment.
     let (result, asked) = with_answers(&requested(small), placed, &old, &[Some((16_384, KIB_4))]);
     assert_eq!((asked.len(), asked[0].Alignment), (1, KIB_4));
-    assert_eq!(result.expect("is sound").desc, asked[0]);
+    assert_eq!(result.expect("valid description").desc, asked[0]);
     // A reported alignment below the requested one is not used: the description contains 4 KiB.
     let (result, _) = with_answers(&requested(small), placed, &old, &[Some((16_384, 256))]);
-    assert_eq!(result.expect("is sound").alignment.get(), KIB_4);
+    assert_eq!(result.expect("valid description").alignment.get(), KIB_4);
     // An unknown format that may be small but is not: two queries, however the device refuses.
     for answers in [&answers, &large_answer] {
         let unknown = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_NV12, ..texture(200, 200) };
         let (result, asked) = with_answers(&requested(unknown), placed, &old, answers);
         assert_eq!((asked.len(), asked[1].Alignment), (2, 0));
-        assert_eq!(result.expect("is sound").desc, asked[1]);
+        assert_eq!(result.expect("valid description").desc, asked[1]);
     }
     // Certainly not small: one query.
     let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
@@ -248,18 +255,18 @@ fn a_texture_is_asked_about_once_or_twice() {
     for desc in [texture(2048, 2048), texture(200, 200), target, explicit, crossing] {
         let (result, asked) = with_answers(&requested(desc), placed, &old, &[Some((KIB_64, KIB_64))]);
         assert_eq!((asked.len(), asked[0].Alignment), (1, 0));
-        assert_eq!(result.expect("is sound").alignment.get(), KIB_64);
+        assert_eq!(result.expect("valid description").alignment.get(), KIB_64);
     }
 }
 
 #[test]
-fn uses_and_castable_formats_are_of_their_kind_of_resource() {
+fn uses_are_for_buffers_and_castable_formats_for_textures() {
     let caps = caps("discrete");
     let uses = RequestedResource { uses: BufferUses::RAW_VIEW, ..requested(texture(4, 4)) };
     let formats = RequestedResource { castable_formats: &[DXGI_FORMAT_R8_UNORM], ..requested(buffer(4)) };
     for (wrong, field) in [(uses, "BufferUses"), (formats, "castable formats")] {
         let (result, _) = with_answers(&wrong, Creation::Placed, &caps, &[]);
-        let error = result.expect_err("is refused");
+        let error = result.expect_err("must be rejected");
         assert!(error.is_invalid_argument() && error.to_string().starts_with(field), "{error}");
     }
 }

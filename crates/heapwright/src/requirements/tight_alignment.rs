@@ -46,12 +46,14 @@ pub(super) fn decide(
         [D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE]
             .contains(&desc.Layout);
     if is_asked && caps.tight_alignment_tier == 0 {
-        return Err(Error::unsupported("D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on this device"));
+        return Err(Error::unsupported(
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT (requires tight alignment tier 1)",
+        ));
     }
     if is_asked && has_fixed_layout {
         return Err(Error::invalid_argument(
             "D3D12_RESOURCE_DESC::Flags",
-            "USE_TIGHT_ALIGNMENT excludes the 64KB_*_SWIZZLE layouts, whose alignment is 64 KiB",
+            "USE_TIGHT_ALIGNMENT cannot be combined with the 64KB_*_SWIZZLE layouts",
         ));
     }
     let is_fixed = has_fixed_layout || desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0;

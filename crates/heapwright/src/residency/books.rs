@@ -122,7 +122,7 @@ impl Books {
         let mut state = self.lock();
         if state.identities.contains(&identity) {
             // The books would count it twice, and could evict it while it is in use as another heap.
-            return Err(Error::invalid_argument("pageable", "is managed already: it is one residency heap"));
+            return Err(Error::invalid_argument("pageable", "is already managed by another residency heap"));
         }
         let now = state.planner.moment(self.elapsed());
         let id = state
@@ -147,7 +147,7 @@ impl Books {
         let mut state = self.lock();
         let heap = state.planner.heap(id);
         let removed = state.planner.remove(id);
-        debug_assert!(removed.is_ok(), "a heap is removed once");
+        debug_assert!(removed.is_ok(), "heap removed twice");
         let resident = heap.filter(|heap| heap.status != Status::Evicted);
         let (group, bytes) =
             resident.map_or((SegmentGroup::Local, ByteSize::ZERO), |heap| (heap.group, heap.size));
@@ -309,12 +309,12 @@ fn identity(pageable: &ID3D12Pageable) -> usize {
 /// Returns the error for a call that the state of a heap does not allow.
 pub(super) fn heap_error(error: PlanError) -> Error {
     let rule = match error {
-        PlanError::Unknown => "is gone",
-        PlanError::NotLocked => "is not locked: every unlock needs its lock",
-        PlanError::Locked => "is locked, and stays resident",
-        PlanError::TooManyLocks => "has 2^32 - 1 locks",
-        PlanError::InUse => "may still be used by the GPU",
-        PlanError::TooMuch => "is too large beside the others: sizes add up to 2^64",
+        PlanError::Unknown => "has been destroyed",
+        PlanError::NotLocked => "is not locked; each unlock must match a lock",
+        PlanError::Locked => "is locked and must stay resident",
+        PlanError::TooManyLocks => "has reached the maximum of 2^32 - 1 locks",
+        PlanError::InUse => "may still be in use by the GPU",
+        PlanError::TooMuch => "would bring the total size of all heaps to 2^64 bytes or more",
     };
     Error::invalid_argument("residency heap", rule)
 }

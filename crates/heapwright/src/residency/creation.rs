@@ -19,7 +19,7 @@ pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> 
     desc.check()?;
     let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
     if !needs_manager.is_empty() {
-        let rule = format!("{needs_manager:?} needs a residency manager");
+        let rule = format!("{needs_manager:?} requires a residency manager");
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
     if !desc.flags.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn adopt(
 ) -> Result<ResidencyHeap, Error> {
     desc.check()?;
     if desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) {
-        let rule = "CREATE_IN_BUDGET is about an object that is still to be created";
+        let rule = "CREATE_IN_BUDGET is not allowed for an existing object";
         return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
     let (object, info) = inspect(manager, pageable, desc)?;

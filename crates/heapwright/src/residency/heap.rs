@@ -125,7 +125,10 @@ impl ResidencyHeap {
     pub fn set_residency_priority(&self, priority: D3D12_RESIDENCY_PRIORITY) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
         let level = level(priority).ok_or_else(|| {
-            Error::invalid_argument("priority", format!("{priority:#x} is none of D3D12's five levels"))
+            Error::invalid_argument(
+                "priority",
+                format!("{priority:#x} is not a D3D12_RESIDENCY_PRIORITY value"),
+            )
         })?;
         manager.pager.books.set_level(id, level)?;
         manager.pager.device.set_priority(self.pageable(), priority);

@@ -26,7 +26,7 @@ use crate::Error;
 ///
 /// let list = ResidencyList::new();
 /// let recording = list.open()?;
-/// assert!(list.open().unwrap_err().to_string().contains("open elsewhere"));
+/// assert!(list.open().unwrap_err().to_string().contains("already open"));
 /// drop(recording); // closes it
 /// assert!(list.is_empty()?);
 /// # Ok::<(), heapwright::Error>(())
@@ -63,7 +63,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or being executed.
+    /// Invalid argument while it is already open, or being executed.
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
         self.entries().map(|entries| OpenResidencyList { entries })
     }
@@ -74,7 +74,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while the list is open elsewhere, and for a heap of a different manager than the list's heaps.
+    /// Invalid argument while the list is already open, and for a heap of a different manager than the list's heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
         self.entries()?.add(heap)
@@ -84,7 +84,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere, or being executed.
+    /// Invalid argument while it is already open, or being executed.
     pub fn reset(&self) -> Result<(), Error> {
         self.entries()?.reset();
         Ok(())
@@ -94,7 +94,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere.
+    /// Invalid argument while it is already open.
     pub fn len(&self) -> Result<usize, Error> {
         Ok(self.entries()?.heaps.len())
     }
@@ -103,7 +103,7 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while it is open elsewhere.
+    /// Invalid argument while it is already open.
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.len()? == 0)
     }
@@ -113,7 +113,7 @@ impl ResidencyList {
     pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
         let entries = self.entries()?;
         if entries.manager != manager && entries.manager != 0 {
-            let rule = "its heaps belong to another residency manager";
+            let rule = "contains heaps of another residency manager";
             return Err(Error::invalid_argument("residency list", rule));
         }
         Ok(read(&entries.heaps))
@@ -127,7 +127,7 @@ impl ResidencyList {
             Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
             Err(TryLockError::WouldBlock) => Err(Error::invalid_argument(
                 "residency list",
-                "is open elsewhere: it is recorded or executed by one at a time",
+                "is already open; a list can be recorded or executed by one caller at a time",
             )),
         }
     }
@@ -159,7 +159,7 @@ impl Entries {
         let Some((manager, id)) = heap.managed() else { return Ok(()) };
         if self.manager != manager {
             if self.manager != 0 {
-                let rule = "belongs to another residency manager than the heaps of the list";
+                let rule = "belongs to a different residency manager than the heaps of the list";
                 return Err(Error::invalid_argument("residency heap", rule));
             }
             self.manager = manager;

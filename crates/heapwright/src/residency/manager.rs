@@ -184,7 +184,7 @@ impl ResidencyManager {
     ///
     /// After an error nothing is executed, unless the message says that the first lists were.
     ///
-    /// * invalid argument: a residency list that is open elsewhere, of another manager, or with a heap that was
+    /// * invalid argument: a residency list that is already open, of another manager, or with a heap that was
     ///   destroyed; a queue of another device;
     /// * out of memory: the device cannot make the heaps resident, or must not
     ///   ([`ALWAYS_IN_BUDGET`](crate::residency::ResidencyManagerFlags::ALWAYS_IN_BUDGET));
@@ -259,16 +259,13 @@ impl ResidencyManager {
         status: ResidencyHeapStatus,
     ) -> Result<(), Error> {
         let Some((_, id)) = heap.managed().filter(|&(number, _)| number == self.parts.number) else {
-            return Err(Error::invalid_argument("heap", "belongs to another residency manager, or to none"));
+            return Err(Error::invalid_argument("heap", "is not managed by this residency manager"));
         };
         let is_resident = match status {
             ResidencyHeapStatus::Resident => true,
             ResidencyHeapStatus::Evicted => false,
             ResidencyHeapStatus::Unknown => {
-                return Err(Error::invalid_argument(
-                    "status",
-                    "is unknown: evicted and resident are allowed",
-                ));
+                return Err(Error::invalid_argument("status", "must be Evicted or Resident, not Unknown"));
             }
         };
         self.parts.pager.set_resident(id, is_resident)

@@ -1,9 +1,9 @@
 //! Residency management: keeps the memory that the GPU uses resident, within the operating system's budgets.
 //!
-//! A [`ResidencyManager`] manages the heaps of an allocator
-//! ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency)) and any other pageable object. A
-//! [`ResidencyList`] names the heaps that a command list uses. When the list is executed, the manager makes these heaps
-//! resident and evicts others. An [`eviction`] policy selects the heaps that are evicted.
+//! Use it if the application may need more memory than the budget allows. A [`ResidencyManager`] manages the heaps of an
+//! allocator ([`ResourceAllocator::with_residency`](crate::ResourceAllocator::with_residency)) and any other pageable
+//! object. A [`ResidencyList`] names the heaps that a command list uses. When the list is executed, the manager makes
+//! these heaps resident, and if necessary evicts others. An [`eviction`] policy selects the heaps that are evicted.
 //!
 //! ```
 //! use heapwright::residency::{ResidencyList, ResidencyManagerDesc};
@@ -21,7 +21,7 @@
 //! let default = ResourceAllocationDesc::new(HeapType::Default);
 //! let buffer = allocator.create_resource(&default, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
 //! let list = ResidencyList::new();
-//! list.open()?.add(buffer.memory().expect("the manager knows it"))?;
+//! list.open()?.add(buffer.memory().expect("managed"))?;
 //! manager.prefetch(&list)?; // or: execute_command_lists, with the command list that uses the buffer
 //! assert_eq!(manager.stats().local.evicted_count, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

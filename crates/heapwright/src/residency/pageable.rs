@@ -110,7 +110,7 @@ fn find(device: &ID3D12Device, caps: &DeviceCaps, pageable: &ID3D12Pageable) -> 
     if pageable.cast::<ID3D12QueryHeap>().is_ok() {
         return Ok(Found::silent(PageableKind::QueryHeap, None));
     }
-    let rule = "cannot be paged; heaps, committed resources, descriptor heaps and query heaps can";
+    let rule = "cannot be paged; only heaps, committed resources, descriptor heaps and query heaps can";
     Err(Error::invalid_argument("pageable", rule))
 }
 
@@ -151,7 +151,7 @@ fn of_resource(device: &ID3D12Device, caps: &DeviceCaps, resource: &ID3D12Resour
     let hresult = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
     if hresult.is_err() {
         let rule = format!(
-            "GetHeapProperties returned {:#}, as for a reserved resource: manage the heaps that its tiles are mapped to",
+            "GetHeapProperties failed with {:#}; for a reserved resource, manage the heaps that its tiles are mapped to",
             hresult::Named(hresult)
         );
         return Err(Error::invalid_argument("pageable", rule));
@@ -186,7 +186,7 @@ fn size_and_alignment(found: &Found, desc: &ResidencyHeapDesc) -> Result<(ByteSi
         Some((size, alignment)) => Ok((size.max(desc.size), desc.alignment.unwrap_or(alignment))),
         None if desc.size.is_zero() => Err(Error::invalid_argument(
             field,
-            format!("is required for this {kind}, whose size D3D12 does not tell"),
+            format!("is required for this {kind}, because D3D12 does not report its size"),
         )),
         None => Ok((desc.size, desc.alignment.unwrap_or(Alignment::ONE))),
     }
@@ -209,14 +209,14 @@ fn segment_group(
     match (known, desc.segment_group) {
         (Some(known), Some(given)) if given != known => {
             let rule = format!(
-                "{given} contradicts the memory of the {kind}, which is {known} on this {architecture} GPU"
+                "{given} does not match the memory of the {kind}, which is {known} on this {architecture} GPU"
             );
             Err(Error::invalid_argument(field, rule))
         }
         (Some(group), _) | (None, Some(group)) => Ok(group),
         (None, None) => Err(Error::invalid_argument(
             field,
-            format!("is required for a {kind}, whose segment group D3D12 does not tell"),
+            format!("is required for a {kind}, because D3D12 does not report its segment group"),
         )),
     }
 }

@@ -88,7 +88,7 @@ impl QueueState {
     /// Returns the value that the queue signals after the next submission.
     pub(super) fn next_value(&self) -> Result<FenceValue, Error> {
         next_value(self.last)
-            .ok_or_else(|| Error::invalid_argument("queue", "its fence is at the end of the numbers"))
+            .ok_or_else(|| Error::invalid_argument("queue", "its fence value has reached the maximum"))
     }
 }
 

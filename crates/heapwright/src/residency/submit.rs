@@ -156,7 +156,7 @@ unsafe fn execute_paged(
         let executed = heaps.executed;
         let paged_in = pager.page_submission(queue, heaps).map_err(|error| error.after_lists(executed))?;
         let PagedIn { arrives, lists: count, submission: Some((guard, submission)) } = paged_in else {
-            unreachable!("paging for a queue is for a submission");
+            unreachable!("paging with a queue always has a submission");
         };
         // SAFETY: the caller's promises; the heaps in these residency lists are resident, or will be when `arrives` is
         // reached.
@@ -203,7 +203,7 @@ unsafe fn hand_over(
     let hresult = unsafe { d3d12.Signal(&queue.fence, value.get()) };
     if hresult.is_err() {
         // The heaps count as used until the queue signals a later value.
-        return Err(Error::device("ID3D12CommandQueue::Signal (the command lists are executed)", hresult));
+        return Err(Error::device("ID3D12CommandQueue::Signal, after executing the command lists,", hresult));
     }
     Ok(())
 }

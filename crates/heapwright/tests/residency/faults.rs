@@ -282,7 +282,7 @@ fn what_a_queue_could_not_signal_stays_in_use() {
     scene.faults.fail_nth(0);
     let error = scene.execute(&queue, &[&work]).expect_err("it cannot signal");
     assert!(error.to_string().contains("ID3D12CommandQueue::Signal"), "{error}");
-    assert!(error.to_string().contains("executed"), "{error}");
+    assert!(error.to_string().contains("after executing"), "{error}");
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU may use them");
     let empty = scene.work(&[]);
     let value = scene.execute(&queue, &[&empty]).expect("executed");

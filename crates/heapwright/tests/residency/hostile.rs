@@ -52,12 +52,9 @@ fn objects_of_others() {
     refused(scene.execute(&other.queue(), &[&work]), &["queue", "another device"]);
     refused(scene.manager.queue_fence(&other.queue()), &["queue", "another device"]);
     let status = ResidencyHeapStatus::Resident;
-    refused(
-        scene.manager.set_residency_status(&strangers[0].heap, status),
-        &["heap", "another residency manager"],
-    );
+    refused(scene.manager.set_residency_status(&strangers[0].heap, status), &["heap", "not managed by this"]);
     // A list belongs to one manager.
-    refused(work.list.add(&strangers[0].heap), &["residency heap", "another residency manager"]);
+    refused(work.list.add(&strangers[0].heap), &["residency heap", "different residency manager"]);
     let list = ResidencyList::new();
     list.add(&strangers[0].heap).expect("new");
     let queue = scene.queue();
@@ -109,14 +106,14 @@ fn lists_that_are_open() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     for is_paging in [true, false] {
         let open = work.list.open().expect("closed");
-        refused(scene.execute(&queue, &[&other, &work]), &["residency list", "number 1", "open elsewhere"]);
-        refused(scene.manager.prefetch(&work.list), &["open elsewhere"]);
-        refused(work.list.open().map(drop), &["open elsewhere"]);
-        refused(work.list.add(&things[0].heap), &["open elsewhere"]);
-        refused(work.list.reset(), &["open elsewhere"]);
-        refused(work.list.len(), &["open elsewhere"]);
+        refused(scene.execute(&queue, &[&other, &work]), &["residency list", "number 1", "already open"]);
+        refused(scene.manager.prefetch(&work.list), &["already open"]);
+        refused(work.list.open().map(drop), &["already open"]);
+        refused(work.list.add(&things[0].heap), &["already open"]);
+        refused(work.list.reset(), &["already open"]);
+        refused(work.list.len(), &["already open"]);
         std::thread::scope(|scope| {
-            let elsewhere = || refused(scene.execute(&scene.queue(), &[&work]), &["open elsewhere"]);
+            let elsewhere = || refused(scene.execute(&scene.queue(), &[&work]), &["already open"]);
             scope.spawn(elsewhere).join().expect("no panic");
         });
         drop(open);
@@ -137,18 +134,18 @@ fn locks_and_statuses_that_cannot_be() {
     let heap = &things[0].heap;
     refused(heap.unlock(), &["residency heap", "is not locked"]);
     let set = |status| scene.manager.set_residency_status(heap, status);
-    refused(set(ResidencyHeapStatus::Unknown), &["status", "unknown"]);
+    refused(set(ResidencyHeapStatus::Unknown), &["status", "Unknown"]);
     heap.lock().expect("resident");
     refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "locked"]);
     assert_eq!(heap.unlock().expect("locked"), 0);
     let gate = scene.block(&queue);
     let work = scene.work(&things);
     let value = scene.execute(&queue, &[&work]).expect("executed");
-    refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "used by the GPU"]);
+    refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "in use by the GPU"]);
     gate.open();
     scene.wait(&queue, value);
     set(ResidencyHeapStatus::Resident).expect("it is");
-    refused(heap.set_residency_priority(1), &["priority", "0x1", "five levels"]);
+    refused(heap.set_residency_priority(1), &["priority", "0x1", "D3D12_RESIDENCY_PRIORITY"]);
     scene.check_books(&things);
 
     // A heap without a manager cannot be locked.
@@ -158,12 +155,15 @@ fn locks_and_statuses_that_cannot_be() {
     refused(alone.lock(), &["residency heap", "no residency manager"]);
     refused(alone.unlock(), &["residency heap", "no residency manager"]);
     refused(alone.set_residency_priority(D3D12_RESIDENCY_PRIORITY_LOW), &["no residency manager"]);
-    refused(scene.manager.set_residency_status(&alone, ResidencyHeapStatus::Evicted), &["or to none"]);
+    refused(
+        scene.manager.set_residency_status(&alone, ResidencyHeapStatus::Evicted),
+        &["not managed by this"],
+    );
     for flag in [ResidencyHeapFlags::CREATE_IN_BUDGET, ResidencyHeapFlags::CREATE_LOCKED] {
         let desc = ResidencyHeapDesc { flags: flag, ..Default::default() };
         refused(
             ResidencyHeap::unmanaged(&desc, &raw),
-            &["ResidencyHeapDesc::flags", "needs a residency manager"],
+            &["ResidencyHeapDesc::flags", "requires a residency manager"],
         );
     }
     let list = ResidencyList::new();
@@ -180,7 +180,7 @@ fn descriptions_that_are_wrong() {
     let small = ResidencyHeapDesc { size: ByteSize::new(1), ..Default::default() };
     refused(scene.manager.manage(&small, &heap), &["ResidencyHeapDesc::size", "less than"]);
     let elsewhere = ResidencyHeapDesc { segment_group: Some(SegmentGroup::NonLocal), ..Default::default() };
-    refused(scene.manager.manage(&elsewhere, &heap), &["ResidencyHeapDesc::segment_group", "contradicts"]);
+    refused(scene.manager.manage(&elsewhere, &heap), &["ResidencyHeapDesc::segment_group", "does not match"]);
     let in_budget = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
     refused(scene.manager.manage(&in_budget, &heap), &["ResidencyHeapDesc::flags", "CREATE_IN_BUDGET"]);
     let fence: Result<ID3D12Pageable, _> = scene.fence().cast();
@@ -213,7 +213,10 @@ fn sizes_at_the_end_of_the_numbers() {
     let rest = ByteSize::new(u64::MAX - 2 * mib(1).get());
     let huge = scene.manager.manage(&of_size(rest), &object).expect("it is believed");
     let again = query_heap(&scene.device);
-    refused(scene.manager.manage(&of_size(ByteSize::new(1)), &again), &["residency heap", "too large"]);
+    refused(
+        scene.manager.manage(&of_size(ByteSize::new(1)), &again),
+        &["residency heap", "exceeds the limit"],
+    );
     let must = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..of_size(ByteSize::MAX) };
     let error = scene.manager.create_heap(&must, || Ok(again.clone())).expect_err("it does not fit");
     assert!(error.is_over_budget(), "{error}");
@@ -267,14 +270,14 @@ fn fences_at_the_end_of_the_numbers() {
     let things = scene.things(2);
     let work = scene.work(&things);
     scene.run(&queue, &[&work]);
-    refused(scene.execute(&queue, &[&work]), &["queue", "end of the numbers"]);
+    refused(scene.execute(&queue, &[&work]), &["queue", "has reached the maximum"]);
     // Another queue has its own fence values; the paging fence allows one more operation.
     let other = scene.queue();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.run(&other, &[&work]);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    refused(things[0].heap.lock(), &["residency manager", "end of the numbers"]);
-    refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "end of the numbers"]);
+    refused(things[0].heap.lock(), &["residency manager", "has reached the maximum"]);
+    refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "has reached the maximum"]);
     scene.check_books(&things);
     scene.end(things);
 }
@@ -316,7 +319,7 @@ fn an_object_is_one_residency_heap() {
     let first = scene.manager.manage(&none, &heap).expect("it is managed");
     // The same object, through another interface.
     let heap_again: ID3D12Pageable = heap.cast::<ID3D12Heap>().expect("it is one").into();
-    refused(scene.manager.manage(&none, &heap_again), &["pageable", "managed already"]);
+    refused(scene.manager.manage(&none, &heap_again), &["pageable", "already managed"]);
     assert_eq!(scene.manager.stats().current_heap_count, 1);
     drop(first);
     let second = scene.manager.manage(&none, &heap).expect("it is managed no longer");

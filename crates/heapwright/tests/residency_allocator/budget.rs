@@ -62,7 +62,7 @@ fn a_heap_that_must_fit_says_what_the_budget_is() {
         assert!(error.is_out_of_memory() && error.is_over_budget());
         assert_eq!(error.hresult(), E_OUTOFMEMORY);
         let message = error.to_string();
-        assert!(message.contains("the local budget is 4.00 MiB and 4.00 MiB are in use"), "{message}");
+        assert!(message.contains("the local budget of 4.00 MiB (4.00 MiB in use)"), "{message}");
     }
     assert_eq!(scene.used_mib(), 4);
     made[2].memory().expect("managed").unlock().expect("locked");
@@ -284,7 +284,7 @@ fn limits_hold_beside_the_budget() {
     assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));
     let error =
         scene.try_alone(1, ResourceAllocationFlags::empty()).expect_err("the limit counts what is evicted");
-    assert!(error.to_string().contains("the limit is 3.00 MiB"), "{error}");
+    assert!(error.to_string().contains("limit of 3.00 MiB"), "{error}");
     drop(made);
     scene.end();
 }

@@ -110,10 +110,7 @@ fn an_adapter_from_before_adapter3_is_an_error_that_says_so() {
     let adapter: d3d12::IDXGIAdapter = OldAdapter.into();
     let error = as_their::<_, IDXGIAdapter>(&adapter).to_heapwright().expect_err("it has no such interface");
     assert_eq!(error.hresult(), d3d12::E_NOINTERFACE);
-    assert_eq!(
-        error.to_string(),
-        "QueryInterface of an adapter for IDXGIAdapter3 answered E_NOINTERFACE (0x80004002)"
-    );
+    assert_eq!(error.to_string(), "QueryInterface for IDXGIAdapter3 failed with E_NOINTERFACE (0x80004002)");
 }
 
 #[test]

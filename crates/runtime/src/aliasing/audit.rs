@@ -30,12 +30,12 @@ impl Judge {
             let mut last_end = 0;
             for (range, user, _) in heap.memory.uses(&(0..u64::MAX)) {
                 if range.start < last_end {
-                    return Err(format!("heap {number}: {range:?} overlaps the range before it"));
+                    return Err(format!("heap {number}: {range:?} overlaps the previous range"));
                 }
                 last_end = range.end;
                 if self.resource(user).is_none() {
                     return Err(format!(
-                        "heap {number}: {range:?} is of resource {}, which is forgotten",
+                        "heap {number}: {range:?} belongs to resource {}, which is no longer tracked",
                         user.0
                     ));
                 }
@@ -46,7 +46,10 @@ impl Judge {
             let count = counts.get(&resource.id).copied().unwrap_or(0);
             if count != resource.use_count {
                 let id = resource.id.0;
-                return Err(format!("resource {id} has {count} ranges, and counts {}", resource.use_count));
+                return Err(format!(
+                    "resource {id} has {count} ranges, but its use count is {}",
+                    resource.use_count
+                ));
             }
         }
         Ok(())
@@ -80,13 +83,17 @@ impl Judge {
                 at == offset + (range.start - bytes.start) || matches!(resource.home, Home::Reserved(_));
             if range.start != next || user != resource.id || !is_there {
                 return Err(format!(
-                    "owns {bytes:?} of heap {}, where {range:?} is resource {}'s",
+                    "owns {bytes:?} of heap {}, but {range:?} belongs to resource {}",
                     heap.0, user.0
                 ));
             }
             next = range.end;
         }
-        if next == bytes.end { Ok(()) } else { Err(format!("owns {bytes:?}, unused from {next:#x} on")) }
+        if next == bytes.end {
+            Ok(())
+        } else {
+            Err(format!("owns {bytes:?}, which is unused from {next:#x} on"))
+        }
     }
 }
 
@@ -101,7 +108,7 @@ fn audit_content(resource: &TrackedResource) -> Result<(), String> {
             }
         };
         if !is_covered {
-            return Err(format!("units {units:?} are valid where they are not initialised: {content:?}"));
+            return Err(format!("units {units:?} are valid but not initialised: {content:?}"));
         }
     }
     Ok(())
@@ -118,6 +125,6 @@ fn audit_runs(resource: &TrackedResource) -> Result<(), String> {
     ];
     match is_minimal.into_iter().find(|(_, is_minimal)| !is_minimal) {
         None => Ok(()),
-        Some((name, _)) => Err(format!("{name} has neighbours that are equal")),
+        Some((name, _)) => Err(format!("{name} has equal adjacent runs")),
     }
 }

@@ -127,7 +127,7 @@ impl Judge {
         if (before.is_some() && before_id.is_none()) || (after.is_some() && after_id.is_none()) {
             return;
         }
-        if self.terms.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
+        if self.options.is_simple && after.is_none() && self.has(AliasingLaws::SIMPLE_NAMES_AFTER) {
             let finding = Finding {
                 rule: Rule::B3,
                 because: None,
@@ -135,17 +135,17 @@ impl Judge {
                 resource: None,
                 other: before_id,
                 units: None,
-                what: "an aliasing barrier names no resource that becomes active",
+                what: "an aliasing barrier does not name the resource that becomes active",
             };
             self.say(step.submission, finding);
         }
         self.remark(step.submission, before_id, after_id);
-        step.submission.aliasing(before_id, after_id, self.terms.laws);
+        step.submission.aliasing(before_id, after_id, self.options.laws);
         let Some(mut resource) = after_id.and_then(|id| self.take(id)) else { return };
         resource.was_activated = true;
         resource.came_from_undefined = false;
         let all = 0..resource.shape.place_count();
-        if self.terms.is_simple {
+        if self.options.is_simple {
             let undefined = self.take_over(step.submission, &mut resource, all, Reason::Activation);
             self.scramble(step.commands, &resource, &undefined);
         } else if resource.owned.all(all, |owned| *owned) && resource.has_duty() {
@@ -176,9 +176,9 @@ impl Judge {
             resource.is_some_and(|resource| resource.touch_in(submission.epoch).is_none())
         };
         let what = match (before, after) {
-            (None, None) => "an aliasing barrier between any two resources waits for everything",
+            (None, None) => "an aliasing barrier with two null resources waits for all previous work",
             (Some(_), Some(_)) if is_idle(before) && is_idle(after) => {
-                "an aliasing barrier between resources that this ExecuteCommandLists has not used does nothing"
+                "an aliasing barrier between resources not used in this ExecuteCommandLists has no effect"
             }
             _ => return,
         };
@@ -226,7 +226,7 @@ impl Judge {
                 self.say(step.submission, Finding::error(Rule::E7, resource, what));
             }
             if resource.ended_in == Some(now) {
-                let what = "is in a barrier after one with SyncAfter NONE";
+                let what = "is used in a barrier after a barrier with SyncAfter NONE";
                 self.say(step.submission, Finding::error(Rule::E7, resource, what));
             }
         }
@@ -238,7 +238,8 @@ impl Judge {
         for range in &subresources {
             let is_ended = !resource.no_access.all(range.clone(), |ended| !ended);
             if is_ended && barrier.access_before != none && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
-                let what = "is in a barrier with another AccessBefore after one to NO_ACCESS";
+                let what = "is used in a barrier whose AccessBefore is not NO_ACCESS after a barrier with AccessAfter \
+                            NO_ACCESS";
                 self.say(step.submission, Finding::error(Rule::E4, resource, what));
             }
             resource.no_access.set(range.clone(), &(barrier.access_after == none));
@@ -273,7 +274,7 @@ impl Judge {
         discards: bool,
     ) {
         let all = 0..resource.shape.place_count();
-        let reason = if self.terms.is_simple { Reason::Activation } else { Reason::Transition };
+        let reason = if self.options.is_simple { Reason::Activation } else { Reason::Transition };
         self.take_over(step.submission, resource, all, reason);
         resource.was_activated = true;
         resource.came_from_undefined = true;
@@ -323,13 +324,14 @@ impl Judge {
                     (
                         Rule::E5,
                         AliasingLaws::DISCARD_STANDS_APART,
-                        "is discarded by a barrier beside one that flushes or changes the layout of what it overlaps",
+                        "is discarded by a barrier in the same call as a barrier that flushes or changes the layout \
+                         of an overlapping resource",
                     )
                 } else if changes(other) && !discards(other) {
                     (
                         Rule::E6,
                         AliasingLaws::CALL_HAS_NO_ORDER,
-                        "changes its layout in the same call as a resource that it overlaps",
+                        "changes its layout in the same call as an overlapping resource",
                     )
                 } else {
                     continue;

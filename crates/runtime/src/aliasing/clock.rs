@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_carries_what_happened_before_the_signal_and_no_more() {
+    fn a_fence_wait_orders_only_work_before_the_signal() {
         let (mut first, mut second) = (Clock::default(), Clock::default());
         let early = first.advance(1);
         let mut fence = FenceHistory::default();
@@ -96,9 +96,9 @@ mod tests {
         let late = first.advance(1);
         fence.signalled(6, &first);
         assert!(!second.has_seen(early));
-        second.join(fence.reached(5).expect("it was signalled"));
+        second.join(fence.reached(5).expect("the value was signalled"));
         assert!(second.has_seen(early) && !second.has_seen(late));
-        second.join(fence.reached(6).expect("it was signalled"));
+        second.join(fence.reached(6).expect("the value was signalled"));
         assert!(second.has_seen(late));
         assert!(fence.reached(7).is_none());
         let own = second.advance(2);

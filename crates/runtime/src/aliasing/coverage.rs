@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_piece_by_piece_is_covered_in_full() {
+    fn parts_that_cover_everything_are_full_coverage() {
         let whole = Region::bytes(0, 256);
         let mut coverage = Coverage::None;
         for start in [192, 128, 64, 0] {

@@ -73,7 +73,7 @@ mod tests {
     const KIB_4: u64 = 4 * 1024;
 
     #[test]
-    fn the_larger_granularity_decides_and_tight_buffers_go_by_their_bytes() {
+    fn the_larger_granularity_applies_except_for_tight_buffers() {
         let laws = AliasingLaws::D3D12;
         let small = Granularity::Texture(KIB_4);
         assert_eq!(small.of_pair(small, laws), KIB_4);

@@ -82,7 +82,7 @@ impl Judge {
             for (heap, bytes, offset) in resource.memory_of_places(&places) {
                 let taken = Taken { heap, bytes, offset };
                 let conflicts = self.conflicts(resource, &taken);
-                if self.terms.is_simple && !is_said && reason != Reason::Activation {
+                if self.options.is_simple && !is_said && reason != Reason::Activation {
                     is_said = true;
                     self.say_inactive(submission, resource, conflicts.first().map(|conflict| conflict.user));
                 }
@@ -92,7 +92,7 @@ impl Judge {
                 resource.owned.set(places, &true);
             }
         }
-        if !self.terms.is_simple
+        if !self.options.is_simple
             && matches!(reason, Reason::Access(_))
             && !resource.was_activated
             && self.has(AliasingLaws::ADVANCED_BEGINS_INACTIVE)
@@ -122,7 +122,7 @@ impl Judge {
                 self.say(submission, Finding::error(Rule::I12, resource, what));
             }
         } else if self.has(AliasingLaws::ONE_IS_ACTIVE) {
-            let what = "is used after a resource that it overlaps was activated";
+            let what = "is used after an overlapping resource was activated";
             self.say(submission, Finding { other, ..Finding::error(Rule::I13, resource, what) });
         }
     }
@@ -136,7 +136,7 @@ impl Judge {
             .filter(|(_, user, _)| *user != resource.id)
             .filter_map(|(used, user, offset)| {
                 let other = self.resource(user)?;
-                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
+                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.options.laws);
                 let hit = common(&expand(&taken.bytes, granule), &used);
                 let offset = offset + hit.start.saturating_sub(used.start);
                 (!hit.is_empty()).then_some((user, other, hit, offset))
@@ -245,7 +245,7 @@ impl Judge {
         match &outcome {
             Outcome::Inherited => {}
             Outcome::Lost(rule) => {
-                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.terms.laws);
+                let granule = resource.shape.granularity.of_pair(other.shape.granularity, self.options.laws);
                 let all = common(&expand(&conflict.bytes, granule), &taken.bytes);
                 let in_resource = |bytes: &Range<u64>| {
                     let start = taken.offset + (bytes.start - taken.bytes.start);
@@ -347,7 +347,7 @@ impl Judge {
         outcome: &Outcome,
         reason: Reason,
     ) {
-        if self.terms.is_simple || submission.epoch.agent == CPU || reason == Reason::Activation {
+        if self.options.is_simple || submission.epoch.agent == CPU || reason == Reason::Activation {
             return;
         }
         let now = submission.epoch;
@@ -358,7 +358,7 @@ impl Judge {
             if touch.epoch.agent != now.agent {
                 let seen = self.clock(now.agent).has_seen(touch.epoch);
                 if !seen && self.has(AliasingLaws::FENCES_ORDER_QUEUES) {
-                    let what = "is used while another queue may still use a resource that it overlaps";
+                    let what = "is used while another queue may still use an overlapping resource";
                     let finding = Finding::error(Rule::B9, resource, what);
                     self.say(submission, Finding { other: Some(other.id), ..finding });
                 }
@@ -369,7 +369,7 @@ impl Judge {
                 continue;
             }
             let last = if is_earlier { super::resource::Touch { step: 0, ..*touch } } else { *touch };
-            let Err(rule) = submission.check_order(other.id, last, resource.id, self.terms.laws) else {
+            let Err(rule) = submission.check_order(other.id, last, resource.id, self.options.laws) else {
                 continue;
             };
             let is_inherited = matches!(outcome, Outcome::Inherited);
@@ -377,11 +377,9 @@ impl Judge {
                 continue;
             }
             let (rule, severity, what) = match (rule, reason) {
-                (Rule::E1, _) => (
-                    rule,
-                    Severity::Error,
-                    "is used without barriers that wait for a resource that it overlaps",
-                ),
+                (Rule::E1, _) => {
+                    (rule, Severity::Error, "is used without barriers that wait for an overlapping resource")
+                }
                 (_, Reason::Transition) if self.has(AliasingLaws::ARRAY_IN_ORDER) => {
                     (Rule::B6, Severity::Warning, "is transitioned before the barrier that activates it")
                 }
@@ -389,12 +387,14 @@ impl Judge {
                 (Rule::B1, _) if is_inherited => (
                     Rule::H9,
                     Severity::Error,
-                    "inherits from a resource used in the same ExecuteCommandLists, with no aliasing barrier between",
+                    "inherits data from a resource used in the same ExecuteCommandLists, without an aliasing barrier \
+                     between the two",
                 ),
                 _ => (
                     rule,
                     Severity::Error,
-                    "overlaps a resource used in the same ExecuteCommandLists, with no aliasing barrier for both between",
+                    "overlaps a resource used in the same ExecuteCommandLists, without an aliasing barrier between \
+                     the two",
                 ),
             };
             if rule == Rule::B1 && !self.has(AliasingLaws::BARRIER_WITHIN_SUBMISSION) {
@@ -410,8 +410,8 @@ impl Judge {
         let in_from = i128::from(conflict.offset) - i128::from(conflict.bytes.start);
         let in_to = i128::from(taken.offset) - i128::from(taken.bytes.start);
         Circumstances {
-            laws: self.terms.laws,
-            is_simple: self.terms.is_simple,
+            laws: self.options.laws,
+            is_simple: self.options.is_simple,
             is_shared: self.heap_of(taken.heap).is_some_and(|heap| heap.is_shared),
             same_place: in_from == in_to,
             has_standard_swizzle: self.has_standard_swizzle,
@@ -548,7 +548,7 @@ impl Judge {
         }
         let units = self.units_at(other, &places);
         if !other.shape.is_defined() {
-            if self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.terms.is_simple {
+            if self.has(AliasingLaws::UNDEFINED_LAYOUT_IS_ONE) || self.options.is_simple {
                 let is_part = lost.start > 0 || lost.end < other.shape.size;
                 let because = if is_part && rule != Rule::G8 { Rule::I9 } else { rule };
                 other.invalidate(all, invalidated(because));
@@ -566,8 +566,8 @@ impl Judge {
             || !self.has(AliasingLaws::SMALL_INVALIDATION_NEEDS_STATE)
             // The resource has already lost the places to a neighbour, with all of its contents.
             || !was_last;
-        if !is_in_state || self.terms.is_simple {
-            let because = if self.terms.is_simple { rule } else { Rule::I9 };
+        if !is_in_state || self.options.is_simple {
+            let because = if self.options.is_simple { rule } else { Rule::I9 };
             other.invalidate(all, invalidated(because));
         }
         // A unit that is overlapped partially is lost entirely.

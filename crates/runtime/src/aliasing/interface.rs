@@ -65,7 +65,7 @@ impl IHeapwrightAliasing_Impl for Device_Impl {
             }
             if room < message.len() {
                 return Err(Refusal::invalid(format!(
-                    "*pSize is {room}, the message has {} bytes",
+                    "*pSize is {room}, but the message has {} bytes",
                     message.len()
                 )));
             }

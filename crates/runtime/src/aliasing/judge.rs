@@ -23,7 +23,7 @@ use crate::ddi::driver_resource::DriverResource;
 
 /// The options of tracking.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
+pub(super) struct TrackingOptions {
     /// Whether the simple usage model applies instead of the advanced one.
     pub(super) is_simple: bool,
     pub(super) laws: AliasingLaws,
@@ -44,7 +44,7 @@ pub(super) struct TrackedHeap {
 
 /// The tracked state.
 pub(super) struct Judge {
-    pub(super) terms: Terms,
+    pub(super) options: TrackingOptions,
     pub(super) has_standard_swizzle: bool,
     resources: HashMap<ResourceId, Known>,
     by_address: HashMap<usize, ResourceId>,
@@ -86,9 +86,9 @@ fn address_of<T: ?Sized>(object: &Arc<T>) -> usize {
 }
 
 impl Judge {
-    pub(super) fn new(terms: Terms, has_standard_swizzle: bool) -> Self {
+    pub(super) fn new(options: TrackingOptions, has_standard_swizzle: bool) -> Self {
         Self {
-            terms,
+            options,
             has_standard_swizzle,
             resources: HashMap::new(),
             by_address: HashMap::new(),
@@ -107,7 +107,7 @@ impl Judge {
     }
 
     pub(super) fn has(&self, law: AliasingLaws) -> bool {
-        self.terms.laws.contains(law)
+        self.options.laws.contains(law)
     }
 
     pub(super) fn clock(&mut self, agent: u32) -> &mut Clock {

@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_user_of_each_byte_is_known(
+        fn the_last_user_of_each_byte_is_recorded(
             steps in proptest::collection::vec((0_u64..40, 1_u64..20, 1_u64..4, 0_u64..3), 1..40),
             asked in (0_u64..40, 1_u64..20),
         ) {

@@ -68,14 +68,22 @@ impl AliasingTracking {
             HEAPWRIGHT_ALIASING_MODEL_OFF => return Ok(None),
             HEAPWRIGHT_ALIASING_MODEL_SIMPLE => UsageModel::Simple,
             HEAPWRIGHT_ALIASING_MODEL_ADVANCED => UsageModel::Advanced,
-            other => return Err(Refusal::invalid(format!("Model {other} is no usage model"))),
+            other => {
+                return Err(Refusal::invalid(format!(
+                    "HEAPWRIGHT_ALIASING_TRACKING::Model {other} is not a valid usage model"
+                )));
+            }
         };
         let strictness = match tracking.Strictness {
             HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED => Strictness::Documented,
             HEAPWRIGHT_ALIASING_STRICTNESS_MILD => Strictness::Mild,
             HEAPWRIGHT_ALIASING_STRICTNESS_STRICT => Strictness::Strict,
             HEAPWRIGHT_ALIASING_STRICTNESS_PEDANTIC => Strictness::Pedantic,
-            other => return Err(Refusal::invalid(format!("Strictness {other} is no strictness"))),
+            other => {
+                return Err(Refusal::invalid(format!(
+                    "HEAPWRIGHT_ALIASING_TRACKING::Strictness {other} is not a valid strictness"
+                )));
+            }
         };
         let scramble_seed = (tracking.Scramble != 0).then_some(tracking.ScrambleSeed);
         Ok(Some(Self { model, strictness, scramble_seed }))

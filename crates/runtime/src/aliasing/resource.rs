@@ -1,4 +1,4 @@
-//! Resources in terms of the tracker.
+//! Resources as the tracker knows them.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, Weak};

@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_an_array(
+        fn runs_behave_like_an_array(
             len in 0_u32..40,
             changes in proptest::collection::vec((0_u32..45, 0_u32..45, 0_u8..4), 0..30),
         ) {

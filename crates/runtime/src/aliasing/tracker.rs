@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 use super::access::{Access, Kind, ResourcePart, of_command};
 use super::clock::{CPU, Clock};
 use super::content::{Cause, Content};
-use super::judge::{Judge, Step, Terms};
+use super::judge::{Judge, Step, TrackingOptions};
 use super::laws::AliasingLaws;
 use super::note::RecordedCall;
 use super::options::{AliasingTracking, UsageModel};
@@ -113,14 +113,14 @@ impl AliasingTracker {
                 let laws = AliasingLaws::of(tracking.strictness);
                 #[cfg(feature = "mutation")]
                 let laws = laws.difference(state.forgotten);
-                let terms = Terms {
+                let options = TrackingOptions {
                     is_simple: tracking.model == UsageModel::Simple,
                     laws,
                     scramble: tracking.scramble_seed,
                 };
                 match &mut state.judge {
-                    Some(judge) => judge.terms = terms,
-                    None => state.judge = Some(Judge::new(terms, self.has_standard_swizzle)),
+                    Some(judge) => judge.options = options,
+                    None => state.judge = Some(Judge::new(options, self.has_standard_swizzle)),
                 }
             }
         }

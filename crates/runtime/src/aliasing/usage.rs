@@ -17,7 +17,7 @@ use super::shape::Piece;
 use super::submission::Submission;
 use crate::ddi::command::Command;
 
-/// An access in terms of the tracker.
+/// An access as the tracker sees it.
 #[derive(Debug, Clone)]
 pub(super) struct Usage {
     pub(super) pieces: Vec<Piece>,
@@ -97,7 +97,7 @@ impl Judge {
     ) {
         let is_forbidden = !resource.no_access.all(subresources.clone(), |forbidden| !forbidden);
         if is_forbidden && self.has(AliasingLaws::NO_ACCESS_FORBIDS) {
-            let what = "is accessed after a barrier to NO_ACCESS";
+            let what = "is accessed after a barrier with AccessAfter NO_ACCESS";
             self.say(submission, Finding::error(Rule::E4, resource, what));
         }
         if resource.ended_in == Some(submission.epoch) && self.has(AliasingLaws::SYNC_NONE_IS_ALONE) {
@@ -124,7 +124,7 @@ impl Judge {
         resource: &TrackedResource,
         bytes: Vec<Range<u64>>,
     ) {
-        let (Some(seed), Some(driver)) = (self.terms.scramble, resource.driver.upgrade()) else { return };
+        let (Some(seed), Some(driver)) = (self.options.scramble, resource.driver.upgrade()) else { return };
         if bytes.is_empty() {
             return;
         }
@@ -320,7 +320,7 @@ impl Judge {
                 resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
             if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
                 let what =
-                    "is discarded in another state than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
+                    "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
                 let finding = Finding::error(Rule::I8, &resource, what);
                 self.say(step.submission, finding);
             }

@@ -91,7 +91,7 @@ impl fmt::Display for Violation {
         }
         f.write_str(&self.what)?;
         if let Some(other) = &self.other {
-            write!(f, "; the other is {other}")?;
+            write!(f, "; other resource: {other}")?;
         }
         if let Some(heap) = &self.heap {
             write!(f, "; bytes {:#x} to {:#x} of {heap}", self.bytes.start, self.bytes.end)?;

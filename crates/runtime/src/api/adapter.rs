@@ -77,12 +77,14 @@ fn wide_description(text: &str) -> [u16; 128] {
 
 fn segment_group(node: u32, group: DXGI_MEMORY_SEGMENT_GROUP) -> std::result::Result<SegmentGroup, Refusal> {
     if node != 0 {
-        return Err(Refusal::invalid(format!("NodeIndex {node} names no node: the adapter has one")));
+        return Err(Refusal::invalid(format!("NodeIndex {node} is out of range; the adapter has one node")));
     }
     match group {
         DXGI_MEMORY_SEGMENT_GROUP_LOCAL => Ok(SegmentGroup::Local),
         DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL => Ok(SegmentGroup::NonLocal),
-        other => Err(Refusal::invalid(format!("{other} is no memory segment group"))),
+        other => Err(Refusal::invalid(format!(
+            "MemorySegmentGroup {other} is not a valid DXGI_MEMORY_SEGMENT_GROUP"
+        ))),
     }
 }
 

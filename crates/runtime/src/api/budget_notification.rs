@@ -30,19 +30,17 @@ impl BudgetNotifications {
     /// `event` is the handle of an event, or is not an open handle.
     pub(super) unsafe fn register(&self, driver: &dyn Driver, event: HANDLE) -> Result<u32, Refusal> {
         // SAFETY: by the contract of RegisterVideoMemoryBudgetChangeNotificationEvent, the handle refers to an event.
-        let signal = unsafe { EventSignal::new(event) }.map_err(|error| {
-            Refusal::invalid(format!("hEvent is no event that can be signalled: {error}"))
-        })?;
+        let signal = unsafe { EventSignal::new(event) }
+            .map_err(|error| Refusal::invalid(format!("hEvent is not a valid event handle: {error}")))?;
         let listener = driver.on_budget_change(Box::new(move || {
             if let Err(error) = signal.set() {
-                tracing::error!(%error, "a budget change could not be signalled");
+                tracing::error!(%error, "failed to signal the event of a budget change");
             }
         }));
         let mut registered = self.lock();
-        registered.last_cookie = registered
-            .last_cookie
-            .checked_add(1)
-            .ok_or_else(|| Refusal::out_of_memory("2^32 - 1 registrations have been made on this adapter"))?;
+        registered.last_cookie = registered.last_cookie.checked_add(1).ok_or_else(|| {
+            Refusal::out_of_memory("no cookies left; an adapter allows 2^32 - 1 registrations")
+        })?;
         let cookie = registered.last_cookie;
         registered.listeners.push((cookie, listener));
         Ok(cookie)
@@ -52,8 +50,9 @@ impl BudgetNotifications {
     pub(super) fn unregister(&self, cookie: u32) -> Result<(), Refusal> {
         let mut registered = self.lock();
         let position = registered.listeners.iter().position(|&(known, _)| known == cookie);
-        let position =
-            position.ok_or_else(|| Refusal::invalid(format!("{cookie} is no cookie of this adapter")))?;
+        let position = position.ok_or_else(|| {
+            Refusal::invalid(format!("dwCookie {cookie} is not registered with this adapter"))
+        })?;
         let ended = registered.listeners.swap_remove(position);
         drop(registered);
         drop(ended);

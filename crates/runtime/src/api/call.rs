@@ -47,7 +47,7 @@ pub(crate) fn not_implemented<T>(log: &MessageLog, name: &'static str) -> window
 
 /// Logs that a method without a return value is not implemented.
 pub(crate) fn ignored(log: &MessageLog, name: &'static str) {
-    log.refused(name, &Refusal::not_implemented("the call has no effect"));
+    log.refused(name, &Refusal::not_implemented("call ignored"));
 }
 
 /// Runs a method that creates an object. `check` validates the request and `make` creates the object.
@@ -129,12 +129,12 @@ pub(crate) unsafe fn hand_out(
         return Err(Refusal::invalid("riid is null"));
     }
     if ppv.is_null() {
-        return Err(Refusal::invalid("the pointer that takes the interface is null"));
+        return Err(Refusal::invalid("the output pointer for the interface is null"));
     }
     // SAFETY: guaranteed by the caller; neither is null.
     let result = unsafe { object.query_interface(riid, ppv) };
     if result.is_err() {
-        return Err(Refusal::new(result, "the object has no such interface"));
+        return Err(Refusal::new(result, "the object does not support the requested interface"));
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(super) fn check_list_type(list_type: D3D12_COMMAND_LIST_TYPE) -> Result<(), 
         D3D12_COMMAND_LIST_TYPE_VIDEO_DECODE
         | D3D12_COMMAND_LIST_TYPE_VIDEO_ENCODE
         | D3D12_COMMAND_LIST_TYPE_VIDEO_PROCESS => Err(Refusal::not_implemented("video")),
-        _ => Err(Refusal::invalid(format!("{list_type} is no D3D12_COMMAND_LIST_TYPE"))
+        _ => Err(Refusal::invalid(format!("{list_type} is not a valid D3D12_COMMAND_LIST_TYPE"))
             .with_id(D3D12_MESSAGE_ID_CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE)),
     }
 }
@@ -59,7 +59,7 @@ impl Recordings {
     pub(super) fn begin(&self) -> Result<u64, Refusal> {
         let mut state = self.lock();
         if state.is_recording {
-            return Err(Refusal::invalid("the command allocator is in use by another list that records")
+            return Err(Refusal::invalid("another command list is recording with the command allocator")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CONTENTION));
         }
         state.is_recording = true;
@@ -91,14 +91,14 @@ impl Recordings {
     fn reset(&self) -> Result<(), Refusal> {
         let mut state = self.lock();
         if state.is_recording {
-            return Err(Refusal::new(E_FAIL, "a command list records with the command allocator")
+            return Err(Refusal::new(E_FAIL, "a command list is recording with the command allocator")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_CANNOT_RESET));
         }
         state.submissions.retain(|(fence, value)| fence.value() < *value);
         if !state.submissions.is_empty() {
             return Err(Refusal::new(
                 E_FAIL,
-                "a command list recorded with the command allocator still executes",
+                "a command list recorded with the command allocator is still executing",
             )
             .with_id(D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_SYNC));
         }

@@ -49,7 +49,7 @@ struct Submissions {
 /// Checks the description of a queue.
 pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMAND_QUEUE_DESC, Refusal> {
     if desc.Type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
-        return Err(Refusal::invalid("Type is BUNDLE: lists execute bundles, queues do not"));
+        return Err(Refusal::invalid("Type is BUNDLE; bundles are executed by command lists, not by queues"));
     }
     super::command_allocator::check_list_type(desc.Type)?;
     match desc.Priority {
@@ -58,11 +58,16 @@ pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMA
             return Err(Refusal::not_implemented("D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME"));
         }
         other => {
-            return Err(Refusal::invalid(format!("Priority {other} is no D3D12_COMMAND_QUEUE_PRIORITY")));
+            return Err(Refusal::invalid(format!(
+                "Priority {other} is not a valid D3D12_COMMAND_QUEUE_PRIORITY"
+            )));
         }
     }
     if desc.Flags & !D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT != 0 {
-        return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_COMMAND_QUEUE_FLAGS", desc.Flags)));
+        return Err(Refusal::invalid(format!(
+            "Flags {:#x} has unknown bits; only DISABLE_GPU_TIMEOUT is allowed",
+            desc.Flags
+        )));
     }
     check_node_mask(desc.NodeMask).map(|()| desc)
 }
@@ -70,9 +75,7 @@ pub(super) fn check_desc(desc: &D3D12_COMMAND_QUEUE_DESC) -> Result<&D3D12_COMMA
 /// Checks a node mask. The device has one node.
 pub(super) fn check_node_mask(mask: u32) -> Result<(), Refusal> {
     if mask > 1 {
-        return Err(Refusal::invalid(format!(
-            "NodeMask {mask:#x} names a node that the device does not have"
-        )));
+        return Err(Refusal::invalid(format!("NodeMask {mask:#x} is out of range; the device has one node")));
     }
     Ok(())
 }
@@ -154,7 +157,7 @@ impl CommandQueue {
         let list = own::<CommandList>(self.device(), list, format_args!("ppCommandLists[{index}]"))?;
         if list.list_type() != self.desc.Type {
             return Err(Refusal::invalid(format!(
-                "{} is of type {}, the queue of type {}",
+                "{} has type {}, but the queue has type {}",
                 name(),
                 list.list_type(),
                 self.desc.Type
@@ -174,7 +177,7 @@ impl CommandQueue {
     /// # Safety
     ///
     /// Same as for the COM method: each pointer is null or points to what the method documents.
-    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
+    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays and their counts")]
     unsafe fn update_tile_mappings(
         &self,
         resource: Option<&ID3D12Resource>,
@@ -225,7 +228,7 @@ impl CommandQueue {
         let side = |(resource, start): (Option<&ID3D12Resource>, _), name: &'static str| {
             let resource = own::<Resource>(self.device(), resource, name)?;
             // SAFETY: by the COM contract, the pointer is null or points to a coordinate.
-            let start = unsafe { call::read(start, "a region's start coordinate") }?;
+            let start = unsafe { call::read(start, "the region's start coordinate") }?;
             let runs = ResourceTiles::of(resource, name)?.region(start, size)?;
             Ok::<_, Refusal>((Arc::clone(resource.driver()), indices(&runs).collect::<Vec<_>>()))
         };
@@ -249,8 +252,10 @@ impl Drop for CommandQueue {
 
 fn check_mapping_flags(flags: D3D12_TILE_MAPPING_FLAGS) -> Result<(), Refusal> {
     if flags & !D3D12_TILE_MAPPING_FLAG_NO_HAZARD != 0 {
-        return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_TILE_MAPPING_FLAGS"))
-            .with_id(D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER));
+        return Err(Refusal::invalid(format!(
+            "Flags {flags:#x} has unknown bits; only NO_HAZARD is allowed"
+        ))
+        .with_id(D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER));
     }
     Ok(())
 }
@@ -271,7 +276,7 @@ unsafe fn regions(
     }
     if starts.is_null() && count > 1 {
         return Err(Refusal::invalid(format!(
-            "pResourceRegionStartCoordinates is null and NumResourceRegions is {count}"
+            "pResourceRegionStartCoordinates is null, which requires NumResourceRegions 1, not {count}"
         )));
     }
     if starts.is_null() && sizes.is_null() {

@@ -74,17 +74,17 @@ pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<&D3D12_DES
         return refuse("NumDescriptors is 0".to_owned());
     }
     if desc.Flags & !D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0 {
-        return refuse(format!("Flags {:#x} is no D3D12_DESCRIPTOR_HEAP_FLAGS", desc.Flags));
+        return refuse(format!("Flags {:#x} has unknown bits; only SHADER_VISIBLE is allowed", desc.Flags));
     }
     if desc.Flags & D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE != 0 {
         let limit = match desc.Type {
             D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV => MAX_SHADER_VISIBLE_VIEWS,
             D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER => MAX_SHADER_VISIBLE_SAMPLERS,
-            _ => return refuse("shaders do not see heaps of type RTV and DSV".to_owned()),
+            _ => return refuse("heaps of type RTV and DSV cannot be shader-visible".to_owned()),
         };
         if desc.NumDescriptors > limit {
             return refuse(format!(
-                "NumDescriptors {} of a shader-visible heap of at most {limit}",
+                "NumDescriptors {} exceeds the limit of {limit} for a shader-visible heap of this type",
                 desc.NumDescriptors
             ));
         }
@@ -95,7 +95,7 @@ pub(super) fn check_desc(desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<&D3D12_DES
 /// Checks a descriptor heap type.
 pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Refusal> {
     if !(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV..D3D12_DESCRIPTOR_HEAP_TYPE_NUM_TYPES).contains(&heap_type) {
-        return Err(Refusal::invalid(format!("{heap_type} is no D3D12_DESCRIPTOR_HEAP_TYPE"))
+        return Err(Refusal::invalid(format!("{heap_type} is not a valid D3D12_DESCRIPTOR_HEAP_TYPE"))
             .with_id(D3D12_MESSAGE_ID_CREATE_DESCRIPTOR_HEAP_INVALID_DESC));
     }
     Ok(())
@@ -104,7 +104,7 @@ pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Re
 impl DescriptorHeaps {
     /// Creates the table of a new heap.
     fn create(&self, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Arc<DescriptorTable>, Refusal> {
-        let none = || Refusal::out_of_memory("no descriptor handles are left");
+        let none = || Refusal::out_of_memory("the device has no descriptor handles left");
         let size =
             usize::try_from(u64::from(desc.NumDescriptors) * u64::from(INCREMENT)).map_err(|_| none())?;
         let mut heaps = self.lock();
@@ -142,7 +142,7 @@ impl DescriptorHeaps {
         };
         found().ok_or_else(|| {
             Refusal::invalid(format!(
-                "{name} {:#x} is no descriptor of a live heap of this device",
+                "{name} {:#x} is not in a live descriptor heap of this device",
                 handle.ptr
             ))
             .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)
@@ -163,8 +163,11 @@ impl DescriptorHeaps {
         let found = self.find(D3D12_CPU_DESCRIPTOR_HANDLE { ptr: cpu }, name);
         match found {
             Ok((table, index)) if table.is_shader_visible() => Ok((table, index)),
-            _ => Err(Refusal::invalid(format!("{name} {:#x} is no descriptor that shaders see", handle.ptr))
-                .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE)),
+            _ => Err(Refusal::invalid(format!(
+                "{name} {:#x} is not in a live shader-visible descriptor heap of this device",
+                handle.ptr
+            ))
+            .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE)),
         }
     }
 

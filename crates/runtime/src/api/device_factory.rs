@@ -55,7 +55,7 @@ impl ID3D12DeviceFactory_Impl for DeviceFactory_Impl {
     fn SetFlags(&self, flags: D3D12_DEVICE_FACTORY_FLAGS) -> Result<()> {
         call::run(MessageLog::unattached(), "ID3D12DeviceFactory::SetFlags", || {
             if flags & !FLAGS != 0 {
-                return Err(Refusal::invalid(format!("flags {:#x} are unknown", flags & !FLAGS)));
+                return Err(Refusal::invalid(format!("unknown flag bits {:#x}", flags & !FLAGS)));
             }
             self.flags.store(flags, Ordering::Relaxed);
             Ok(())

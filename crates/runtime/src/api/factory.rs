@@ -123,7 +123,7 @@ impl IDXGIFactory4_Impl for Factory_Impl {
             let index = self.drivers.iter().position(|driver| luid(driver.identity()) == *adapterluid);
             let adapter = index
                 .and_then(|index| self.adapter(index))
-                .ok_or_else(|| Refusal::new(DXGI_ERROR_NOT_FOUND, "no adapter has that LUID"))?;
+                .ok_or_else(|| Refusal::new(DXGI_ERROR_NOT_FOUND, "no adapter has the given LUID"))?;
             // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
             unsafe { call::hand_out(&adapter, riid, ppvadapter) }
         })

@@ -30,14 +30,14 @@ pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
     let known =
         D3D12_FENCE_FLAG_SHARED | D3D12_FENCE_FLAG_SHARED_CROSS_ADAPTER | D3D12_FENCE_FLAG_NON_MONITORED;
     if flags & !known != 0 {
-        return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are no fence flag"))
+        return Err(Refusal::invalid(format!("Flags {flags:#x} has bits that are not D3D12_FENCE_FLAGS"))
             .with_id(D3D12_MESSAGE_ID_CREATE_FENCE_INVALID_FLAGS));
     }
     if flags & D3D12_FENCE_FLAG_SHARED_CROSS_ADAPTER != 0 {
-        return Err(Refusal::not_implemented("fences that are shared across adapters"));
+        return Err(Refusal::not_implemented("fences shared across adapters"));
     }
     if flags & D3D12_FENCE_FLAG_NON_MONITORED != 0 {
-        return Err(Refusal::not_implemented("fences that are not monitored"));
+        return Err(Refusal::not_implemented("non-monitored fences"));
     }
     Ok(())
 }
@@ -88,8 +88,9 @@ impl Drop for Fence {
 /// `event` refers to an event, or is not an open handle.
 unsafe fn event_signal(event: HANDLE) -> Result<EventSignal, Refusal> {
     // SAFETY: by the COM contract, the handle refers to an event. One that is not open is refused.
-    unsafe { EventSignal::new(event) }
-        .map_err(|error| Refusal::invalid(format!("hEvent {:p} is no event: {error}", event.0)))
+    unsafe { EventSignal::new(event) }.map_err(|error| {
+        Refusal::invalid(format!("hEvent {:p} is not a valid event handle: {error}", event.0))
+    })
 }
 
 /// Signals `event` when the fence reaches `value`. Blocks until then if the event is null.

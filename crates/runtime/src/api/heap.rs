@@ -147,7 +147,7 @@ impl ID3D12Heap1_Impl for Heap_Impl {
         _ppprotectedsession: *mut *mut c_void,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Heap1::GetProtectedResourceSession", || {
-            Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the heap has no protected session"))
+            Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the heap has no protected resource session"))
         })
     }
 }

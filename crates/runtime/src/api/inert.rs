@@ -135,7 +135,7 @@ pub(super) unsafe fn check_root_signature(
     // SAFETY: by the COM contract, the blob has that many bytes; it is not null.
     let start = unsafe { blob.cast::<[u8; 4]>().read_unaligned() };
     if start != CONTAINER {
-        return Err(Refusal::invalid("pBlobWithRootSignature is no container of a root signature"));
+        return Err(Refusal::invalid("pBlobWithRootSignature is not a DXBC container"));
     }
     Ok(())
 }
@@ -143,7 +143,7 @@ pub(super) unsafe fn check_root_signature(
 /// Checks a shader that a pipeline state requires.
 fn check_shader(shader: &D3D12_SHADER_BYTECODE, name: &str) -> Result<(), Refusal> {
     if shader.pShaderBytecode.is_null() || shader.BytecodeLength == 0 {
-        return Err(Refusal::invalid(format!("{name} has no shader")));
+        return Err(Refusal::invalid(format!("{name} has no shader bytecode")));
     }
     Ok(())
 }
@@ -181,7 +181,7 @@ pub(super) unsafe fn check_stream(desc: *const D3D12_PIPELINE_STATE_STREAM_DESC)
     // SAFETY: by the COM contract, pDesc is null or points to a description.
     let desc = unsafe { call::read(desc, "pDesc") }?;
     if desc.pPipelineStateSubobjectStream.is_null() || desc.SizeInBytes == 0 {
-        return Err(Refusal::invalid("pPipelineStateSubobjectStream is empty"));
+        return Err(Refusal::invalid("pPipelineStateSubobjectStream is null or SizeInBytes is 0"));
     }
     Ok(())
 }
@@ -215,7 +215,9 @@ pub(super) unsafe fn check_command_signature<'a>(
     if arguments.iter().filter(|argument| is_command(argument)).count() != 1
         || !arguments.last().is_some_and(is_command)
     {
-        return Err(Refusal::invalid("pArgumentDescs does not end with its one draw or dispatch"));
+        return Err(Refusal::invalid(
+            "pArgumentDescs must have exactly one draw or dispatch, as its last element",
+        ));
     }
     Ok(arguments)
 }

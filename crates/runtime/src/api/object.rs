@@ -284,9 +284,9 @@ where
     T::Outer: Owned + IUnknownImpl<Impl = T> + 'static,
 {
     let interface = interface.ok_or_else(|| Refusal::invalid(format!("{name} is null")))?;
-    let object = interface
-        .cast_object_ref::<T>()
-        .map_err(|_| Refusal::invalid(format!("{name} is no object of this kind that this runtime made")))?;
+    let object = interface.cast_object_ref::<T>().map_err(|_| {
+        Refusal::invalid(format!("{name} has the wrong type or was not created by this runtime"))
+    })?;
     if !object.child().belongs_to(device) {
         return Err(Refusal::invalid(format!("{name} belongs to another device")));
     }

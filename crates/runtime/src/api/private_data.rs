@@ -131,7 +131,10 @@ impl PrivateData {
         let entries = self.lock();
         let Some((_, datum)) = entries.iter().find(|(key, _)| *key == guid) else {
             *size = 0;
-            return Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the object has no private data of that GUID"));
+            return Err(Refusal::new(
+                DXGI_ERROR_NOT_FOUND,
+                "the object has no private data for the given GUID",
+            ));
         };
         let available = usize::try_from(*size).unwrap_or(usize::MAX);
         let needed = datum.len();
@@ -140,7 +143,7 @@ impl PrivateData {
             return Ok(());
         }
         if available < needed {
-            let message = format!("the private data has {needed} bytes");
+            let message = format!("the buffer is too small; the private data has {needed} bytes");
             return Err(
                 Refusal::new(DXGI_ERROR_MORE_DATA, message).with_id(D3D12_MESSAGE_ID_GETPRIVATEDATA_MOREDATA)
             );

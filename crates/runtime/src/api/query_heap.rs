@@ -43,7 +43,7 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<&D3D12_QUERY_HE
         | D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS
         | D3D12_QUERY_HEAP_TYPE_SO_STATISTICS => {}
         D3D12_QUERY_HEAP_TYPE_COPY_QUEUE_TIMESTAMP => {
-            return Err(Refusal::invalid("the device has no timestamps on copy queues")
+            return Err(Refusal::invalid("the device does not support timestamps on copy queues")
                 .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_COPY_QUEUE_TIMESTAMPS_NOT_SUPPORTED));
         }
         D3D12_QUERY_HEAP_TYPE_VIDEO_DECODE_STATISTICS => {
@@ -51,9 +51,9 @@ pub(super) fn check_desc(desc: &D3D12_QUERY_HEAP_DESC) -> Result<&D3D12_QUERY_HE
                 .with_id(D3D12_MESSAGE_ID_CREATEQUERY_HEAP_VIDEO_DECODE_STATISTICS_NOT_SUPPORTED));
         }
         D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS1 => {
-            return Err(Refusal::not_implemented("statistics of mesh shaders"));
+            return Err(Refusal::not_implemented("mesh shader statistics"));
         }
-        other => return refuse(format!("Type {other} is no D3D12_QUERY_HEAP_TYPE")),
+        other => return refuse(format!("Type {other} is not a valid D3D12_QUERY_HEAP_TYPE")),
     }
     if desc.Count == 0 {
         return refuse("Count is 0".to_owned());
@@ -85,17 +85,21 @@ impl QueryHeap {
             D3D12_QUERY_TYPE_SO_STATISTICS_STREAM0..=D3D12_QUERY_TYPE_SO_STATISTICS_STREAM3 => {
                 D3D12_QUERY_HEAP_TYPE_SO_STATISTICS
             }
-            other => return Err(Refusal::invalid(format!("Type {other} is no query that this call takes"))),
+            other => {
+                return Err(Refusal::invalid(format!(
+                    "Type {other} is not a valid D3D12_QUERY_TYPE for this call"
+                )));
+            }
         };
         if heap_type != self.heap_type {
             return Err(Refusal::invalid(format!(
-                "Type {query_type} is no query of a heap of type {}",
+                "Type {query_type} is not valid for a query heap of type {}",
                 self.heap_type
             )));
         }
         if first.checked_add(count).is_none_or(|end| end > self.count) {
             return Err(Refusal::invalid(format!(
-                "{count} queries from {first} of a heap of {}",
+                "{count} queries starting at {first} exceed the query heap's count of {}",
                 self.count
             )));
         }

@@ -204,7 +204,7 @@ impl Resource {
         state: CreatedState,
         clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
     ) -> Self {
-        let aliasing = Arc::clone(self.child.device.aliasing());
+        let aliasing = self.child.device.aliasing();
         if !aliasing.is_on() {
             return self;
         }
@@ -344,9 +344,8 @@ impl Resource {
     ) -> Result<*mut c_void, Refusal> {
         self.child.device.removal().check_present()?;
         if matches!(self.placement, Placement::Reserved) {
-            return Err(
-                Refusal::invalid("Map of a reserved resource").with_id(D3D12_MESSAGE_ID_MAP_INVALIDRESOURCE)
-            );
+            return Err(Refusal::invalid("reserved resources cannot be mapped")
+                .with_id(D3D12_MESSAGE_ID_MAP_INVALIDRESOURCE));
         }
         self.check_subresource(subresource).map_err(under(D3D12_MESSAGE_ID_MAP_INVALIDSUBRESOURCE))?;
         // SAFETY: by the COM contract, pReadRange is null or points to a range.
@@ -360,11 +359,11 @@ impl Resource {
         // vkd3d-proton's test_map_texture_validation records this for Windows, for every layout.
         let is_volume = self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D;
         if is_volume && self.desc.MipLevels > 1 && !wants_pointer {
-            return Err(Refusal::invalid("ppData is null for a TEXTURE3D of several mip levels")
+            return Err(Refusal::invalid("ppData must not be null for a TEXTURE3D with several mip levels")
                 .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
         }
         if start.is_none() && wants_pointer {
-            return Err(Refusal::invalid("ppData must be null for a texture of opaque layout")
+            return Err(Refusal::invalid("ppData must be null for a texture with an opaque layout")
                 .with_id(D3D12_MESSAGE_ID_MAP_INVALIDDATAPOINTER));
         }
         let counted = self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
@@ -385,7 +384,7 @@ impl Resource {
         let count = self.resource.texture().map_or(1, |texture| texture.args.subresource_count());
         if subresource >= count {
             return Err(Refusal::invalid(format!(
-                "subresource {subresource} of a resource that has {count}"
+                "Subresource {subresource} is out of range; the resource has {count}"
             )));
         }
         Ok(())
@@ -411,7 +410,7 @@ impl Resource {
         }
         let at = texture
             .subresource(subresource)
-            .ok_or_else(|| Refusal::invalid(format!("there is no subresource {subresource}")))?;
+            .ok_or_else(|| Refusal::invalid(format!("Subresource {subresource} is out of range")))?;
         let extent = texture.mip_extent(at.mip, at.plane);
         // SAFETY: by the COM contract, the box is null or readable.
         let Some(wanted) = (unsafe { texel_box.as_ref() }) else {
@@ -428,7 +427,7 @@ impl Resource {
         // Applications cannot know the byte layout of a texture's subresource.
         if self.resource.texture().is_none() && range.End > range.Begin && end > self.desc.Width {
             return Err(Refusal::invalid(format!(
-                "{name} ends at {end:#x}, after the resource's {:#x} bytes",
+                "{name} ends at {end:#x}, but the resource has {:#x} bytes",
                 self.desc.Width
             )));
         }
@@ -446,7 +445,7 @@ impl Resource {
         }
         self.map_count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).map_err(
             |_| {
-                Refusal::invalid("Unmap of a resource that is not mapped")
+                Refusal::invalid("the resource is not mapped")
                     .with_id(D3D12_MESSAGE_ID_RESOURCE_UNMAP_NOTMAPPED)
             },
         )?;
@@ -481,7 +480,8 @@ const READ_IDS: TexelAccessIds = TexelAccessIds {
 /// Converts rows in the application's memory, as passed to the calls.
 fn texel_rows<P>(start: P, row_pitch: u32, slice_pitch: u32) -> Result<TexelRows<P>, Refusal> {
     let pitch = |value: u32| {
-        usize::try_from(value).map_err(|_| Refusal::invalid("a pitch exceeds the address space"))
+        usize::try_from(value)
+            .map_err(|_| Refusal::invalid("the row or depth pitch exceeds the address space"))
     };
     Ok(TexelRows { start, row_pitch: pitch(row_pitch)?, slice_pitch: pitch(slice_pitch)? })
 }
@@ -587,9 +587,7 @@ impl ID3D12Resource_Impl for Resource_Impl {
                 Placement::Placed(heap) => (heap.desc().Properties, heap.desc().Flags),
                 Placement::Committed(heap) => **heap,
                 Placement::Reserved => {
-                    return Err(Refusal::invalid(
-                        "GetHeapProperties of a reserved resource, which has no heap",
-                    ));
+                    return Err(Refusal::invalid("reserved resources have no heap properties"));
                 }
             };
             // SAFETY: by the COM contract, both pointers are null or point to writable space of their type.
@@ -628,7 +626,7 @@ impl ID3D12Resource1_Impl for Resource_Impl {
         _ppprotectedsession: *mut *mut c_void,
     ) -> windows_core::Result<()> {
         call::run(self.log(), "ID3D12Resource1::GetProtectedResourceSession", || {
-            Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the resource has no protected session"))
+            Err(Refusal::new(DXGI_ERROR_NOT_FOUND, "the resource has no protected resource session"))
         })
     }
 }

@@ -111,7 +111,7 @@ pub(super) unsafe fn create(
     if name.as_ref().is_some_and(|name| registry.names.contains_key(name)) {
         return Err(Refusal::new(
             DXGI_ERROR_NAME_ALREADY_EXISTS,
-            "Name is the name of another shared object",
+            "Name is already in use by another shared object",
         ));
     }
     let handle = registry.add_handle(entry.clone())?;
@@ -144,8 +144,8 @@ pub(super) unsafe fn open(
         .get(&handle.0.addr())
         .filter(|known| known.event.is_behind(handle))
         .map(|known| known.entry.clone());
-    let entry =
-        entry.ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is no open shared handle", handle.0)))?;
+    let entry = entry
+        .ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is not an open shared handle", handle.0)))?;
     entry.check_adapter(device)?;
     // SAFETY: guaranteed by the caller.
     unsafe { entry.object.hand_out(device, riid, ppv) }
@@ -170,7 +170,7 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
     registry.forget_what_is_gone();
     let entry = registry.names.get(&name).cloned();
     let entry = entry.ok_or_else(|| {
-        Refusal::invalid(format!("Name '{}' is no shared object's", String::from_utf16_lossy(&name)))
+        Refusal::invalid(format!("no shared object is named '{}'", String::from_utf16_lossy(&name)))
     })?;
     entry.check_adapter(device)?;
     registry.add_handle(entry)
@@ -185,7 +185,9 @@ fn check_access(access: u32) -> Result<(), Refusal> {
     if access == GENERIC_ALL {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("Access {access:#x} is not GENERIC_ALL ({GENERIC_ALL:#x})")))
+    Err(Refusal::invalid(format!(
+        "Access {access:#x} is not supported; must be GENERIC_ALL ({GENERIC_ALL:#x})"
+    )))
 }
 
 /// Checks a name and removes the prefix `Local\`, which names the default namespace, that of the session.
@@ -200,9 +202,7 @@ fn check_name(name: Name) -> Result<Name, Refusal> {
     let local = without("Local\\");
     let rest = local.or_else(|| without("Global\\")).unwrap_or(&name);
     if rest.contains(&u16::from(b'\\')) {
-        return Err(Refusal::invalid(
-            "Name has a backslash that ends neither the prefix Local\\ nor Global\\",
-        ));
+        return Err(Refusal::invalid("Name has a backslash outside of the prefix Local\\ or Global\\"));
     }
     Ok(local.map(<[u16]>::to_vec).unwrap_or(name))
 }
@@ -216,7 +216,7 @@ impl Registry {
     fn add_handle(&mut self, entry: Entry) -> Result<HANDLE, Refusal> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Unsupported => Refusal::not_implemented("shared handles on this operating system"),
-            _ => Refusal::out_of_memory(format!("the operating system gave no handle: {error}")),
+            _ => Refusal::out_of_memory(format!("failed to create a handle: {error}")),
         };
         let event = Event::new(EventReset::Manual).map_err(refused)?;
         let handle = event.duplicate_handle().map_err(refused)?;
@@ -236,7 +236,7 @@ impl Entry {
             return Ok(());
         }
         if self.object.is_cross_adapter() {
-            return Err(Refusal::not_implemented("opening what another adapter shares across adapters"));
+            return Err(Refusal::not_implemented("opening cross-adapter objects of another adapter"));
         }
         Err(Refusal::invalid("the shared object belongs to another adapter"))
     }
@@ -249,17 +249,17 @@ impl Shared {
             let memory = || Arc::downgrade(heap.memory());
             let is_shared = heap.desc().Flags & D3D12_HEAP_FLAG_SHARED != 0;
             let shared = is_shared.then(|| Self::Heap(*heap.desc(), heap.inner().has_address(), memory()));
-            (heap.child(), shared, "the heap was created without D3D12_HEAP_FLAG_SHARED")
+            (heap.child(), shared, "pObject is a heap created without D3D12_HEAP_FLAG_SHARED")
         } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
             let shared = resource.shared().map(|shared| Self::Resource(Box::new(shared)));
-            (resource.child(), shared, "the resource is not committed with D3D12_HEAP_FLAG_SHARED")
+            (resource.child(), shared, "pObject is a resource not committed with D3D12_HEAP_FLAG_SHARED")
         } else if let Ok(fence) = object.cast_object_ref::<Fence>() {
             let value = || Arc::downgrade(fence.value());
             let is_shared = fence.flags() & D3D12_FENCE_FLAG_SHARED != 0;
             let shared = is_shared.then(|| Self::Fence(fence.flags(), value()));
-            (fence.child(), shared, "the fence was created without D3D12_FENCE_FLAG_SHARED")
+            (fence.child(), shared, "pObject is a fence created without D3D12_FENCE_FLAG_SHARED")
         } else {
-            return Err(Refusal::invalid("pObject is no heap, resource or fence of this runtime"));
+            return Err(Refusal::invalid("pObject is not a heap, resource or fence created by this runtime"));
         };
         if !child.belongs_to(device) {
             return Err(Refusal::invalid("pObject belongs to another device"));
@@ -297,7 +297,7 @@ impl Shared {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> Result<(), Refusal> {
-        let gone = || Refusal::invalid("NTHandle is stale: all objects over what it refers to are released");
+        let gone = || Refusal::invalid("NTHandle is stale; the shared object it refers to was released");
         let device = device.clone();
         match self {
             Self::Heap(desc, has_address, memory) => {

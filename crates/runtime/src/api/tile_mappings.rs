@@ -52,7 +52,7 @@ pub(super) unsafe fn plan(
     let ranges = unsafe { read_ranges(ranges, total) }?;
     let covered: u64 = ranges.iter().map(|range| u64::from(range.count)).sum();
     if covered != total {
-        return Err(refusal(format!("the ranges have {covered} tiles, the regions {total}")));
+        return Err(refusal(format!("the ranges have {covered} tiles, but the regions have {total}")));
     }
     for (index, range) in ranges.iter().enumerate() {
         check_range(range, heap).map_err(|why| refusal(format!("range {index}: {why}")))?;
@@ -114,7 +114,7 @@ unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Ref
     };
     // Without counts, a single range covers all tiles, and several ranges have one tile each.
     let whole = if count == 1 { u32::try_from(total).unwrap_or(u32::MAX) } else { 1 };
-    let len = usize::try_from(count).map_err(|_| refusal(format!("NumRanges is {count}")))?;
+    let len = usize::try_from(count).map_err(|_| refusal(format!("NumRanges {count} is too large")))?;
     (0..len)
         .map(|index| {
             let at = |array: Option<&[u32]>| array.and_then(|array| array.get(index)).copied();
@@ -122,7 +122,9 @@ unsafe fn read_ranges(ranges: &TileRanges, total: u64) -> Result<Vec<Range>, Ref
                 flags.and_then(|flags| flags.get(index)).copied().unwrap_or(D3D12_TILE_RANGE_FLAG_NONE);
             let range = Range { flags, first: at(offsets).unwrap_or(0), count: at(counts).unwrap_or(whole) };
             if range.is_in_heap() && offsets.is_none() {
-                return Err(refusal("pHeapRangeStartOffsets is null and a range is in the heap".to_owned()));
+                return Err(refusal(
+                    "pHeapRangeStartOffsets is null, but a range maps tiles of the heap".to_owned(),
+                ));
             }
             Ok(range)
         })
@@ -145,12 +147,14 @@ fn check_range(range: &Range, heap: Option<&Heap>) -> Result<(), String> {
         D3D12_TILE_RANGE_FLAG_NULL | D3D12_TILE_RANGE_FLAG_SKIP => return Ok(()),
         D3D12_TILE_RANGE_FLAG_NONE => range.count,
         D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE => 1,
-        other => return Err(format!("{other:#x} is no D3D12_TILE_RANGE_FLAGS")),
+        other => return Err(format!("{other:#x} is not a valid D3D12_TILE_RANGE_FLAGS")),
     };
-    let Some(heap) = heap else { return Err("it is in the heap, and pHeap is null".to_owned()) };
+    let Some(heap) = heap else {
+        return Err("the range maps tiles of the heap, but pHeap is null".to_owned());
+    };
     let all = heap.desc().SizeInBytes / TILE_SIZE;
     if u64::from(range.first) + u64::from(tiles) > all {
-        return Err(format!("{tiles} tiles from {} of a heap of {all}", range.first));
+        return Err(format!("{tiles} tiles starting at {} exceed the heap's {all} tiles", range.first));
     }
     Ok(())
 }

@@ -38,10 +38,10 @@ impl ResourceTiles {
     /// Returns E_INVALIDARG if the resource is not reserved or has no tiles, or more than 2^32.
     pub(super) fn of(resource: &Resource, name: &str) -> Result<Self, Refusal> {
         if !resource.is_reserved() {
-            return Err(Refusal::invalid(format!("{name} is no reserved resource")));
+            return Err(Refusal::invalid(format!("{name} is not a reserved resource")));
         }
         let tiling = Tiling::new(resource.rules())
-            .ok_or_else(|| Refusal::invalid(format!("{name} has no tiles, or more than 2^32")))?;
+            .ok_or_else(|| Refusal::invalid(format!("{name} has no tiles or more than 2^32")))?;
         Ok(Self { tiling })
     }
 
@@ -55,7 +55,10 @@ impl ResourceTiles {
             .then(|| self.tiling.subresource(subresource))
             .flatten()
             .ok_or_else(|| {
-                Refusal::invalid(format!("Subresource {subresource} of {}", self.tiling.subresource_count()))
+                Refusal::invalid(format!(
+                    "Subresource {subresource} is out of range; the resource has {}",
+                    self.tiling.subresource_count()
+                ))
             })?;
         if let Some((first, count)) = self.tiling.packed_tiles(subresource) {
             return Ok(Part::Packed { first, count });
@@ -80,7 +83,7 @@ impl ResourceTiles {
         let at = [start.X, start.Y, start.Z];
         let outside = |extent: &dyn std::fmt::Debug| {
             Refusal::invalid(format!(
-                "a region at {at:?} of Subresource {} does not lie within {extent:?} tiles",
+                "the region at {at:?} of Subresource {} exceeds its {extent:?} tiles",
                 start.Subresource
             ))
         };
@@ -88,7 +91,7 @@ impl ResourceTiles {
             Part::Standard { first, extent } => (first, extent),
             Part::Packed { first, count } => {
                 if size.UseBox.as_bool() {
-                    return Err(Refusal::invalid("a box of packed mips: they have tiles in a row only"));
+                    return Err(Refusal::invalid("UseBox must be FALSE for packed mips"));
                 }
                 (first, [count, 1, 1])
             }
@@ -103,7 +106,7 @@ impl ResourceTiles {
             let all = self.tiling.tile_count();
             if first.checked_add(size.NumTiles).is_none_or(|end| end > all) {
                 return Err(Refusal::invalid(format!(
-                    "{} tiles from tile {first} of a resource of {all}",
+                    "{} tiles starting at tile {first} exceed the resource's {all} tiles",
                     size.NumTiles
                 )));
             }
@@ -113,7 +116,7 @@ impl ResourceTiles {
         let volume = u64::from(width) * u64::from(height) * u64::from(depth);
         if volume != u64::from(size.NumTiles) {
             return Err(Refusal::invalid(format!(
-                "NumTiles {} is not the {width}x{height}x{depth} of the box",
+                "NumTiles {} does not match the box of {width}x{height}x{depth} tiles",
                 size.NumTiles
             )));
         }

@@ -52,7 +52,7 @@ impl ID3D12Tools_Impl for Tools_Impl {
         self.settings.0.is_instrumentation_enabled.store(benable.as_bool(), Ordering::Relaxed);
         if benable.as_bool() {
             let mut notices = Notices::default();
-            let text = "the setting is kept and has no effect: this runtime executes no shaders";
+            let text = "the setting is stored but has no effect; this runtime does not execute shaders";
             notices.push(Notice::info(D3D12_MESSAGE_ID_UNKNOWN, text));
             MessageLog::unattached().notices("ID3D12Tools::EnableShaderInstrumentation", &notices);
         }
@@ -103,7 +103,7 @@ unsafe fn read_ranges(
         return Ok(Vec::new());
     }
     if pointer.is_null() {
-        return Err(Refusal::invalid(format!("pRanges is null and uiNumRanges is {count}")));
+        return Err(Refusal::invalid(format!("pRanges is null but uiNumRanges is {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("uiNumRanges is too large"))?;
     // SAFETY: guaranteed by the caller; the pointer is not null.

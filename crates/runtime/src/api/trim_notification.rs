@@ -57,11 +57,11 @@ impl TrimNotifications {
         let mut state = self.state();
         state.check_caller()?;
         if state.registrations.iter().any(|one| std::ptr::fn_addr_eq(one.function, function)) {
-            return Err(Refusal::new(DXGI_ERROR_ALREADY_EXISTS, "pfnCallback is registered already"));
+            return Err(Refusal::new(DXGI_ERROR_ALREADY_EXISTS, "pfnCallback is already registered"));
         }
         let cookie = state.next_cookie;
         if cookie == u32::MAX {
-            return Err(Refusal::out_of_memory("no cookies are left"));
+            return Err(Refusal::out_of_memory("no cookies left"));
         }
         state.next_cookie += 1;
         state.registrations.push(Registration { function, context: data.pContext, cookie });
@@ -76,7 +76,7 @@ impl TrimNotifications {
         let mut state = self.state();
         let at = state.registrations.iter().position(|one| one.cookie == cookie);
         let at = at.ok_or_else(|| {
-            Refusal::new(DXGI_ERROR_NOT_FOUND, format!("CallbackCookie {cookie} names no registration"))
+            Refusal::new(DXGI_ERROR_NOT_FOUND, format!("CallbackCookie {cookie} is not registered"))
         })?;
         state.registrations.remove(at);
         Ok(())
@@ -91,10 +91,12 @@ impl TrimNotifications {
         let (periodic, restart) =
             (D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM, D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM);
         if flags & !(periodic | restart | D3D12_TRIM_NOTIFICATION_FLAG_TRIM_TO_BUDGET) != 0 {
-            return Err(Refusal::invalid(format!("{flags:#x} has bits that are no trim notification flag")));
+            return Err(Refusal::invalid(format!(
+                "{flags:#x} has bits that are not D3D12_TRIM_NOTIFICATION_FLAGS"
+            )));
         }
         if flags & periodic != 0 && flags & restart != 0 {
-            return Err(Refusal::invalid("PERIODIC_TRIM and RESTART_PERIODIC_TRIM exclude each other"));
+            return Err(Refusal::invalid("PERIODIC_TRIM and RESTART_PERIODIC_TRIM are mutually exclusive"));
         }
         self.state().check_caller()?;
         let _calling = self.calling.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +125,7 @@ impl State {
     /// Refuses calls that the specification does not allow in a callback.
     fn check_caller(&self) -> Result<(), Refusal> {
         if self.caller == Some(std::thread::current().id()) {
-            return Err(Refusal::invalid("called in a trim notification callback, which is not allowed"));
+            return Err(Refusal::invalid("not allowed in a trim notification callback"));
         }
         Ok(())
     }

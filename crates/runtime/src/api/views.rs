@@ -65,7 +65,10 @@ impl View {
         let desc = *resource.desc();
         let (mip, first, count, plane) = slices;
         if mip >= u32::from(desc.MipLevels) {
-            return Err(Refusal::invalid(format!("MipSlice {mip} of {} mip levels", desc.MipLevels)));
+            return Err(Refusal::invalid(format!(
+                "MipSlice {mip} is out of range; the texture has {} mip levels",
+                desc.MipLevels
+            )));
         }
         let all = if desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
             (u32::from(desc.DepthOrArraySize) >> mip).max(1)
@@ -73,12 +76,17 @@ impl View {
             u32::from(desc.DepthOrArraySize)
         };
         if plane >= super::command_list::plane_count(desc.Format) {
-            return Err(Refusal::invalid(format!("PlaneSlice {plane} of format {}", desc.Format)));
+            return Err(Refusal::invalid(format!(
+                "PlaneSlice {plane} is out of range for format {}",
+                desc.Format
+            )));
         }
         // A count of -1 selects all remaining slices.
         let count = if count == u32::MAX { all.saturating_sub(first) } else { count };
         if count == 0 || first.checked_add(count).is_none_or(|end| end > all) {
-            return Err(Refusal::invalid(format!("{count} slices from {first} of {all}")));
+            return Err(Refusal::invalid(format!(
+                "{count} slices starting at {first} are not a range within the texture's {all}"
+            )));
         }
         let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
         if !resource.castable_formats().contains(&format) {
@@ -142,7 +150,7 @@ impl View {
 
 /// Checks that a texture of one format can be viewed as another.
 fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
-    let unknown = |format| Refusal::invalid(format!("Format {format} is none that a view can have"));
+    let unknown = |format| Refusal::invalid(format!("Format {format} cannot be used for a view"));
     let of_view =
         format::properties(view).filter(|format| !format.is_typeless()).ok_or_else(|| unknown(view))?;
     let of_resource = format::properties(resource).ok_or_else(|| unknown(resource))?;
@@ -153,7 +161,7 @@ fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
         && !of_resource.is_planar();
     if of_view.family != of_resource.family && !as_r32 {
         return Err(Refusal::invalid(format!(
-            "a view as {} of a texture of {}",
+            "Format {} of the view is not compatible with format {} of the texture",
             of_view.name, of_resource.name
         )));
     }
@@ -176,7 +184,7 @@ pub(super) fn viewed<'a>(
 /// Checks that a resource has the flag that a view requires.
 pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: &str) -> Result<(), Refusal> {
     if resource.desc().Flags & flag == 0 {
-        return Err(Refusal::invalid(format!("the view needs a resource with {name}")));
+        return Err(Refusal::invalid(format!("the view requires a resource with {name}")));
     }
     Ok(())
 }
@@ -194,17 +202,17 @@ pub(super) fn buffer_uav(
     let is_raw = buffer.Flags & D3D12_BUFFER_UAV_FLAG_RAW != 0;
     if buffer.Flags & !D3D12_BUFFER_UAV_FLAG_RAW != 0 {
         return Err(Refusal::invalid(format!(
-            "Buffer.Flags {:#x} is no D3D12_BUFFER_UAV_FLAGS",
+            "Buffer.Flags {:#x} has unknown bits; only RAW is allowed",
             buffer.Flags
         )));
     }
     if is_raw && format != DXGI_FORMAT_R32_TYPELESS {
-        return Err(Refusal::invalid("a raw view's Format must be DXGI_FORMAT_R32_TYPELESS"));
+        return Err(Refusal::invalid("Format of a raw view must be DXGI_FORMAT_R32_TYPELESS"));
     }
     let stride = if buffer.StructureByteStride != 0 {
         if format != DXGI_FORMAT_UNKNOWN || is_raw {
             return Err(Refusal::invalid(
-                "a view with StructureByteStride has Format UNKNOWN and is not raw",
+                "a view with StructureByteStride must have Format UNKNOWN and must not be raw",
             ));
         }
         buffer.StructureByteStride
@@ -231,9 +239,8 @@ pub(super) fn buffer_rtv(
 
 /// Returns the size of an element of a typed buffer, in bytes.
 fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
-    format::texel_value::size(format).ok_or_else(|| {
-        Refusal::invalid(format!("Format {format} of a view of a buffer is none of a typed buffer"))
-    })
+    format::texel_value::size(format)
+        .ok_or_else(|| Refusal::invalid(format!("Format {format} cannot be used for a typed buffer view")))
 }
 
 /// Creates a view of elements of `stride` bytes.
@@ -251,7 +258,7 @@ fn elements(
     };
     let (offset, size) = range().ok_or_else(|| {
         Refusal::invalid(format!(
-            "{count} elements of {stride} bytes from {first} do not lie within the buffer's {width:#x} bytes"
+            "{count} elements of {stride} bytes starting at {first} exceed the buffer's {width:#x} bytes"
         ))
     })?;
     let part = ViewPart::Bytes { offset, size };

@@ -33,7 +33,7 @@ pub struct GpuVirtualAddressRange {
 
 impl fmt::Display for GpuVirtualAddressRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of GPU virtual addresses from {}", self.size, self.start)
+        write!(f, "{} of GPU virtual addresses starting at {}", self.size, self.start)
     }
 }
 

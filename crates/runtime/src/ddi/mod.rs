@@ -193,24 +193,24 @@ pub(crate) trait DriverHeap: Send + Sync {
 /// An error of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DriverError {
-    #[error("no room for {requested}: {usage} of the segment group's {capacity} are in use")]
+    #[error("cannot allocate {requested}: {usage} of the segment group's {capacity} is in use")]
     OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
-    #[error("the operating system gave no memory for {requested}")]
+    #[error("the operating system could not allocate {requested}")]
     HostOutOfMemory { requested: ByteSize },
-    #[error("no free range of GPU virtual addresses holds {requested}")]
+    #[error("no free range of GPU virtual addresses is large enough for {requested}")]
     OutOfAddressSpace { requested: ByteSize },
-    #[error("cannot reserve {range}: not within the GPU's address space")]
+    #[error("cannot reserve {range}: the range is outside the GPU's address space")]
     AddressesInvalid { range: GpuVirtualAddressRange },
     /// Some of the addresses belong to a heap, a reserved resource or another device's reservation.
-    #[error("cannot reserve {range}: some are in use")]
+    #[error("cannot reserve {range}: some of the addresses are in use")]
     AddressesInUse { range: GpuVirtualAddressRange },
     #[error("cannot create an object at {range}: {fault}")]
     CannotCreateAt { range: GpuVirtualAddressRange, fault: CreateAtFault },
     #[error("the heap's memory is not CPU-accessible")]
     NotCpuAccessible,
-    #[error("evicted more often than made resident")]
+    #[error("Evict was called more often than MakeResident")]
     NotResident,
-    #[error("a reservation of {requested} is above the {available} available for reservation")]
+    #[error("a reservation of {requested} exceeds the {available} available for reservation")]
     ReservationTooLarge { requested: ByteSize, available: ByteSize },
 }
 
@@ -221,13 +221,13 @@ pub(crate) enum CreateAtFault {
     #[error("the device did not reserve {address} when it was created")]
     NotReserved { address: GpuVirtualAddress },
     /// The first address that another object occupies.
-    #[error("another object is at {address}")]
+    #[error("another object occupies {address}")]
     InUse { address: GpuVirtualAddress },
-    #[error("its address must be a multiple of {alignment}")]
+    #[error("the address must be a multiple of {alignment}")]
     Misaligned { alignment: Alignment },
-    #[error("that is not within the GPU's address space")]
+    #[error("the range is outside the GPU's address space")]
     OutsideAddressSpace,
-    #[error("it is placed in a heap, whose address and the offset make {address}")]
+    #[error("the heap's address plus HeapOffset is {address}")]
     Elsewhere { address: GpuVirtualAddress },
 }
 

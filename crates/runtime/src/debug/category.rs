@@ -66,7 +66,7 @@ mod tests {
 
     /// The expected categories are those that D3D12's debug layer is known to print.
     #[test]
-    fn messages_fall_into_the_categories_that_d3d12_prints() {
+    fn messages_have_the_categories_that_d3d12_prints() {
         let cases = [
             (
                 D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_an_id_follows_its_call() {
+    fn a_message_without_an_id_has_the_category_of_its_call() {
         let of = |name| of(D3D12_MESSAGE_ID_UNKNOWN, name);
         assert_eq!(of("ID3D12Device4::CreateHeap1"), D3D12_MESSAGE_CATEGORY_STATE_CREATION);
         assert_eq!(of("GetPrivateData"), D3D12_MESSAGE_CATEGORY_STATE_GETTING);

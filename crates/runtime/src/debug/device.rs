@@ -70,7 +70,7 @@ const FEATURES: D3D12_DEBUG_FEATURE = D3D12_DEBUG_FEATURE_ALLOW_BEHAVIOR_CHANGIN
 impl Device_Impl {
     fn set_feature_mask(&self, mask: D3D12_DEBUG_FEATURE) -> std::result::Result<(), Refusal> {
         if mask & !FEATURES != 0 {
-            return Err(Refusal::invalid(format!("debug features {:#x} are unknown", mask & !FEATURES)));
+            return Err(Refusal::invalid(format!("unknown debug feature bits {:#x}", mask & !FEATURES)));
         }
         self.debug().feature_mask.store(mask, Ordering::Relaxed);
         if mask != D3D12_DEBUG_FEATURE_NONE {
@@ -78,7 +78,7 @@ impl Device_Impl {
                 "ID3D12DebugDevice::SetFeatureMask",
                 D3D12_MESSAGE_SEVERITY_INFO,
                 D3D12_MESSAGE_ID_UNKNOWN,
-                &"the mask is kept and has no effect in this runtime",
+                &"the mask is stored but has no effect in this runtime",
             );
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Device_Impl {
     /// With the detail flag, D3D12 lists each object; this runtime reports only counts.
     fn report_live_objects(&self, flags: D3D12_RLDO_FLAGS) -> std::result::Result<(), Refusal> {
         if flags & !REPORT_FLAGS != 0 {
-            return Err(Refusal::invalid(format!("Flags {:#x} are unknown", flags & !REPORT_FLAGS)));
+            return Err(Refusal::invalid(format!("unknown flag bits {:#x}", flags & !REPORT_FLAGS)));
         }
         let name = "ID3D12DebugDevice::ReportLiveDeviceObjects";
         let mut total = 0;
@@ -111,7 +111,7 @@ fn other_parameter(parameter: D3D12_DEBUG_DEVICE_PARAMETER_TYPE) -> Refusal {
         | D3D12_DEBUG_DEVICE_PARAMETER_BYTECODE_VALIDATION_MODE => {
             Refusal::not_implemented(format!("debug parameter {parameter}"))
         }
-        other => Refusal::invalid(format!("{other} is no debug parameter")),
+        other => Refusal::invalid(format!("Type {other} is not a valid D3D12_DEBUG_DEVICE_PARAMETER_TYPE")),
     }
 }
 
@@ -119,7 +119,7 @@ fn check_mask_size(size: u32) -> std::result::Result<(), Refusal> {
     if usize::try_from(size).ok() == Some(size_of::<D3D12_DEBUG_FEATURE>()) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("DataSize is {size}, the feature flags have 4 bytes")))
+    Err(Refusal::invalid(format!("DataSize is {size}; must be 4 for the feature flags")))
 }
 
 impl ID3D12DebugDevice_Impl for Device_Impl {
@@ -222,7 +222,7 @@ impl ID3D12DeviceConfiguration_Impl for Device_Impl {
             if numguids == 0 {
                 return Ok(());
             }
-            Err(Refusal::invalid(format!("NumGuids is {numguids}, and no feature is enabled")))
+            Err(Refusal::invalid(format!("NumGuids is {numguids}, but no feature is enabled")))
         })
     }
 

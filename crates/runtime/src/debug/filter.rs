@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_top_of_the_stack_has_a_say() {
+    fn only_the_top_filter_of_the_stack_applies() {
         let deny = Filter { deny: list(&[], &[KIND.severity], &[]), ..Filter::default() };
         let mut stack = FilterStack::new();
         assert!(stack.passes(KIND));

@@ -49,13 +49,14 @@ unsafe fn write_sized<T>(
     write: impl FnOnce(*mut T),
 ) -> std::result::Result<Written, Refusal> {
     // SAFETY: the caller's promise.
-    let size = unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("the pointer to the size is null"))?;
+    let size =
+        unsafe { size.as_mut() }.ok_or_else(|| Refusal::invalid("the pointer to the byte length is null"))?;
     let room = std::mem::replace(size, needed);
     if out.is_null() {
         return Ok(Written::Size);
     }
     if room < needed {
-        return Err(Refusal::invalid(format!("there are {room} bytes of room for {needed}")));
+        return Err(Refusal::invalid(format!("the buffer has {room} bytes; {needed} are required")));
     }
     write(out);
     Ok(Written::Whole)
@@ -83,7 +84,7 @@ unsafe fn read_list(desc: &D3D12_INFO_QUEUE_FILTER_DESC) -> std::result::Result<
         }
         let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{name} is too long")))?;
         if list.is_null() {
-            return Err(Refusal::invalid(format!("{name} is null and has {count} elements")));
+            return Err(Refusal::invalid(format!("{name} is null but its count is {count}")));
         }
         // SAFETY: the caller's promise; the list is not null.
         Ok(unsafe { std::slice::from_raw_parts(list, len) }.to_vec())
@@ -160,14 +161,14 @@ fn check_category(category: D3D12_MESSAGE_CATEGORY) -> std::result::Result<(), R
     if message::is_category(category) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("{category} is no message category")))
+    Err(Refusal::invalid(format!("{category} is not a valid D3D12_MESSAGE_CATEGORY")))
 }
 
 fn check_severity(severity: D3D12_MESSAGE_SEVERITY) -> std::result::Result<(), Refusal> {
     if message::is_severity(severity) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("{severity} is no message severity")))
+    Err(Refusal::invalid(format!("{severity} is not a valid D3D12_MESSAGE_SEVERITY")))
 }
 
 fn count(messages: usize) -> u64 {
@@ -255,7 +256,7 @@ impl ID3D12InfoQueue_Impl for Device_Impl {
             let message = self.log().lock().retrievable().nth(index).cloned();
             let message = message.ok_or_else(|| {
                 Refusal::invalid(format!(
-                    "MessageIndex {messageindex} is past the last message that the retrieval filter lets pass"
+                    "MessageIndex {messageindex} is out of range of the messages that pass the retrieval filter"
                 ))
             })?;
             let description = message.description();
@@ -400,7 +401,7 @@ impl ID3D12InfoQueue1_Impl for Device_Impl {
             let function = callbackfunc.ok_or_else(|| Refusal::invalid("CallbackFunc is null"))?;
             let unknown = callbackfilterflags & !D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS;
             if unknown != 0 {
-                return Err(Refusal::invalid(format!("CallbackFilterFlags {unknown:#x} are unknown")));
+                return Err(Refusal::invalid(format!("unknown CallbackFilterFlags bits {unknown:#x}")));
             }
             let ignores_filters = callbackfilterflags & D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS != 0;
             // SAFETY: by D3D12's contract the function may be called with the context from the threads that report
@@ -415,7 +416,7 @@ impl ID3D12InfoQueue1_Impl for Device_Impl {
             if self.log().unregister(callbackcookie) {
                 return Ok(());
             }
-            Err(Refusal::invalid(format!("CallbackCookie {callbackcookie} names no registered function")))
+            Err(Refusal::invalid(format!("CallbackCookie {callbackcookie} is not registered")))
         })
     }
 }

@@ -29,7 +29,7 @@ impl DebugLayer {
             let mut notices = Notices::default();
             notices.push(Notice::info(
                 D3D12_MESSAGE_ID_UNKNOWN,
-                "the setting is kept and has no effect in this runtime",
+                "the setting is stored but has no effect in this runtime",
             ));
             MessageLog::unattached().notices(name, &notices);
         }

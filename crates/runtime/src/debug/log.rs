@@ -96,7 +96,7 @@ impl MessageLog {
 
     /// Reports that the call `name` panicked.
     pub(crate) fn panicked(&self, name: &'static str) {
-        let text = "a defect of heapwright-runtime: the call panicked";
+        let text = "the call panicked; this is a bug in heapwright-runtime";
         self.report(name, D3D12_MESSAGE_SEVERITY_CORRUPTION, D3D12_MESSAGE_ID_UNKNOWN, &text);
     }
 

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_without_an_id_gets_the_one_of_its_call_and_result() {
+    fn a_refusal_without_an_id_gets_the_id_of_its_call_and_result() {
         let invalid = Refusal::invalid("a rule");
         let cases = [
             ("ID3D12Device4::CreateHeap1", &invalid, D3D12_MESSAGE_ID_CREATEHEAP_INVALIDARG_RETURN),

@@ -21,7 +21,7 @@ fn stored(log: &MessageLog) -> Vec<(D3D12_MESSAGE_SEVERITY, String)> {
 }
 
 #[test]
-fn severities_follow_from_what_was_answered() {
+fn severities_follow_from_the_result() {
     let log = MessageLog::new(true);
     log.refused("Call", &Refusal::invalid("a rule"));
     log.refused("Call", &Refusal::not_implemented("this"));
@@ -37,7 +37,7 @@ fn severities_follow_from_what_was_answered() {
         (D3D12_MESSAGE_SEVERITY_WARNING, "Call: this: not implemented by this runtime yet"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: 1 byte"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: no such data"),
-        (D3D12_MESSAGE_SEVERITY_CORRUPTION, "Call: a defect of heapwright-runtime: the call panicked"),
+        (D3D12_MESSAGE_SEVERITY_CORRUPTION, "Call: the call panicked; this is a bug in heapwright-runtime"),
         (D3D12_MESSAGE_SEVERITY_WARNING, "Call: odd"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: good to know"),
     ];
@@ -53,7 +53,7 @@ fn a_description_ends_at_its_first_zero() {
 }
 
 #[test]
-fn a_log_without_the_debug_layer_stores_and_tells_nothing() {
+fn a_log_without_the_debug_layer_stores_nothing() {
     let log = MessageLog::new(false);
     log.refused("Call", &Refusal::invalid("a rule"));
     log.add(Message::new(KIND, "text"));
@@ -68,7 +68,7 @@ unsafe extern "system" fn count(_: i32, _: i32, _: i32, _: PCSTR, context: *mut 
 }
 
 #[test]
-fn callbacks_end_with_the_device() {
+fn callbacks_stop_when_the_device_is_destroyed() {
     let told = AtomicU32::new(0);
     let device = DeviceDebug::new(DebugSettings::ON);
     let log = Arc::clone(device.log());

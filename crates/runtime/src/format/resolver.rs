@@ -95,7 +95,7 @@ impl Resolver {
     }
 
     /// Returns the bits of the nearest number.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from what the bits hold")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from the stored bits")]
     fn bits(&self, channel: usize, bits: u32, value: f64) -> u32 {
         match self.layout.numbers {
             Numbers::Unorm => (value + 0.5) as u32,
@@ -110,7 +110,7 @@ impl Resolver {
 }
 
 /// Returns bits of a texel of up to 16 bytes from `shift` on, truncated to the 32 that a channel can have.
-#[expect(clippy::cast_possible_truncation, reason = "the lower 32 bits are what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "only the lower 32 bits are used")]
 fn bits_of(sample: &[u8], shift: u32) -> u32 {
     let mut bytes = [0; 16];
     for (to, from) in bytes.iter_mut().zip(sample) {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_the_same_stay_as_they_are() {
+    fn equal_samples_resolve_to_themselves() {
         let modes = [ResolveMode::Average, ResolveMode::Min, ResolveMode::Max];
         let formats = [
             DXGI_FORMAT_R8_UNORM,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_of_numbers() {
+    fn averages_are_computed_from_decoded_values() {
         let average = ResolveMode::Average;
         assert_eq!(resolved(DXGI_FORMAT_R8_UNORM, average, &[0, 0, 0, 255]), [64], "63.75");
         assert_eq!(resolved(DXGI_FORMAT_R8_SNORM, average, &[0x81, 0x7f]), [0]);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_and_the_greatest_are_of_each_channel() {
+    fn minimum_and_maximum_are_per_channel() {
         let (min, max) = (ResolveMode::Min, ResolveMode::Max);
         let samples = [1, 200, 3, 100];
         assert_eq!(resolved(DXGI_FORMAT_R8G8_UINT, min, &samples), [1, 100]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_have_no_average_and_typeless_formats_nothing() {
+    fn integers_have_no_average_and_typeless_formats_no_resolve() {
         assert_eq!(Resolver::new(DXGI_FORMAT_R8_UINT, ResolveMode::Average), None);
         assert_eq!(Resolver::new(DXGI_FORMAT_R32_TYPELESS, ResolveMode::Min), None);
         assert_eq!(Resolver::new(DXGI_FORMAT_BC1_UNORM, ResolveMode::Max), None);

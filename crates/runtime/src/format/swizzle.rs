@@ -106,8 +106,11 @@ const fn patterns(masks: &[Masks; BLOCK_SIZES]) -> [StandardSwizzle; BLOCK_SIZES
 }
 
 const fn pattern(masks: Masks, block_bits: u32) -> StandardSwizzle {
-    assert!(masks.x | masks.y | masks.z == u16::MAX, "every bit is a coordinate's");
-    assert!(masks.x & masks.y == 0 && masks.y & masks.z == 0 && masks.x & masks.z == 0, "and of one alone");
+    assert!(masks.x | masks.y | masks.z == u16::MAX, "every bit belongs to a coordinate");
+    assert!(
+        masks.x & masks.y == 0 && masks.y & masks.z == 0 && masks.x & masks.z == 0,
+        "no bit belongs to two coordinates"
+    );
     // The lowest bits, all in x's mask, select the byte inside a block.
     let x = masks.x & (u16::MAX << block_bits);
     StandardSwizzle {

@@ -7,7 +7,7 @@ use super::tile::{TileDimension, TileShape, TileSize};
 use super::*;
 
 fn of(format: DXGI_FORMAT) -> &'static FormatProperties {
-    properties(format).expect("a format of the table")
+    properties(format).expect("a known format")
 }
 
 #[test]
@@ -27,7 +27,8 @@ fn texel_sizes_agree_with_the_names() {
     let mut checked = 0;
     for row in table::FORMATS.iter().filter(|row| row.kind != FormatKind::Unsupported && row.block_width == 1)
     {
-        let name = row.name.strip_prefix("DXGI_FORMAT_").expect("every name has it").replace("XR_BIAS_", "");
+        let name =
+            row.name.strip_prefix("DXGI_FORMAT_").expect("every name has the prefix").replace("XR_BIAS_", "");
         let mut bits = 0;
         let mut letters = name.chars().peekable();
         while let Some(letter) = letters.next() {
@@ -48,7 +49,7 @@ fn texel_sizes_agree_with_the_names() {
 }
 
 #[test]
-fn families_are_closed_and_of_one_size() {
+fn families_are_closed_and_have_one_texel_size() {
     for row in &table::FORMATS {
         let family = of(row.family);
         assert_eq!(family.family, row.family, "{}", row.name);
@@ -84,11 +85,11 @@ fn planes_are_copied_as_typeless_formats() {
     }
     let nv12 = of(DXGI_FORMAT_NV12);
     assert_eq!((nv12.plane_count(), nv12.plane(1).subsample_x, nv12.plane(1).block_bytes), (2, 1, 2));
-    assert_eq!(nv12.plane(7), nv12.plane(0), "a plane that is not there is the first");
+    assert_eq!(nv12.plane(7), nv12.plane(0), "a nonexistent plane index selects the first plane");
 }
 
 #[test]
-fn support_is_what_a_current_gpu_says() {
+fn support_matches_a_current_gpu() {
     let has = |format, flags| of(format).support().has(flags);
     let colour = D3D12_FORMAT_SUPPORT1_RENDER_TARGET
         | D3D12_FORMAT_SUPPORT1_BLENDABLE
@@ -127,7 +128,7 @@ fn support_is_what_a_current_gpu_says() {
 }
 
 #[test]
-fn a_typeless_resource_can_do_what_its_family_can() {
+fn a_typeless_resource_supports_what_its_family_supports() {
     let has = |format, flags| of(format).resource_support().has(flags);
     assert!(has(DXGI_FORMAT_R32_TYPELESS, D3D12_FORMAT_SUPPORT1_DEPTH_STENCIL));
     assert!(has(DXGI_FORMAT_R32_TYPELESS, D3D12_FORMAT_SUPPORT1_RENDER_TARGET));
@@ -138,7 +139,7 @@ fn a_typeless_resource_can_do_what_its_family_can() {
 }
 
 #[test]
-fn quality_levels_are_for_what_is_rendered_to() {
+fn only_renderable_formats_are_multisampled() {
     let levels = |format| [1, 2, 4, 8, 16, 3, 0].map(|count| of(format).quality_levels(count));
     assert_eq!(levels(DXGI_FORMAT_R8G8B8A8_UNORM), [1, 1, 1, 1, 0, 0, 0]);
     assert_eq!(levels(DXGI_FORMAT_D32_FLOAT), [1, 1, 1, 1, 0, 0, 0]);

@@ -251,11 +251,11 @@ mod tests {
     use super::*;
 
     fn bytes(format: DXGI_FORMAT, values: [f32; 4]) -> Vec<u8> {
-        of_floats(format, values).expect("a format that clears know").as_bytes().to_vec()
+        of_floats(format, values).expect("a format that can be cleared").as_bytes().to_vec()
     }
 
     #[test]
-    fn colours_become_what_the_format_says() {
+    fn colours_are_converted_to_the_format() {
         assert_eq!(bytes(DXGI_FORMAT_R8G8B8A8_UNORM, [1.0, 0.5, 0.0, 2.0]), [255, 128, 0, 255]);
         assert_eq!(bytes(DXGI_FORMAT_B8G8R8A8_UNORM, [1.0, 0.5, 0.0, -1.0]), [0, 128, 255, 0]);
         assert_eq!(bytes(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, [0.5, 0.0, 1.0, 0.5]), [188, 0, 255, 128]);
@@ -294,9 +294,9 @@ mod tests {
     #[test]
     fn integers_keep_their_lower_bits() {
         let texel =
-            of_uints(DXGI_FORMAT_R8G8B8A8_UNORM, [0x101, 0x202, 3, 4]).expect("a format that clears know");
+            of_uints(DXGI_FORMAT_R8G8B8A8_UNORM, [0x101, 0x202, 3, 4]).expect("a format that can be cleared");
         assert_eq!(texel.as_bytes(), [1, 2, 3, 4]);
-        let texel = of_uints(DXGI_FORMAT_R32_TYPELESS, [0xdead_beef, 0, 0, 0]).expect("raw");
+        let texel = of_uints(DXGI_FORMAT_R32_TYPELESS, [0xdead_beef, 0, 0, 0]).expect("a typeless format");
         assert_eq!(texel.as_bytes(), 0xdead_beef_u32.to_le_bytes());
     }
 }

@@ -79,7 +79,7 @@ impl fmt::Display for CountedObject {
             Some(name) => write!(f, "{} '{name}'", self.kind)?,
             None => write!(f, "an unnamed {}", self.kind)?,
         }
-        write!(f, " ({}) with a count of {}", self.size, self.count)
+        write!(f, " ({}) with residency count {}", self.size, self.count)
     }
 }
 
@@ -140,11 +140,11 @@ impl ResidencyReport {
     /// // SAFETY: the device is a live COM object, and the description is readable.
     /// let heap: ID3D12DescriptorHeap = unsafe { gpu.device.CreateDescriptorHeap(&desc) }?;
     /// let objects = [Some(heap.cast::<ID3D12Pageable>()?)];
-    /// gpu.residency().check_balance().expect("it was created resident: a count of one");
+    /// gpu.residency().check_balance().expect("a heap is created with residency count 1");
     ///
     /// // SAFETY: device and heap are live COM objects.
     /// unsafe { gpu.device.MakeResident(&objects) }.ok()?;
-    /// let imbalance = gpu.residency().check_balance().expect_err("one Evict does not page it out any more");
+    /// let imbalance = gpu.residency().check_balance().expect_err("residency count 2");
     /// assert!(imbalance.to_string().contains("descriptor heap"));
     /// # Ok::<(), windows_core::Error>(())
     /// ```
@@ -176,23 +176,23 @@ pub struct ResidencyImbalance {
 
 impl fmt::Display for ResidencyImbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MakeResident and Evict do not balance")?;
+        f.write_str("MakeResident and Evict calls are not balanced")?;
         let mut separator = ":";
         for object in &self.above_one {
             write!(f, "{separator} {object}")?;
             separator = ",";
         }
         for object in &self.released_above_one {
-            write!(f, "{separator} {object} when it was released")?;
+            write!(f, "{separator} {object} when released")?;
             separator = ",";
         }
         let unlisted = self.released_above_one_count.saturating_sub(self.released_above_one.len() as u64);
         if unlisted > 0 {
-            write!(f, "{separator} {unlisted} more objects that were released with a count above one")?;
+            write!(f, "{separator} {unlisted} more objects released with a residency count above one")?;
             separator = ",";
         }
         if self.refused_evicts > 0 {
-            write!(f, "{separator} {} refused calls of Evict", self.refused_evicts)?;
+            write!(f, "{separator} {} refused Evict calls", self.refused_evicts)?;
         }
         Ok(())
     }

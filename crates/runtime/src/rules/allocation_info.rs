@@ -93,7 +93,7 @@ pub(crate) fn of_several(
     driver: &dyn Driver,
     mut each: impl FnMut(usize, D3D12_RESOURCE_ALLOCATION_INFO1),
 ) -> Result<D3D12_RESOURCE_ALLOCATION_INFO, Refusal> {
-    let overflow = || Refusal::invalid("the sizes overflow 64 bits");
+    let overflow = || Refusal::invalid("the total size overflows 64 bits");
     let mut layout = StructureLayout::new();
     for (index, resource) in resources.enumerate() {
         let member = of_placed(&resource?, driver);

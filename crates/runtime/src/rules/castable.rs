@@ -11,7 +11,7 @@ pub(crate) fn check_buffer(castable_formats: &[DXGI_FORMAT]) -> Result<(), Refus
     match castable_formats.iter().position(|&castable| castable != DXGI_FORMAT_UNKNOWN) {
         None => Ok(()),
         Some(index) => Err(Refusal::invalid(format!(
-            "pCastableFormats[{index}] {} is a format, and a buffer has none",
+            "pCastableFormats[{index}] {} must be DXGI_FORMAT_UNKNOWN for a buffer",
             castable_formats[index]
         ))),
     }
@@ -29,25 +29,28 @@ pub(crate) fn check_texture(
     for (index, &castable) in castable_formats.iter().enumerate() {
         let Some(row) = properties(castable).filter(|row| row.kind != FormatKind::Unsupported) else {
             return Err(Refusal::invalid(format!(
-                "pCastableFormats[{index}] {castable} is no format that textures can have"
+                "pCastableFormats[{index}] {castable} is not a supported texture format"
             )));
         };
         if row.block_bytes != format.block_bytes {
             return Err(Refusal::invalid(format!(
-                "pCastableFormats[{index}] {} has blocks of {} bytes, and {} has blocks of {}",
+                "pCastableFormats[{index}] {} has blocks of {} bytes, but Format {} has blocks of {} bytes; the sizes \
+                 must be equal",
                 row.name, row.block_bytes, format.name, format.block_bytes
             )));
         }
         if row.is_block_compressed() && !format.is_block_compressed() {
             return Err(Refusal::invalid(format!(
-                "pCastableFormats[{index}] {} is of blocks, and {} is of texels, which are not cast to them",
+                "pCastableFormats[{index}] {} is block-compressed, but Format {} is uncompressed and can only be cast \
+                 to uncompressed formats",
                 row.name, format.name
             )));
         }
         let is_depth = |row: &FormatProperties| row.is_planar() || row.is_depth_stencil();
         if (is_depth(row) || is_depth(format)) && row.family != format.family {
             return Err(Refusal::invalid(format!(
-                "pCastableFormats[{index}] {} is not of the family of {}, within which depth and stencil are cast",
+                "pCastableFormats[{index}] {} must be in the same format family as Format {}, because depth-stencil \
+                 and planar formats cannot be cast to other families",
                 row.name, format.name
             )));
         }

@@ -32,7 +32,7 @@ fn check_value(
     let usage = texture.args.usage;
     if !usage.is_render_target_or_depth_stencil() {
         return Err(Refusal::invalid(
-            "pOptimizedClearValue must be null unless Flags hold ALLOW_RENDER_TARGET or ALLOW_DEPTH_STENCIL",
+            "pOptimizedClearValue must be null unless Flags contain ALLOW_RENDER_TARGET or ALLOW_DEPTH_STENCIL",
         )
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));
     }
@@ -43,13 +43,17 @@ fn check_value(
         (D3D12_FORMAT_SUPPORT1_RENDER_TARGET, "a render target view")
     };
     let viewed = properties(value.Format).filter(|row| row.support().has(support)).ok_or_else(|| {
-        Refusal::invalid(format!("D3D12_CLEAR_VALUE::Format {} is no typed format of {view}", value.Format))
-            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDCLEARVALUEFORMAT)
+        Refusal::invalid(format!(
+            "D3D12_CLEAR_VALUE::Format {} is not a typed format that supports {view}",
+            value.Format
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDCLEARVALUEFORMAT)
     })?;
     let is_castable = castable_formats.contains(&viewed.format);
     if viewed.family != resource_format.family && !is_castable {
         return Err(Refusal::invalid(format!(
-            "D3D12_CLEAR_VALUE::Format {} is neither of the family of {} nor one of the castable formats",
+            "D3D12_CLEAR_VALUE::Format {} must be in the format family of the resource's Format {} or in \
+             pCastableFormats",
             viewed.name, resource_format.name
         ))
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUEFORMAT));
@@ -59,7 +63,7 @@ fn check_value(
         let depth = unsafe { value.Anonymous.DepthStencil.Depth };
         if !(0.0..=1.0).contains(&depth) {
             return Err(Refusal::invalid(format!(
-                "D3D12_CLEAR_VALUE::DepthStencil.Depth {depth} is not in 0 to 1"
+                "D3D12_CLEAR_VALUE::DepthStencil.Depth {depth} must be between 0 and 1"
             ))
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE));
         }

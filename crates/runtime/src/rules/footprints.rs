@@ -64,13 +64,12 @@ pub(crate) fn copyable_footprints(
     };
     if first.checked_add(count).is_none_or(|end| end > available) {
         return Err(Refusal::invalid(format!(
-            "FirstSubresource {first} and NumSubresources {count} reach beyond the {available} subresources that there \
-             are"
+            "FirstSubresource {first} plus NumSubresources {count} exceeds the number of subresources, {available}"
         ))
         .with_id(D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_INVALIDSUBRESOURCERANGE));
     }
     let overflow = || {
-        Refusal::invalid("a footprint overflows its fields")
+        Refusal::invalid("a footprint overflows a field of D3D12_PLACED_SUBRESOURCE_FOOTPRINT")
             .with_id(D3D12_MESSAGE_ID_GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH)
     };
     let mut end = 0_u64;

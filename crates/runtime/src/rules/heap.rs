@@ -64,12 +64,12 @@ const NO_CPU_ACCESS_FLAGS: D3D12_HEAP_FLAGS =
 /// Checks the description of an explicit heap, as `CreateHeap` takes it.
 pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options) -> Result<Heap, Refusal> {
     if desc.SizeInBytes == 0 {
-        return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes is 0")
+        return Err(Refusal::invalid("D3D12_HEAP_DESC::SizeInBytes must not be 0")
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE));
     }
     if desc.SizeInBytes > 1 << caps.gpu_va_bits_per_process {
         return Err(Refusal::invalid(format!(
-            "D3D12_HEAP_DESC::SizeInBytes {:#x} is above the {} bits of GPU virtual address that a process has",
+            "D3D12_HEAP_DESC::SizeInBytes {:#x} exceeds the GPU virtual address space of a process, {} bits",
             desc.SizeInBytes, caps.gpu_va_bits_per_process
         ))
         .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDSIZE));
@@ -79,7 +79,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
         MSAA_HEAP_ALIGNMENT => MSAA_HEAP_ALIGNMENT,
         other => {
             return Err(Refusal::invalid(format!(
-                "D3D12_HEAP_DESC::Alignment {other:#x} is none of 0, 64 KiB and 4 MiB"
+                "D3D12_HEAP_DESC::Alignment {other:#x} must be 0, 64 KiB or 4 MiB"
             ))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDALIGNMENT));
         }
@@ -91,7 +91,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
     Ok(Heap {
         size: ByteSize::new(desc.SizeInBytes),
         alignment: Alignment::new(alignment)
-            .ok_or_else(|| Refusal::invalid("the alignment is no power of two"))?,
+            .ok_or_else(|| Refusal::invalid("D3D12_HEAP_DESC::Alignment must be a power of two"))?,
         memory,
     })
 }
@@ -106,7 +106,7 @@ fn check_explicit_flags(
     check_flags(memory, flags, caps, options)?;
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for the heaps of committed resources",
+            "D3D12_HEAP_FLAG_ALLOW_DISPLAY is only supported for committed resources",
         ));
     }
     if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
@@ -118,11 +118,14 @@ fn check_explicit_flags(
     }
     let denied = flags & DENY_FLAGS;
     if denied == DENY_FLAGS {
-        return Err(Refusal::invalid("D3D12_HEAP_DESC::Flags deny every kind of resource"));
+        return Err(Refusal::invalid(
+            "D3D12_HEAP_DESC::Flags must not contain all of DENY_BUFFERS, DENY_RT_DS_TEXTURES and \
+             DENY_NON_RT_DS_TEXTURES",
+        ));
     }
     if caps.resource_heap_tier < 2 && denied.count_ones() != 2 {
         return Err(Refusal::invalid(
-            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and other textures on \
+            "D3D12_HEAP_DESC::Flags must allow exactly one of buffers, RT/DS textures and non-RT/DS textures on \
              resource heap tier 1",
         ));
     }
@@ -138,8 +141,7 @@ pub(crate) fn check_implicit(
 ) -> Result<HeapMemory, Refusal> {
     if flags & DENY_FLAGS != 0 {
         return Err(Refusal::invalid(
-            "HeapFlags of a committed resource hold D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_*; what the heap may hold \
-             follows from the resource",
+            "HeapFlags of a committed resource must not contain D3D12_HEAP_FLAG_DENY_* or ALLOW_ONLY_* flags",
         )
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
@@ -203,12 +205,14 @@ fn check_flags(
 ) -> Result<(), Refusal> {
     if caps.is_first_generation && flags & LATER_FLAGS != 0 {
         let later = flags & LATER_FLAGS;
-        return Err(Refusal::invalid(format!("heap flags {later:#x} came after the first D3D12"))
-            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS));
+        return Err(Refusal::invalid(format!(
+            "heap flags {later:#x} are not supported by the first version of D3D12"
+        ))
+        .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS));
     }
     if memory.cpu_page_property != CpuPageProperty::NotAvailable && flags & NO_CPU_ACCESS_FLAGS != 0 {
         return Err(Refusal::invalid(
-            "a heap that the CPU can reach, of type UPLOAD, READBACK, GPU_UPLOAD or CUSTOM, cannot be SHARED, \
+            "a CPU-accessible heap (UPLOAD, READBACK, GPU_UPLOAD or CUSTOM) cannot have the flags SHARED, \
              SHARED_CROSS_ADAPTER or ALLOW_DISPLAY",
         ));
     }
@@ -227,7 +231,7 @@ fn check_flags(
     }
     match flags & !KNOWN_FLAGS {
         0 => Ok(()),
-        unknown => Err(Refusal::invalid(format!("heap flags {unknown:#x} are unknown"))
+        unknown => Err(Refusal::invalid(format!("unknown heap flag bits {unknown:#x}"))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS)),
     }
 }
@@ -238,7 +242,9 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
     {
         // The runtime has a single node; masks 0 and 1 both select it.
         if mask > 1 {
-            return Err(Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::{name} {mask:#x} names no node")));
+            return Err(Refusal::invalid(format!(
+                "D3D12_HEAP_PROPERTIES::{name} {mask:#x} must be 0 or 1, because the device has one node"
+            )));
         }
     }
     if properties.Type != D3D12_HEAP_TYPE_CUSTOM {
@@ -249,7 +255,7 @@ fn check_properties(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Re
 
 fn check_abstract_type(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result<HeapMemory, Refusal> {
     let memory = custom_properties(properties.Type, caps.architecture).ok_or_else(|| {
-        Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::Type {} is no heap type", properties.Type))
+        Refusal::invalid(format!("D3D12_HEAP_PROPERTIES::Type {} is not a valid heap type", properties.Type))
             .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE)
     })?;
     if properties.CPUPageProperty != D3D12_CPU_PAGE_PROPERTY_UNKNOWN
@@ -274,16 +280,21 @@ fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result
         D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE => CpuPageProperty::WriteCombine,
         D3D12_CPU_PAGE_PROPERTY_WRITE_BACK => CpuPageProperty::WriteBack,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has CPUPageProperty {other}"))
-                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES));
+            return Err(Refusal::invalid(format!(
+                "D3D12_HEAP_PROPERTIES::CPUPageProperty {other} must be NOT_AVAILABLE, WRITE_COMBINE or WRITE_BACK \
+                 for a CUSTOM heap"
+            ))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES));
         }
     };
     let memory_pool = match properties.MemoryPoolPreference {
         D3D12_MEMORY_POOL_L0 => MemoryPool::L0,
         D3D12_MEMORY_POOL_L1 => MemoryPool::L1,
         other => {
-            return Err(Refusal::invalid(format!("a custom heap has MemoryPoolPreference {other}"))
-                .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL));
+            return Err(Refusal::invalid(format!(
+                "D3D12_HEAP_PROPERTIES::MemoryPoolPreference {other} must be L0 or L1 for a CUSTOM heap"
+            ))
+            .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL));
         }
     };
     match (caps.architecture.is_uma(), memory_pool, cpu_page_property) {
@@ -291,9 +302,12 @@ fn check_custom(properties: &D3D12_HEAP_PROPERTIES, caps: &DriverCaps) -> Result
         (false, MemoryPool::L1, CpuPageProperty::WriteBack) => {
             Err(Refusal::invalid("memory pool L1 cannot be WRITE_BACK"))
         }
-        (false, MemoryPool::L1, CpuPageProperty::WriteCombine) if !caps.has_gpu_upload_heaps() => Err(
-            Refusal::invalid("memory pool L1 can be WRITE_COMBINE only where GPU upload heaps are supported"),
-        ),
+        (false, MemoryPool::L1, CpuPageProperty::WriteCombine) if !caps.has_gpu_upload_heaps() => {
+            Err(Refusal::invalid(
+                "memory pool L1 can be WRITE_COMBINE only if the device supports GPU upload heaps \
+                 (GPUUploadHeapSupported)",
+            ))
+        }
         _ => Ok(HeapMemory { cpu_page_property, memory_pool }),
     }
 }

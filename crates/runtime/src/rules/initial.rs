@@ -54,7 +54,7 @@ pub(crate) fn check_state(
     resource_flags: D3D12_RESOURCE_FLAGS,
 ) -> Result<(), Refusal> {
     if state & VIDEO_STATES != 0 {
-        return Err(Refusal::not_implemented(format!("video states, of InitialState {state:#x}")));
+        return Err(Refusal::not_implemented(format!("video states in InitialState {state:#x}")));
     }
     match resource {
         Resource::Buffer(_) => {
@@ -71,7 +71,7 @@ pub(crate) fn check_state(
     }
     if state & WRITE_STATES != 0 && !state.is_power_of_two() {
         return Err(Refusal::invalid(format!(
-            "InitialState {state:#x} combines a state that writes with another one"
+            "InitialState {state:#x} combines a write state with other states"
         ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION));
     }
@@ -86,7 +86,7 @@ fn check_known(
     if state & !known == 0 {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("{what} cannot be in InitialState {state:#x}")))
+    Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for {what}")))
 }
 
 /// Checks the states that require a resource flag. In DXR 1.0, the initial state of an acceleration structure requires
@@ -131,7 +131,7 @@ fn check_usage(state: D3D12_RESOURCE_STATES, usage: TextureUsage) -> Result<(), 
         (
             D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE,
             !usage.deny_shader_resource,
-            "InitialState with a shader resource state excludes DENY_SHADER_RESOURCE",
+            "InitialState must not contain a shader resource state for a resource with DENY_SHADER_RESOURCE",
         ),
     ];
     for (states, allowed, rule) in rules {
@@ -149,17 +149,17 @@ fn check_heap_type(state: D3D12_RESOURCE_STATES, heap_type: D3D12_HEAP_TYPE) -> 
     let (allowed, rule) = match heap_type {
         D3D12_HEAP_TYPE_UPLOAD => (
             D3D12_RESOURCE_STATE_GENERIC_READ,
-            "an UPLOAD heap, which takes COMMON and parts of GENERIC_READ",
+            "an UPLOAD heap; it must be COMMON or a subset of GENERIC_READ",
         ),
         D3D12_HEAP_TYPE_READBACK => {
-            (D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap, which takes COPY_DEST or COMMON")
+            (D3D12_RESOURCE_STATE_COPY_DEST, "a READBACK heap; it must be COPY_DEST or COMMON")
         }
         _ => return Ok(()),
     };
     if state & !allowed == 0 {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("InitialState {state:#x} of a resource in {rule}"))
+    Err(Refusal::invalid(format!("InitialState {state:#x} is not valid for a resource in {rule}"))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }
 
@@ -177,8 +177,8 @@ pub(crate) fn check_generation(
     };
     if caps.is_first_generation && state != only {
         return Err(Refusal::invalid(format!(
-            "InitialState {state:#x} in an UPLOAD or READBACK heap came after the first D3D12; they take GENERIC_READ and \
-             COPY_DEST"
+            "InitialState {state:#x} is not supported by the first version of D3D12; it must be GENERIC_READ in an \
+             UPLOAD heap and COPY_DEST in a READBACK heap"
         ))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP));
     }
@@ -210,18 +210,18 @@ pub(crate) fn check_layout(resource: &Resource, layout: D3D12_BARRIER_LAYOUT) ->
         D3D12_BARRIER_LAYOUT_SHADER_RESOURCE
         | D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_SHADER_RESOURCE
         | D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_SHADER_RESOURCE => {
-            (!usage.deny_shader_resource, "excludes DENY_SHADER_RESOURCE")
+            (!usage.deny_shader_resource, "is not compatible with DENY_SHADER_RESOURCE")
         }
         D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE => {
-            (false, "needs a variable shading rate tier, which the device does not have")
+            (false, "needs variable-rate shading, which the device does not support")
         }
         D3D12_BARRIER_LAYOUT_VIDEO_DECODE_READ..=D3D12_BARRIER_LAYOUT_VIDEO_ENCODE_WRITE
         | VIDEO_QUEUE_COMMON => {
-            return Err(Refusal::not_implemented(format!("video layouts, of InitialLayout {layout}")));
+            return Err(Refusal::not_implemented(format!("video layouts such as InitialLayout {layout}")));
         }
         D3D12_BARRIER_LAYOUT_UNDEFINED
             ..=D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE => (true, ""),
-        _ => (false, "is no layout"),
+        _ => (false, "is not a valid layout"),
     };
     if allowed {
         return Ok(());

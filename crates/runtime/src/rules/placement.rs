@@ -54,7 +54,7 @@ pub(crate) fn check_committed(
     check_cross_adapter(resource, flags)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
     if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && resource.texture().is_some() {
-        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is for buffers")
+        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is only valid for buffers")
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
     }
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
@@ -65,7 +65,8 @@ pub(crate) fn check_committed(
         });
         if !is_displayable {
             return Err(Refusal::invalid(
-                "D3D12_HEAP_FLAG_ALLOW_DISPLAY is for a TEXTURE2D of one sample in a format that can be displayed",
+                "D3D12_HEAP_FLAG_ALLOW_DISPLAY needs a TEXTURE2D with one sample and a format that supports \
+                 D3D12_FORMAT_SUPPORT1_DISPLAY",
             )
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
         }
@@ -76,15 +77,17 @@ pub(crate) fn check_committed(
 /// Checks the resource against the heap flags that exclude kinds of resources.
 fn check_category(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Result<(), Refusal> {
     let (denied, rule) = match resource.texture() {
-        None => (D3D12_HEAP_FLAG_DENY_BUFFERS, "a buffer in a heap with D3D12_HEAP_FLAG_DENY_BUFFERS"),
+        None => {
+            (D3D12_HEAP_FLAG_DENY_BUFFERS, "a heap with D3D12_HEAP_FLAG_DENY_BUFFERS cannot contain buffers")
+        }
         Some(texture) if texture.args.usage.is_render_target_or_depth_stencil() => (
             D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES,
-            "a render target or depth-stencil in a heap with D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES",
+            "a heap with D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES cannot contain render targets or depth-stencils",
         ),
         Some(_) => (
             D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES,
-            "a texture that is neither render target nor depth-stencil in a heap with \
-             D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES",
+            "a heap with D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES cannot contain textures that are neither render \
+             targets nor depth-stencils",
         ),
     };
     if heap_flags & denied != 0 {
@@ -104,11 +107,9 @@ fn check_heap_type(resource: &Resource, properties: &D3D12_HEAP_PROPERTIES) -> R
         return Ok(());
     }
     match resource {
-        Resource::Texture(_) => {
-            Err(Refusal::invalid("a texture in an UPLOAD or READBACK heap, which holds buffers only"))
-        }
+        Resource::Texture(_) => Err(Refusal::invalid("an UPLOAD or READBACK heap can only contain buffers")),
         Resource::Buffer(buffer) if buffer.gpu_writes => Err(Refusal::invalid(
-            "a buffer with ALLOW_RENDER_TARGET or ALLOW_UNORDERED_ACCESS in an UPLOAD or READBACK heap",
+            "a buffer in an UPLOAD or READBACK heap cannot have ALLOW_RENDER_TARGET or ALLOW_UNORDERED_ACCESS",
         )),
         Resource::Buffer(_) => Ok(()),
     }
@@ -125,8 +126,8 @@ fn check_cross_adapter(resource: &Resource, heap_flags: D3D12_HEAP_FLAGS) -> Res
             "D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER needs a heap with D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER",
         )),
         (false, true) => Err(Refusal::invalid(
-            "a heap with D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER holds resources with \
-             D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER only",
+            "a heap with D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER can only contain resources with \
+             D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER",
         )),
         _ => Ok(()),
     }
@@ -156,7 +157,7 @@ fn check_range(allocation: ResourceAllocation, offset: u64, heap_size: u64) -> R
     let fits = offset.checked_add(size.get()).is_some_and(|end| end <= heap_size);
     if !fits {
         return Err(Refusal::invalid(format!(
-            "a resource of {:#x} bytes at HeapOffset {offset:#x} does not fit a heap of {heap_size:#x} bytes",
+            "a resource of {:#x} bytes at HeapOffset {offset:#x} does not fit in a heap of {heap_size:#x} bytes",
             size.get()
         )));
     }

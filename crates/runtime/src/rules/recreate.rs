@@ -18,9 +18,9 @@ use crate::ddi::{DriverCaps, GpuVirtualAddressRange};
 /// choice.
 pub(crate) fn check_heap(address: Option<GpuVirtualAddress>, caps: &DriverCaps) -> Result<(), Refusal> {
     match address {
-        Some(address) => {
-            check_support(caps, || format!("SetNextAllocationAddress asked for an object at {address}"))
-        }
+        Some(address) => check_support(caps, || {
+            format!("cannot create an object at {address}, the address from SetNextAllocationAddress")
+        }),
         None => Ok(()),
     }
 }
@@ -38,7 +38,8 @@ pub(crate) fn check_resource(
     check_heap(address, caps)?;
     match address {
         Some(address) if resource.texture().is_some() => Err(Refusal::invalid(format!(
-            "SetNextAllocationAddress asked for a texture at {address}: only heaps and buffers can be created at an address"
+            "cannot create a texture at {address}, the address from SetNextAllocationAddress; only heaps and buffers \
+             can be created at an address"
         ))
         .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
         _ => Ok(()),
@@ -57,7 +58,8 @@ pub(crate) fn check_placed(
 ) -> Result<(), Refusal> {
     match address {
         Some(address) if !heap_has_address => Err(Refusal::invalid(format!(
-            "SetNextAllocationAddress asked for a placed buffer at {address}, and its heap was not created at an address"
+            "cannot create a placed buffer at {address}, the address from SetNextAllocationAddress, because its heap \
+             was not created at an address"
         ))
         .with_id(D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET)),
         _ => Ok(()),
@@ -74,15 +76,15 @@ pub(crate) fn check_ranges(ranges: &[GpuVirtualAddressRange], caps: &DriverCaps)
     if count == 0 {
         return Ok(());
     }
-    check_support(caps, || format!("{count} ranges of GPU virtual addresses are to be reserved"))
+    check_support(caps, || format!("cannot reserve {count} ranges of GPU virtual addresses"))
 }
 
 fn check_support(caps: &DriverCaps, what: impl FnOnce() -> String) -> Result<(), Refusal> {
     if caps.has_recreate_at() {
         return Ok(());
     }
-    let why = if caps.developer_mode { "" } else { ", as the system is not in developer mode" };
-    let message = format!("{}, and the device's RecreateAtTier is NOT_SUPPORTED{why}", what());
+    let why = if caps.developer_mode { "" } else { ", because developer mode is off" };
+    let message = format!("{}: RecreateAtTier is NOT_SUPPORTED{why}", what());
     Err(Refusal::new(DXGI_ERROR_UNSUPPORTED, message)
         .with_id(D3D12_MESSAGE_ID_RECREATEAT_INSUFFICIENT_SUPPORT))
 }

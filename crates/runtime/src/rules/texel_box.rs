@@ -25,7 +25,7 @@ pub(crate) fn check(
         for (name, value) in [(low_name, low), (high_name, high)] {
             if value > limit {
                 return Err(Refusal::invalid(format!(
-                    "D3D12_BOX::{name} {value} is outside of the subresource's {limit} texels"
+                    "D3D12_BOX::{name} {value} exceeds the subresource's size of {limit} texels"
                 )));
             }
         }
@@ -37,7 +37,8 @@ pub(crate) fn check(
     for (index, (low_name, low, high_name, high, limit, block)) in sides.into_iter().enumerate() {
         if !low.is_multiple_of(block) || !(high.is_multiple_of(block) || high == limit) {
             return Err(Refusal::invalid(format!(
-                "D3D12_BOX::{low_name} {low} and {high_name} {high} are not on the format's blocks of {block} texels"
+                "D3D12_BOX::{low_name} {low} and {high_name} {high} are not aligned to the format's blocks of {block} \
+                 texels"
             )));
         }
         (start[index], size[index]) = (low, high - low);

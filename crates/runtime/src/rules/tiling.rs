@@ -7,7 +7,7 @@ use crate::ddi::{ResourceKind, SubresourceTiles, TILE_BYTES, TileGrid};
 
 /// The tiles of a reserved resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "a value of one call, on its stack")]
+#[allow(clippy::large_enum_variant, reason = "a temporary value on the stack of one call")]
 pub(crate) enum Tiling {
     /// A buffer, whose tiles form a row.
     Buffer {

@@ -83,13 +83,13 @@ fn transitions_are_checked() {
     assert_eq!(
         messages(&device)[0].0,
         D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP,
-        "the debug layer's rule"
+        "reported by the debug layer only"
     );
     let uav = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
     assert_eq!(check(&direct, Some(&plain), common, uav), E_INVALIDARG, "no ALLOW_UNORDERED_ACCESS");
     assert_eq!(check(&direct, Some(&writable), common, uav), S_OK);
     assert_eq!(check(&copy, Some(&writable), common, uav), E_INVALIDARG, "a copy list");
-    assert_eq!(check(&direct, Some(&writable), common, uav | target), E_INVALIDARG, "two that write");
+    assert_eq!(check(&direct, Some(&writable), common, uav | target), E_INVALIDARG, "two write states");
     let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
     assert_eq!(check(&direct, Some(&plain), common, structure), E_INVALIDARG, "no ALLOW_UNORDERED_ACCESS");
     assert_eq!(check(&direct, Some(&writable), common, structure), S_OK, "as in DXR 1.0");
@@ -232,7 +232,7 @@ fn texture(device: &ID3D12Device14, flags: D3D12_RESOURCE_FLAGS) -> ID3D12Resour
 }
 
 #[test]
-fn an_undefined_layout_goes_with_no_access() {
+fn an_undefined_layout_requires_no_access() {
     let device = open();
     let queue = Queue::direct(&device);
     let target = texture(&device, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
@@ -248,7 +248,7 @@ fn an_undefined_layout_goes_with_no_access() {
     };
     let (discard, no_flags) = (D3D12_TEXTURE_BARRIER_FLAG_DISCARD, D3D12_TEXTURE_BARRIER_FLAG_NONE);
     assert_eq!(activate(D3D12_BARRIER_SYNC_NONE, none, discard), S_OK);
-    assert_eq!(activate(D3D12_BARRIER_SYNC_DRAW, none, no_flags), S_OK, "waits, and needs no data");
+    assert_eq!(activate(D3D12_BARRIER_SYNC_DRAW, none, no_flags), S_OK, "synchronization without access");
     let target_access = D3D12_BARRIER_ACCESS_RENDER_TARGET;
     assert_eq!(activate(D3D12_BARRIER_SYNC_ALL, target_access, discard), E_INVALIDARG);
     assert_eq!(activate(D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_ACCESS_COMMON, discard), E_INVALIDARG);
@@ -266,11 +266,11 @@ fn an_undefined_layout_goes_with_no_access() {
         (barrier.LayoutBefore, barrier.LayoutAfter) = (undefined, undefined);
         barrier.AccessBefore = target_access;
     });
-    assert_eq!(both, S_OK, "the layout stays as it is");
+    assert_eq!(both, S_OK, "the layout is unchanged");
 }
 
 #[test]
-fn synchronization_and_accesses_go_together() {
+fn synchronization_and_accesses_must_be_compatible() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -371,7 +371,7 @@ fn synchronization_and_accesses_go_together() {
 }
 
 #[test]
-fn layouts_and_accesses_go_together() {
+fn layouts_and_accesses_must_be_compatible() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -434,8 +434,16 @@ fn layouts_and_accesses_go_together() {
     {
         assert_eq!(on_direct(layout, common), E_INVALIDARG, "{layout}");
     }
-    assert_eq!(on_direct(D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ, common), E_INVALIDARG, "no flag");
-    assert_eq!(after(&direct, &plain, D3D12_BARRIER_LAYOUT_RENDER_TARGET, common), E_INVALIDARG, "no flag");
+    assert_eq!(
+        on_direct(D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ, common),
+        E_INVALIDARG,
+        "missing resource flag"
+    );
+    assert_eq!(
+        after(&direct, &plain, D3D12_BARRIER_LAYOUT_RENDER_TARGET, common),
+        E_INVALIDARG,
+        "missing resource flag"
+    );
     assert_eq!(on_direct(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_INDEX_BUFFER), E_INVALIDARG);
     let on_compute = |layout| after(&compute, &target, layout, common);
     assert_eq!(on_compute(D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_COMMON), S_OK);
@@ -446,11 +454,15 @@ fn layouts_and_accesses_go_together() {
     assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_COPY_SOURCE), S_OK);
     assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_COPY_DEST, common), E_INVALIDARG);
     let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
-    assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_UNDEFINED, none), E_INVALIDARG, "a copy list changes no layout");
+    assert_eq!(
+        on_copy(D3D12_BARRIER_LAYOUT_UNDEFINED, none),
+        E_INVALIDARG,
+        "a copy list cannot change layouts"
+    );
     let shared = texture(&device, every | D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
     let of_shared = |layout, access| after(&direct, &shared, layout, access);
     assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_RENDER_TARGET), S_OK);
-    assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_RENDER_TARGET, common), E_INVALIDARG, "stays in COMMON");
+    assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_RENDER_TARGET, common), E_INVALIDARG, "must stay in COMMON");
 
     // Buffers have no layout; their valid accesses depend on their flags and heap.
     let of_buffer = |buffer: &ID3D12Resource, access| {
@@ -478,10 +490,14 @@ fn layouts_and_accesses_go_together() {
     messages(&device);
     let told = |answer| (answer, messages(&device).len());
     assert_eq!(told(of_buffer(&upload, source)), (S_OK, 0));
-    assert_eq!(told(of_buffer(&upload, dest)), (S_OK, 1), "the debug layer's rule");
+    assert_eq!(told(of_buffer(&upload, dest)), (S_OK, 1), "reported by the debug layer only");
     assert_eq!(told(of_buffer(&readback, source)), (S_OK, 1));
     assert_eq!(told(of_buffer(&readback, dest)), (S_OK, 0));
-    assert_eq!(of_buffer(&default, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS), E_INVALIDARG, "no flag");
+    assert_eq!(
+        of_buffer(&default, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS),
+        E_INVALIDARG,
+        "missing resource flag"
+    );
     assert_eq!(of_buffer(&default, D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ), E_INVALIDARG);
 }
 
@@ -532,7 +548,7 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
 }
 
 #[test]
-fn who_discards_what_is_checked() {
+fn discards_are_checked_by_list_type_and_resource() {
     let device = open();
     let [direct, compute, copy] =
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -562,13 +578,17 @@ fn who_discards_what_is_checked() {
         NumSubresources: count,
     };
     let (one_mip, two_mips) = (slices(1), slices(2));
-    assert_eq!(discard(&direct, &one_mip, Some(region(2, 2))), S_OK, "slices are of one size");
+    assert_eq!(discard(&direct, &one_mip, Some(region(2, 2))), S_OK, "all slices have the same size");
     assert_eq!(discard(&direct, &two_mips, Some(region(1, 2))), S_OK);
-    assert_eq!(discard(&direct, &two_mips, Some(region(2, 2))), E_INVALIDARG, "mips are not");
+    assert_eq!(discard(&direct, &two_mips, Some(region(2, 2))), E_INVALIDARG, "mips have different sizes");
     assert_eq!(discard(&direct, &two_mips, Some(region(4, 0))), S_OK);
     assert_eq!(discard(&direct, &two_mips, Some(region(5, 0))), E_INVALIDARG);
     let null = D3D12_DISCARD_REGION { pRects: null(), ..region(1, 1) };
     assert_eq!(discard(&direct, &one_mip, Some(null)), E_INVALIDARG);
     let buffer = commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, unordered);
-    assert_eq!(discard(&direct, &buffer, Some(region(1, 1))), E_INVALIDARG, "a buffer has no rectangles");
+    assert_eq!(
+        discard(&direct, &buffer, Some(region(1, 1))),
+        E_INVALIDARG,
+        "rectangles are not allowed for a buffer"
+    );
 }

@@ -26,7 +26,7 @@ fn picture(
 }
 
 #[test]
-fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_nothing() {
+fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_ignored() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {
@@ -149,7 +149,7 @@ fn rectangles_of_tiled_textures_cross_tiles() {
 }
 
 #[test]
-fn rectangles_of_depth_and_stencil() {
+fn rectangles_clear_parts_of_depth_and_stencil() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {

@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use super::gpu::*;
 
 #[test]
-fn copies_of_buffers_move_the_bytes_that_they_name() {
+fn buffer_copies_copy_exactly_the_given_range() {
     let device = open();
     for list_type in
         [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
@@ -34,7 +34,7 @@ fn copies_of_buffers_move_the_bytes_that_they_name() {
 }
 
 #[test]
-fn copies_outside_of_their_buffers_fail_the_list() {
+fn copies_beyond_the_end_of_a_buffer_fail_the_list() {
     let device = open();
     let other = open();
     let queue = Queue::direct(&device);
@@ -60,7 +60,7 @@ fn copies_outside_of_their_buffers_fail_the_list() {
     messages(&device);
     assert_eq!(region(Some(&upload), 0, Some(&local), 0, 1), S_OK, "an UPLOAD heap");
     assert_eq!(region(Some(&local), 0, Some(&readback), 0, 1), S_OK, "a READBACK heap");
-    assert_eq!(messages(&device).len(), 2, "states are the debug layer's");
+    assert_eq!(messages(&device).len(), 2, "states are checked by the debug layer");
     let whole = |to, from| queue.close_after(|list| unsafe { list.CopyResource(to, from) });
     assert_eq!(whole(&local, &local), E_INVALIDARG);
     assert_eq!(whole(&local, &upload), E_INVALIDARG, "different widths");

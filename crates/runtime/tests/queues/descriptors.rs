@@ -74,7 +74,7 @@ fn unordered_access_views_of_buffers_are_cleared() {
         queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &buffer, &[0x2222_2222, 0, 0, 0], &[]);
         queue.list.CopyResource(&readback, &buffer);
         queue.run();
-        assert_eq!(messages(&device).len(), 1, "no heap is set");
+        assert_eq!(messages(&device).len(), 1, "no descriptor heap is set");
         assert_eq!(bytes(&readback)[0], 0x22, "and the view is cleared");
         let copy = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
         let on_copy =
@@ -95,7 +95,7 @@ fn descriptor_and_query_heaps_are_checked_and_pageable() {
     assert_eq!(
         refused(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, u32::MAX, none),
         S_OK,
-        "costs nothing until written"
+        "unwritten descriptors take no memory"
     );
     assert_eq!(refused(4, 1, none), E_INVALIDARG);
     assert_eq!(refused(-1, 1, none), E_INVALIDARG);

@@ -8,7 +8,7 @@ use heapwright_d3d12::*;
 use super::gpu::*;
 
 #[test]
-fn two_queues_take_turns_by_fences() {
+fn two_queues_synchronize_with_fences() {
     let device = open();
     let (first, second) = (Queue::direct(&device), Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY));
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -104,7 +104,7 @@ fn queues_are_checked_and_described() {
 }
 
 #[test]
-fn queues_work_side_by_side() {
+fn queues_of_several_threads_are_independent() {
     let device = open();
     std::thread::scope(|scope| {
         for seed in 1..=6_u8 {
@@ -139,7 +139,7 @@ fn a_queue_that_waits_forever_can_be_released() {
         queue.execute(&[&queue.list]);
     }
     let Queue { queue, allocator, .. } = queue;
-    assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "it waits to execute");
+    assert_eq!(code(unsafe { allocator.Reset() }), E_FAIL, "the list is pending");
     drop(queue);
-    assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "it never will");
+    assert_eq!(code(unsafe { allocator.Reset() }), S_OK, "the list was dropped with the queue");
 }

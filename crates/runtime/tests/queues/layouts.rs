@@ -85,7 +85,7 @@ fn swizzled_desc(side: u32) -> D3D12_RESOURCE_DESC {
 }
 
 #[test]
-fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
+fn a_buffer_and_a_texture_that_alias_share_the_standard_swizzle() {
     let device = open_named("uma");
     let queue = Queue::direct(&device);
     let heap = default_heap(&device, 4 * TILE, D3D12_HEAP_FLAG_SHARED);
@@ -129,7 +129,7 @@ fn a_buffer_sees_the_standard_swizzle_of_a_texture_and_the_other_way_round() {
 
 /// The CPU may map a texture of this layout, except for its packed mips, whose layout the driver defines.
 #[test]
-fn the_cpu_finds_the_standard_swizzle_too() {
+fn mapped_memory_has_the_standard_swizzle() {
     let device = open_named("uma");
     let queue = Queue::direct(&device);
     let properties = D3D12_HEAP_PROPERTIES {
@@ -160,7 +160,7 @@ fn the_cpu_finds_the_standard_swizzle_too() {
         texture.Map(1, None, &mut second).succeeds();
         assert_eq!(second.addr(), start.addr() + (4 << 16), "the tile after those of the first mip");
         assert_eq!(code(texture.Map(2, None, &mut packed)), E_INVALIDARG, "packed");
-        assert_eq!(packed, std::ptr::dangling_mut(), "left as it was");
+        assert_eq!(packed, std::ptr::dangling_mut(), "unchanged");
         texture.Map(2, None, std::ptr::null_mut()).succeeds();
         // `ReadFromSubresource`, which knows the layout itself, agrees.
         let mut row = [0_u8; 1024];
@@ -213,7 +213,7 @@ fn copies_between_layouts_keep_texels() {
 
 /// Row-major textures have rows of 256 bytes, as a buffer over the same memory shows.
 #[test]
-fn cross_adapter_textures_lie_in_rows() {
+fn cross_adapter_textures_are_row_major() {
     let device = open();
     let queue = Queue::direct(&device);
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;

@@ -28,12 +28,16 @@ fn lists_record_once_and_are_closed_once() {
             device.CreateCommandList1(0, list_type, D3D12_COMMAND_LIST_FLAG_NONE).expect("a closed list");
         assert_eq!(code(closed.Close()), E_FAIL);
         assert_eq!(code(closed.Reset(&queue.allocator, None)), S_OK);
-        assert_eq!(code(queue.list.Reset(&queue.allocator, None)), E_INVALIDARG, "the other list records");
+        assert_eq!(
+            code(queue.list.Reset(&queue.allocator, None)),
+            E_INVALIDARG,
+            "the other list is recording"
+        );
         drop(closed);
         assert_eq!(
             code(queue.list.Reset(&queue.allocator, None)),
             S_OK,
-            "a list that goes gives its turn back"
+            "a dropped list releases its allocator"
         );
         let of = |list_type| code(device.CreateCommandAllocator::<ID3D12CommandAllocator>(list_type));
         assert_eq!(of(D3D12_COMMAND_LIST_TYPE_BUNDLE), S_OK);
@@ -44,7 +48,7 @@ fn lists_record_once_and_are_closed_once() {
 }
 
 #[test]
-fn one_bad_list_and_nothing_of_the_call_executes() {
+fn one_invalid_list_prevents_execution_of_all_lists_of_the_call() {
     let device = open();
     let queue = Queue::direct(&device);
     let copy = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
@@ -80,7 +84,7 @@ fn one_bad_list_and_nothing_of_the_call_executes() {
 
 /// As in vkd3d-proton's test_device_removed_reason for an open list.
 #[test]
-fn executing_an_open_or_a_failed_list_loses_the_device() {
+fn executing_an_open_or_a_failed_list_removes_the_device() {
     for is_open in [true, false] {
         let device = open();
         let (queue, other) = (Queue::direct(&device), Queue::direct(&device));
@@ -103,7 +107,7 @@ fn executing_an_open_or_a_failed_list_loses_the_device() {
         let made = unsafe { device.CreateCommandQueue::<ID3D12CommandQueue>(&desc) };
         assert_eq!(code(made), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(unsafe { queue.fence.GetCompletedValue() }, u64::MAX);
-        assert_eq!(found, [0; 16], "nothing of the call executed");
+        assert_eq!(found, [0; 16], "no list of the call was executed");
         let told: Vec<_> = messages(&device).into_iter().map(|(id, _)| id).collect();
         let id = if is_open {
             D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST
@@ -115,7 +119,7 @@ fn executing_an_open_or_a_failed_list_loses_the_device() {
 }
 
 #[test]
-fn an_allocator_is_not_reset_while_its_lists_execute() {
+fn an_allocator_cannot_be_reset_while_its_lists_execute() {
     let device = open();
     let queue = Queue::direct(&device);
     let gate = create_fence(&device, 0);
@@ -131,7 +135,7 @@ fn an_allocator_is_not_reset_while_its_lists_execute() {
 }
 
 #[test]
-fn objects_answer_to_their_interfaces() {
+fn objects_support_their_interfaces() {
     let device = open();
     let queue = Queue::direct(&device);
     macro_rules! check {
@@ -175,7 +179,7 @@ fn refused_commands_say_which_rule_they_broke() {
 }
 
 #[test]
-fn every_object_goes_when_it_is_released() {
+fn every_object_is_destroyed_when_it_is_released() {
     let device = open();
     let live = || {
         let report: ID3D12DebugDevice = device.cast().expect("the debug layer is on");

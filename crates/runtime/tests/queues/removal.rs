@@ -40,13 +40,13 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
         let (mut late, desc) = (None::<ID3D12Heap>, D3D12_HEAP_DESC::default());
         assert_eq!(code(device.CreateHeap(&desc, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(code(queue.list.Reset(&queue.allocator, None)), DXGI_ERROR_DEVICE_REMOVED);
-        assert_eq!(code(queue.allocator.Reset()), S_OK, "nothing executes any more");
+        assert_eq!(code(queue.allocator.Reset()), S_OK, "a removed device does not execute lists");
     }
 }
 
 /// The documentation does not mention `Evict`. It still succeeds, as giving up memory needs no GPU.
 #[test]
-fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
+fn memory_of_a_removed_device_cannot_be_mapped_or_made_resident() {
     let device = open();
     let queue = Queue::direct(&device);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -67,7 +67,7 @@ fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
 
         let mut late = std::ptr::dangling_mut();
         assert_eq!(code(upload.Map(0, None, &mut late)), DXGI_ERROR_DEVICE_REMOVED);
-        assert_eq!(late, std::ptr::dangling_mut(), "left as it was");
+        assert_eq!(late, std::ptr::dangling_mut(), "unchanged");
         assert_eq!(code(upload.Map(0, None, std::ptr::null_mut())), DXGI_ERROR_DEVICE_REMOVED);
         // Earlier mappings stay valid: only new ones are refused.
         start.cast::<u8>().write(7);
@@ -78,14 +78,14 @@ fn memory_of_a_lost_device_is_neither_mapped_nor_made_resident() {
         let flags = D3D12_RESIDENCY_FLAG_NONE;
         let enqueued = device.EnqueueMakeResident(flags, &objects, &fence, 1);
         assert_eq!(code(enqueued), DXGI_ERROR_DEVICE_REMOVED);
-        assert_eq!(code(device.Evict(&objects)), E_INVALIDARG, "neither call counted");
+        assert_eq!(code(device.Evict(&objects)), E_INVALIDARG, "neither call changed the residency count");
         let upload = [Some(upload.cast::<ID3D12Pageable>().expect("pageable"))];
         assert_eq!(code(device.Evict(&upload)), S_OK);
     }
 }
 
 #[test]
-fn remove_device_removes_it() {
+fn remove_device_removes_the_device() {
     let device = open();
     let fence = create_fence(&device, 0);
     unsafe {

@@ -211,7 +211,7 @@ fn a_pass_ends_with_resolves() {
     };
     let whole = part(0, 0, RECT::default());
     assert_eq!(refused([&source.texture, &resolved], whole), S_OK);
-    assert_eq!(refused([&other.texture, &resolved], whole), E_INVALIDARG, "not what is rendered to");
+    assert_eq!(refused([&other.texture, &resolved], whole), E_INVALIDARG, "not the resource of the view");
     assert_eq!(refused([&source.texture, &other.texture], whole), E_INVALIDARG, "several samples");
     assert_eq!(refused([&source.texture, &resolved], part(2, 0, RECT::default())), E_INVALIDARG);
     assert_eq!(refused([&source.texture, &resolved], part(0, 5, RECT::default())), E_INVALIDARG);
@@ -219,7 +219,7 @@ fn a_pass_ends_with_resolves() {
 }
 
 #[test]
-fn what_a_pass_begins_and_ends_with_is_checked() {
+fn beginning_and_ending_accesses_are_checked() {
     let device = open();
     let queue = Queue::direct(&device);
     let target = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
@@ -248,7 +248,11 @@ fn what_a_pass_begins_and_ends_with_is_checked() {
     let nine: Vec<_> = (0..9).map(|_| target.desc(PRESERVE)).collect();
     assert_eq!(begin(&nine[..8], D3D12_RENDER_PASS_FLAG_NONE), S_OK);
     assert_eq!(begin(&nine, D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG);
-    assert_eq!(begin(&[], D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG, "renders to nothing");
+    assert_eq!(
+        begin(&[], D3D12_RENDER_PASS_FLAG_NONE),
+        E_INVALIDARG,
+        "no render target and no depth stencil"
+    );
     let mut wrong = target.desc(PRESERVE);
     wrong.cpuDescriptor = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: 8 };
     assert_eq!(begin(&[wrong], D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG, "no descriptor");
@@ -404,7 +408,7 @@ fn commands_that_passes_disallow_are_refused_in_them() {
 }
 
 #[test]
-fn barriers_in_passes_are_about_what_was_written_before() {
+fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target_desc(RGBA, [4, 4], 1) };

@@ -50,7 +50,7 @@ fn row(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, y: us
 }
 
 #[test]
-fn cleared_samples_resolve_to_the_colour() {
+fn cleared_samples_resolve_to_the_clear_color() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
@@ -71,7 +71,7 @@ fn cleared_samples_resolve_to_the_colour() {
 }
 
 #[test]
-fn depth_and_stencil_resolve_apart() {
+fn depth_and_stencil_are_resolved_separately() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
@@ -109,12 +109,12 @@ fn depth_and_stencil_resolve_apart() {
                 list.ResolveSubresourceRegion(&target, to, 0, 0, &source, from, None, format, mode);
             })
         };
-        assert_eq!(refused([1, 1], D3D12_RESOLVE_MODE_AVERAGE), E_INVALIDARG, "stencil has no average");
+        assert_eq!(refused([1, 1], D3D12_RESOLVE_MODE_AVERAGE), E_INVALIDARG, "stencil cannot be averaged");
         assert_eq!(refused([0, 1], D3D12_RESOLVE_MODE_MAX), E_INVALIDARG, "two planes");
         let whole = queue.close_after(|list| unsafe {
             list.ResolveSubresource(&target, 0, &source, 0, format);
         });
-        assert_eq!(whole, S_OK, "depth is resolved, too");
+        assert_eq!(whole, S_OK, "depth is resolved as well");
     }
 }
 
@@ -185,9 +185,9 @@ fn regions_of_resolves_are_checked() {
     let average = D3D12_RESOLVE_MODE_AVERAGE;
     assert_eq!(region([0, 0], rect(4, 4, 8, 8), average), S_OK);
     assert_eq!(region([4, 4], rect(4, 4, 4, 4), average), S_OK, "nothing");
-    assert_eq!(region([1, 0], rect(4, 4, 8, 8), average), E_INVALIDARG, "leaves the target");
+    assert_eq!(region([1, 0], rect(4, 4, 8, 8), average), E_INVALIDARG, "exceeds the destination");
     assert_eq!(region([u32::MAX, 0], rect(0, 0, 1, 1), average), E_INVALIDARG);
-    assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "leaves the source");
+    assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "exceeds the source");
     assert_eq!(region([0, 0], rect(-1, 0, 1, 1), average), E_INVALIDARG);
     assert_eq!(region([0, 0], rect(2, 0, 1, 1), average), E_INVALIDARG, "inverted");
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS), E_NOTIMPL);

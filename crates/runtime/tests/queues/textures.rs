@@ -79,7 +79,7 @@ fn number(bytes: &mut [u8]) {
 }
 
 #[test]
-fn texels_go_from_a_buffer_to_a_texture_and_back() {
+fn texels_are_copied_from_a_buffer_to_a_texture_and_back() {
     let device = open();
     let queue = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
@@ -112,7 +112,7 @@ fn texels_go_from_a_buffer_to_a_texture_and_back() {
 }
 
 #[test]
-fn blocks_mips_slices_and_planes_are_told_apart() {
+fn copies_distinguish_blocks_mips_slices_and_planes() {
     let device = open();
     let queue = Queue::direct(&device);
     let (upload, readback) =
@@ -223,7 +223,7 @@ fn regions_that_do_not_fit_fail_the_list() {
     assert_eq!(copy(&footprint(&texture, 0, format, [16, 16, 1], 256), origin, &sound, None), E_INVALIDARG);
     messages(&device);
     assert_eq!(copy(&sound, origin, &to, None), S_OK, "an UPLOAD heap");
-    assert_eq!(messages(&device).len(), 1, "states are the debug layer's");
+    assert_eq!(messages(&device).len(), 1, "states are checked by the debug layer");
     let from = |offset, format, size, pitch| {
         copy(&to, origin, &footprint(&upload, offset, format, size, pitch), None)
     };
@@ -238,13 +238,13 @@ fn regions_that_do_not_fit_fail_the_list() {
     let block_source = footprint(&upload, 0, DXGI_FORMAT_BC3_TYPELESS, [16, 16, 1], 256);
     let to_blocks = |at, part| copy(&subresource(&blocks, 0), at, &block_source, part);
     assert_eq!(to_blocks(origin, None), S_OK);
-    assert_eq!(to_blocks([2, 0, 0], Some(region([0; 3], [4, 4, 1]))), E_INVALIDARG, "inside of a block");
+    assert_eq!(to_blocks([2, 0, 0], Some(region([0; 3], [4, 4, 1]))), E_INVALIDARG, "not aligned to a block");
     assert_eq!(to_blocks(origin, Some(region([0; 3], [3, 4, 1]))), E_INVALIDARG);
     assert_eq!(to_blocks([12, 12, 0], Some(region([0; 3], [4, 4, 1]))), S_OK);
 }
 
 #[test]
-fn whole_textures_are_copied_when_they_are_alike() {
+fn copy_resource_copies_whole_textures_of_equal_shape() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [16, 4]);
@@ -342,7 +342,7 @@ fn render_targets_are_cleared_subresource_by_subresource() {
 }
 
 #[test]
-fn depth_and_stencil_are_cleared_apart() {
+fn depth_and_stencil_are_cleared_separately() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {

@@ -45,7 +45,7 @@ fn map_tiles(
 }
 
 #[test]
-fn tiles_stand_where_the_queue_maps_them() {
+fn tiles_access_the_memory_that_the_queue_maps() {
     let device = open();
     let queue = Queue::direct(&device);
     let tiled = reserve(&device, 4 * TILE);
@@ -99,7 +99,11 @@ fn tiles_stand_where_the_queue_maps_them() {
         };
         assert_eq!(refused(3, &upload, 0, to_tiles), E_INVALIDARG);
         assert_eq!(refused(0, &upload, 3 * TILE, to_tiles), E_INVALIDARG);
-        assert_eq!(refused(0, &upload, 0, from_tiles), S_OK, "an UPLOAD heap: states are the debug layer's");
+        assert_eq!(
+            refused(0, &upload, 0, from_tiles),
+            S_OK,
+            "an UPLOAD heap; states are checked by the debug layer"
+        );
         assert_eq!(refused(0, &upload, 0, to_tiles | from_tiles), E_INVALIDARG, "both directions");
         let untiled = queue.close_after(|list| list.CopyTiles(&readback, &at(0), &two, &upload, 0, to_tiles));
         assert_eq!(untiled, E_INVALIDARG);
@@ -216,7 +220,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
 
 /// Tiles are mapped only to a heap that accepts the resource; a heap without a range is not checked.
 #[test]
-fn tiles_are_mapped_to_heaps_that_take_the_resource() {
+fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
     let device = open();
     let queue = Queue::direct(&device);
     let tiled = reserve(&device, TILE);
@@ -249,7 +253,7 @@ fn tiles_are_mapped_to_heaps_that_take_the_resource() {
         }),
         "{told:?}"
     );
-    assert_eq!(first_byte(), 0, "it is mapped to nothing");
+    assert_eq!(first_byte(), 0, "the tile is not mapped");
     map_tiles(&queue, &tiled, 0, Some(&create_heap(&device, TILE)), &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
     let buffers = create_heap(&device, TILE);
     map_tiles(&queue, &tiled, 0, Some(&buffers), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);
@@ -262,7 +266,7 @@ fn tiles_are_mapped_to_heaps_that_take_the_resource() {
 
 /// Tiled resources tier 4: the packed mips of each slice are mapped by their own subresources.
 #[test]
-fn slices_have_packed_mips_of_their_own() {
+fn each_slice_has_its_own_packed_mips() {
     let profile = heapwright_runtime::HostProfile::find("compressing").expect("a profile of tier 4");
     let gpu = heapwright_runtime::Instance::open(profile).expect("a fresh instance");
     let device: ID3D12Device14 = windows_core::Interface::cast(&gpu.device).expect("the newest interface");

@@ -40,12 +40,12 @@ fn refused<T>(device: &ID3D12Device14, answer: windows_core::Result<T>, code: HR
 }
 
 #[test]
-fn the_tier_is_that_of_the_drivers_ddi() {
+fn the_tier_follows_the_drivers_ddi_version() {
     for profile in HostProfile::all() {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let found = tier(&gpu.device);
         if profile.is_first_generation {
-            assert_eq!(found.expect_err("it is older").code(), E_INVALIDARG);
+            assert_eq!(found.expect_err("the driver is older").code(), E_INVALIDARG);
         } else {
             assert_eq!(found.expect("answered"), i32::from(profile.ddi_version >= 111), "{}", profile.name);
         }
@@ -58,18 +58,18 @@ fn the_tier_is_that_of_the_drivers_ddi() {
 }
 
 #[test]
-fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address() {
+fn a_device_without_the_tier_refuses_ranges_and_addresses() {
     let gpu = open("old-ddi", 1);
-    let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("the driver cannot");
+    let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("the driver does not support it");
     assert_eq!(refusal.code(), DXGI_ERROR_UNSUPPORTED);
-    let device = reserving(&gpu, &[]).expect("nothing to reserve");
+    let device = reserving(&gpu, &[]).expect("no ranges to reserve");
     let unsupported = &["RecreateAtTier is NOT_SUPPORTED", "0x101000000"];
     refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, unsupported);
     set_next(&device, PLACE);
     refused(&device, committed(&device, &buffer(16)), DXGI_ERROR_UNSUPPORTED, unsupported);
     set_next(&device, 0);
-    let heap = heap(&device, PAGE).expect("of the driver's choice");
-    assert_eq!(allocation(&heap).1, PAGE, "where an object is can be asked of every driver");
+    let heap = heap(&device, PAGE).expect("at an address chosen by the driver");
+    assert_eq!(allocation(&heap).1, PAGE, "GetAllocation works on every driver");
 
     let ranges = [heapwright_runtime::GpuVirtualAddressRange {
         start: heapwright_core::GpuVirtualAddress::new(PLACE).expect("not zero"),
@@ -77,11 +77,11 @@ fn a_device_without_the_tier_reserves_nothing_and_creates_nothing_at_an_address(
     }];
     let old = HostProfile::find("old-ddi").expect("a profile of that name");
     let opened = Instance::open_reserving(old, heapwright_runtime::DeviceOptions::default(), &ranges);
-    assert_eq!(opened.expect_err("the driver cannot").code(), DXGI_ERROR_UNSUPPORTED);
+    assert_eq!(opened.expect_err("the driver does not support it").code(), DXGI_ERROR_UNSUPPORTED);
 }
 
 #[test]
-fn an_allocation_is_what_the_object_takes_and_not_its_width() {
+fn an_allocation_has_the_allocated_size_and_not_the_width() {
     let gpu = open("discrete", 1);
     let device: ID3D12Device14 = gpu.device.cast().expect("the newest interface");
     let small = heap(&device, 1000).expect("a heap");
@@ -114,11 +114,11 @@ fn an_allocation_is_what_the_object_takes_and_not_its_width() {
 }
 
 #[test]
-fn an_address_is_used_up_by_the_next_object_of_its_thread() {
+fn an_address_applies_to_the_next_object_of_its_thread() {
     let (_gpu, device) = open_reserving();
     let first = heap_at(&device, PLACE, PAGE).expect("reserved");
     assert_eq!(allocation(&first), (PLACE, PAGE));
-    let second = heap(&device, PAGE).expect("of the driver's choice");
+    let second = heap(&device, PAGE).expect("at an address chosen by the driver");
     assert!(!(PLACE..PLACE + 16 * PAGE).contains(&allocation(&second).0), "a reserved address was given out");
 
     set_next(&device, PLACE + PAGE);
@@ -134,18 +134,18 @@ fn an_address_is_used_up_by_the_next_object_of_its_thread() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             assert_ne!(allocation(&heap(&device, PAGE).expect("a heap")).0, PLACE + 3 * PAGE);
-            let there = heap_at(&device, PLACE + 4 * PAGE, PAGE).expect("this thread's own");
+            let there = heap_at(&device, PLACE + 4 * PAGE, PAGE).expect("the address is per thread");
             assert_eq!(allocation(&there).0, PLACE + 4 * PAGE);
         });
     });
     let gpu = open("discrete", 1);
     let other: ID3D12Device14 = gpu.device.cast().expect("the newest interface");
-    heap(&other, PAGE).expect("another device's heap takes nothing");
+    heap(&other, PAGE).expect("a heap of another device does not consume the address");
     assert_eq!(allocation(&heap(&device, PAGE).expect("still set")).0, PLACE + 3 * PAGE);
 }
 
 #[test]
-fn every_kind_of_creation_uses_the_address_up() {
+fn every_kind_of_creation_consumes_the_address() {
     let (_gpu, device) = open_reserving();
     let at = PLACE + 8 * PAGE;
     let home = heap_at(&device, PLACE, 4 * PAGE).expect("reserved");
@@ -192,20 +192,20 @@ fn every_kind_of_creation_uses_the_address_up() {
 }
 
 #[test]
-fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
+fn failed_creations_and_checks_do_not_consume_the_address() {
     let (_gpu, device) = open_reserving();
     set_next(&device, PLACE);
-    assert_eq!(code(heap(&device, 0)), E_INVALIDARG, "by the rules");
-    assert_eq!(code(heap(&device, 17 * PAGE)), E_INVALIDARG, "by the driver");
+    assert_eq!(code(heap(&device, 0)), E_INVALIDARG, "refused by validation");
+    assert_eq!(code(heap(&device, 17 * PAGE)), E_INVALIDARG, "refused by the driver");
     assert_eq!(code(committed(&device, &texture())), E_INVALIDARG, "textures have no address");
     assert_eq!(
         code(reserved(&device, &tight_buffer(16))),
         E_INVALIDARG,
-        "by the rules of reserved resources"
+        "refused by the rules of reserved resources"
     );
-    let created = heap(&device, PAGE).expect("the address is there still");
+    let created = heap(&device, PAGE).expect("the address is still set");
     assert_eq!(allocation(&created).0, PLACE);
-    let next = heap(&device, PAGE).expect("of the driver's choice");
+    let next = heap(&device, PAGE).expect("at an address chosen by the driver");
     assert_ne!(allocation(&next).0, PLACE, "cleared after the object was created");
     drop(created);
     messages(&device);
@@ -221,11 +221,11 @@ fn neither_a_refused_creation_nor_a_check_uses_the_address_up() {
     };
     set_next(&device, PLACE);
     assert_eq!(check(&desc), S_FALSE);
-    assert_eq!(allocation(&heap(&device, PAGE).expect("the address is there still")).0, PLACE);
+    assert_eq!(allocation(&heap(&device, PAGE).expect("the address is still set")).0, PLACE);
 }
 
 #[test]
-fn an_address_that_cannot_be_had_says_which_and_why_and_the_device_lives() {
+fn an_unavailable_address_is_reported_with_its_reason() {
     let (gpu, device) = open_reserving();
     let usage = || gpu.current_usage(heapwright_runtime::SegmentGroup::NonLocal);
     let home = heap_at(&device, PLACE, 4 * PAGE).expect("reserved");
@@ -252,12 +252,12 @@ fn an_address_that_cannot_be_had_says_which_and_why_and_the_device_lives() {
     for (address, parts) in [(PLACE, "0x101010000"), (PLACE + PAGE + 8, "0x101010000")] {
         set_next(&device, address);
         let answer = placed(&device, &home, PAGE, &buffer(16));
-        refused(&device, answer, E_INVALIDARG, &["placed in a heap", parts]);
+        refused(&device, answer, E_INVALIDARG, &["HeapOffset", parts]);
     }
     set_next(&device, 0);
-    assert_eq!((usage(), gpu.residency()), (before, ledger), "nothing is left of what was refused");
+    assert_eq!((usage(), gpu.residency()), (before, ledger), "refused objects use no memory");
     heap(&device, PAGE).expect("the device works");
-    at(PLACE + 4 * PAGE, 12 * PAGE).expect("all that is left of what was reserved");
+    at(PLACE + 4 * PAGE, 12 * PAGE).expect("only the reserved ranges remain");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn textures_are_refused_by_validation() {
         ..Default::default()
     };
     set_next(&device, PLACE);
-    unsafe { device.CreateHeap(&desc, &mut home) }.expect("a heap, whatever goes into it");
+    unsafe { device.CreateHeap(&desc, &mut home) }.expect("heaps with any contents");
     let home = home.expect("S_OK comes with a heap");
     set_next(&device, PLACE);
     refused(placed(&device, &home, 0, &texture()));
@@ -297,7 +297,7 @@ fn textures_are_refused_by_validation() {
     };
     assert_eq!(answer, E_INVALIDARG);
     set_next(&device, 0);
-    let texture = committed(&device, &texture()).expect("of the driver's choice");
+    let texture = committed(&device, &texture()).expect("at an address chosen by the driver");
     assert!(!(PLACE..PLACE + 16 * PAGE).contains(&allocation(&texture).0));
 }
 
@@ -314,17 +314,17 @@ fn ranges_are_appended_kept_and_cleared() {
     reserve(&[]).succeeds();
     let device = device_of(&factory, &gpu).expect("all of it is free");
     heap_at(&device, PLACE, 4 * PAGE).expect("four pages without a gap");
-    assert_eq!(code(device_of(&factory, &gpu)), E_INVALIDARG, "another device has them");
+    assert_eq!(code(device_of(&factory, &gpu)), E_INVALIDARG, "the ranges are reserved by another device");
     drop(device);
     let device = device_of(&factory, &gpu).expect("the ranges are kept");
     heap_at(&device, PLACE, PAGE).expect("reserved again");
     drop(device);
 
     let other = gpu.device_factory().expect("the profile is new enough");
-    let device = device_of(&other, &gpu).expect("it has a list of its own");
+    let device = device_of(&other, &gpu).expect("each factory has its own list");
     heap_at(&device, PLACE, PAGE).expect_err("not reserved");
     unsafe { tools.ClearReservedGPUVARangesList() };
-    let device = device_of(&factory, &gpu).expect("nothing to reserve");
+    let device = device_of(&factory, &gpu).expect("no ranges to reserve");
     heap_at(&device, PLACE, PAGE).expect_err("not reserved");
     unsafe {
         factory.InitializeFromGlobalState().succeeds();
@@ -342,7 +342,7 @@ fn ranges_that_cannot_be_reserved_are_refused() {
         assert_eq!((tools.vtable().ReserveGPUVARangesAtCreate)(raw, null(), 3), E_INVALIDARG);
         (tools.vtable().ReserveGPUVARangesAtCreate)(raw, null(), 0).succeeds();
     }
-    let device = device_of(&factory, &gpu).expect("nothing to reserve");
+    let device = device_of(&factory, &gpu).expect("no ranges to reserve");
     heap_at(&device, PLACE, PAGE).expect_err("not reserved");
 
     let used = heap(&gpu.device.cast().expect("the newest"), PAGE).expect("a heap");
@@ -361,7 +361,7 @@ fn ranges_that_cannot_be_reserved_are_refused() {
         assert_eq!(code(device_of(&factory, &gpu)), E_INVALIDARG, "{one:?}");
         unsafe { tools.ClearReservedGPUVARangesList() };
     }
-    let free = reserving(&gpu, &[range(PLACE + PAGE, PAGE)]).expect("nothing is left of what was refused");
+    let free = reserving(&gpu, &[range(PLACE + PAGE, PAGE)]).expect("refused objects use no memory");
     heap_at(&free, PLACE + PAGE, PAGE).expect("reserved");
 }
 
@@ -377,9 +377,9 @@ fn ranges_without_an_address_or_a_size_leave_the_others_reserved() {
             let device = reserving(&gpu, &mixed).expect("one range to reserve");
             heap_at(&device, PLACE, 2 * PAGE).expect("reserved");
         }
-        reserving(&gpu, &[nothing]).expect("nothing to reserve");
+        reserving(&gpu, &[nothing]).expect("no ranges to reserve");
         let old = open("old-ddi", 1);
-        reserving(&old, &[nothing]).expect("nothing to reserve, where nothing can be");
+        reserving(&old, &[nothing]).expect("no ranges on a driver without support");
     }
 }
 
@@ -387,7 +387,7 @@ fn ranges_without_an_address_or_a_size_leave_the_others_reserved() {
 #[test]
 fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
     let (_gpu, device) = open_reserving();
-    let home = heap(&device, 4 * PAGE).expect("of the driver's choice");
+    let home = heap(&device, 4 * PAGE).expect("at an address chosen by the driver");
     let at = allocation(&home).0 + PAGE;
     set_next(&device, at);
     refused(&device, placed(&device, &home, PAGE, &buffer(16)), E_INVALIDARG, &["not created at an address"]);
@@ -398,14 +398,14 @@ fn a_placed_buffer_with_an_address_needs_a_heap_with_one() {
 
 /// *GPU Upload Heaps* and *Recreate at GPUVA*: both features need developer mode.
 #[test]
-fn developer_mode_is_a_switch_of_the_system() {
+fn developer_mode_is_a_system_setting() {
     let user =
         HostProfile { developer_mode: false, address_seed: Some(1), ..*HostProfile::default_profile() };
     let gpu = Instance::open(&user).expect("a fresh instance");
     assert_eq!(tier(&gpu.device).expect("answered"), D3D12_RECREATE_AT_TIER_NOT_SUPPORTED);
     let refusal = reserving(&gpu, &[range(PLACE, PAGE)]).expect_err("not in developer mode");
     assert_eq!(refusal.code(), DXGI_ERROR_UNSUPPORTED);
-    let device = reserving(&gpu, &[]).expect("nothing to reserve");
+    let device = reserving(&gpu, &[]).expect("no ranges to reserve");
     refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, &["developer mode"]);
     set_next(&device, 0);
     let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
@@ -423,7 +423,7 @@ fn developer_mode_is_a_switch_of_the_system() {
 }
 
 #[test]
-fn shader_instrumentation_is_a_setting_of_the_factory() {
+fn shader_instrumentation_is_a_factory_setting() {
     let factory = open("discrete", 1).device_factory().expect("the profile is new enough");
     let (one, other): (ID3D12Tools, ID3D12Tools) =
         (tools_of(&factory).into(), tools_of(&factory).cast().expect("an older interface"));
@@ -459,15 +459,15 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
     unsafe { event::close(handle) };
     drop((made, device));
     assert_eq!((address(&opened), allocation(&opened).0), (PLACE, PLACE));
-    assert_eq!(code(reserving(&gpu, &[range(PLACE, PAGE)])), E_INVALIDARG, "it is in use");
+    assert_eq!(code(reserving(&gpu, &[range(PLACE, PAGE)])), E_INVALIDARG, "the address is in use");
     drop(opened);
-    reserving(&gpu, &[range(PLACE, 16 * PAGE)]).expect("all of it came back");
+    reserving(&gpu, &[range(PLACE, 16 * PAGE)]).expect("the address was released");
 }
 
 /// A heap that another device opens is at the address where it was created.
 #[cfg(any(windows, target_os = "linux"))]
 #[test]
-fn a_shared_heap_is_at_its_address_for_who_opens_it() {
+fn an_opened_shared_heap_has_the_same_address() {
     let (gpu, device) = open_reserving();
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: 4 * PAGE,

@@ -145,12 +145,12 @@ fn write_recording(recorded: &[Recorded]) -> String {
             Kind::Placed { heap, offset, is_tight } => ("placed", heap, offset, is_tight),
         };
         let contents = object.contents.iter().fold(String::new(), |mut hex, byte| {
-            write!(hex, "{byte:02x}").expect("a string takes it");
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
             hex
         });
         let Recorded { start, size, width, .. } = object;
         writeln!(text, "{kind} {heap} {offset} {is_tight} {start} {size} {width} {contents}")
-            .expect("a string takes it");
+            .expect("writing to a string cannot fail");
     }
     text
 }
@@ -185,7 +185,7 @@ fn is_reserved(what: &str, index: usize) -> bool {
         "none" => false,
         // Applies to heaps and committed buffers alike.
         "half" => (index / 3).is_multiple_of(2),
-        other => panic!("nobody asks for {other}"),
+        other => panic!("unknown selection {other}"),
     }
 }
 
@@ -203,13 +203,13 @@ fn replay(what: &str, file: &Path) {
         .map(|(_, object)| range(object.start, object.size))
         .collect();
     ranges.sort_by_key(|range| std::cmp::Reverse(range.StartAddress.0));
-    let device = reserving(&gpu, &ranges).expect("nothing has those addresses yet");
+    let device = reserving(&gpu, &ranges).expect("the addresses are free");
     let elsewhere = allocation(&heap(&device, PAGE).expect("there is room")).0;
     // When half of the addresses are reserved, the other half may be used by any object.
     let is_anybodys = |index| what == "half" && !is_reserved(what, index);
     let by_luck =
         (0..recorded.len()).filter(|&index| !is_anybodys(index) && recorded[index].start == elsewhere);
-    assert_eq!(by_luck.count(), 0, "an object that nobody placed is where another was");
+    assert_eq!(by_luck.count(), 0, "an object without a set address is at the address of a recorded one");
 
     let mut objects = Replayed::default();
     // In reverse order of creation: order does not matter, except that a heap comes before its resources.
@@ -232,7 +232,7 @@ fn replay(what: &str, file: &Path) {
     assert_eq!(unsafe { device.GetDeviceRemovedReason() }, S_OK);
     // The last refused creation has left its address set.
     set_next(&device, 0);
-    heap(&device, PAGE).expect("the device creates heaps as ever");
+    heap(&device, PAGE).expect("heaps can still be created");
     if what == "all" {
         follow(&device, &recorded, &objects.buffers);
     }
@@ -301,8 +301,8 @@ fn follow(device: &ID3D12Device14, recorded: &[Recorded], buffers: &BTreeMap<usi
     let (mut at, mut seen, mut writes) = (first, 0, Vec::new());
     loop {
         let (next, number, own) = read(at);
-        assert_eq!(own, at, "the buffer's own bytes");
-        assert_eq!(by_address.get(&next), Some(&number), "what {at} names is at {next:#x}");
+        assert_eq!(own, at, "the buffer holds its own index");
+        assert_eq!(by_address.get(&next), Some(&number), "buffer {at} refers to {next:#x}");
         // The GPU writes a mark over the number at the stored address.
         writes.push((next + 12, u32::try_from(number + 1_000_000).expect("small")));
         seen += 1;
@@ -323,7 +323,7 @@ fn check_balance(gpu: Instance, device: ID3D12Device14, objects: Replayed) {
     drop(objects);
     drop(device);
     let used = gpu.current_usage(heapwright_runtime::SegmentGroup::NonLocal);
-    assert!(used.get() <= 2 * PAGE, "{used} are in use still");
+    assert!(used.get() <= 2 * PAGE, "{used} are still in use");
 }
 
 /// The file with the recording, removed at the end of the test.
@@ -336,8 +336,8 @@ impl Drop for RecordingFile {
 }
 
 #[test]
-fn what_one_process_recorded_is_recreated_in_another() {
-    const NAME: &str = "two_processes::what_one_process_recorded_is_recreated_in_another";
+fn objects_recorded_in_one_process_are_recreated_in_another() {
+    const NAME: &str = "two_processes::objects_recorded_in_one_process_are_recreated_in_another";
     if let Ok(role) = std::env::var(ROLE) {
         let (role, file) = role.split_once(' ').expect("a role and a file");
         if role == "record" {

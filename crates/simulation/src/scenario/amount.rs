@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn malformed_sizes_are_refused() {
         for text in
             ["", "1", "1 GB", "GiB", " GiB", "1GiB", "-1 GiB", "1. GiB", ".5 GiB", "1e3 B", "1  B", "+1 B"]
         {

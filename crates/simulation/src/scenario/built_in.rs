@@ -30,7 +30,7 @@ pub fn controls() -> impl Iterator<Item = &'static str> {
 /// Returns the built-in or control scenario with this name.
 pub fn find(name: &str) -> Option<Scenario> {
     let (name, text) = FILES.iter().chain(&CONTROLS).find(|(known, _)| *known == name)?;
-    Some(Scenario::parse(name, text).expect("a test reads them all"))
+    Some(Scenario::parse(name, text).expect("built-in scenarios are valid"))
 }
 
 #[cfg(test)]
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_built_in_scenario_keeps_the_rules_and_has_its_name() {
+    fn every_built_in_scenario_is_valid_and_has_its_files_name() {
         for (name, text) in FILES.into_iter().chain(CONTROLS) {
             match Scenario::parse(&format!("scenarios/{name}.toml"), text) {
                 Ok(scenario) => assert_eq!(scenario.name, name),

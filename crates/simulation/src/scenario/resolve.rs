@@ -38,7 +38,7 @@ fn check<T: PartialOrd + std::fmt::Display>(
         return Ok(number);
     }
     let (least, most) = range.into_inner();
-    Err(broken(span, format!("{what} must be {least} to {most}, and is {number}")))
+    Err(broken(span, format!("{what} must be between {least} and {most}, found {number}")))
 }
 
 fn milliseconds(span: &Span, what: &str, count: f64) -> Result<Duration, Broken> {
@@ -49,7 +49,10 @@ fn range_of(span: &Span, what: &str, [least, most]: [u32; 2], from: u32) -> Resu
     if from <= least && least <= most {
         return Ok([least, most]);
     }
-    Err(broken(span, format!("{what} must be [least, most], at least {from}, and is [{least}, {most}]")))
+    Err(broken(
+        span,
+        format!("{what} must be [least, most] with {from} <= least <= most, found [{least}, {most}]"),
+    ))
 }
 
 /// Converts a file to a scenario, or returns the rule that it violates.
@@ -57,7 +60,10 @@ pub(super) fn resolve(path: &str, file: &ScenarioFile) -> Result<Scenario, Broke
     let span = file.name.span();
     let name = file.name.get_ref();
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
-        return Err(broken(&span, format!("name must be letters, digits, - and _, and is {name:?}")));
+        return Err(broken(
+            &span,
+            format!("name must consist of letters, digits, '-' and '_', found {name:?}"),
+        ));
     }
     let frames = check(&file.frames.span(), "frames", *file.frames.get_ref(), 1..=MAX_FRAMES)?;
     let frames_in_flight = match &file.frames_in_flight {
@@ -74,7 +80,7 @@ pub(super) fn resolve(path: &str, file: &ScenarioFile) -> Result<Scenario, Broke
         path: path.to_owned(),
         description: file.description.clone(),
         frames,
-        frames_in_flight: usize::try_from(frames_in_flight).expect("at most 16"),
+        frames_in_flight: usize::try_from(frames_in_flight).expect("frames-in-flight is at most 16"),
         cpu,
         paging: paging(&file.paging)?,
         budgets: budgets(&file.budget, &span)?,
@@ -89,10 +95,7 @@ fn paging(paging: &Spanned<format::Paging>) -> Result<PagingCost, Broken> {
     let span = paging.span();
     let format::Paging { gb_per_s, latency_us } = *paging.get_ref();
     if !(gb_per_s > 0.0 && gb_per_s <= 1e6) {
-        return Err(broken(
-            &span,
-            format!("gb-per-s must be above 0 and at most 1000000, and is {gb_per_s}"),
-        ));
+        return Err(broken(&span, format!("gb-per-s must be above 0 and at most 1000000, found {gb_per_s}")));
     }
     let latency = milliseconds(&span, "latency-us / 1000", latency_us / 1e3)?;
     Ok(PagingCost { bytes_per_second: gb_per_s * 1e9, latency })
@@ -107,14 +110,14 @@ fn budgets(budgets: &[Spanned<format::Budget>], all: &Span) -> Result<Vec<(u32, 
             None if from_frame != 0 => {
                 return Err(broken(
                     &span,
-                    format!("the first budget must be from frame 0, and is from {from_frame}"),
+                    format!("from-frame of the first budget must be 0, found {from_frame}"),
                 ));
             }
             Some(&(before, _)) if from_frame <= before => {
                 return Err(broken(
                     &span,
                     format!(
-                        "budgets must be in the order of their frames, and {from_frame} follows {before}"
+                        "from-frame must be above that of the previous budget, found {from_frame} after {before}"
                     ),
                 ));
             }
@@ -129,13 +132,13 @@ fn budgets(budgets: &[Spanned<format::Budget>], all: &Span) -> Result<Vec<(u32, 
         };
         for budget in [local.0, non_local] {
             if budget > MAX_BUDGET {
-                return Err(broken(&span, format!("a budget must be at most {MAX_BUDGET}, and is {budget}")));
+                return Err(broken(&span, format!("a budget must be at most {MAX_BUDGET}, found {budget}")));
             }
         }
         resolved.push((from_frame, [local.0, non_local]));
     }
     if resolved.is_empty() {
-        return Err(broken(all, "there must be a budget from frame 0 on"));
+        return Err(broken(all, "missing a budget with from-frame 0"));
     }
     Ok(resolved)
 }
@@ -150,20 +153,20 @@ fn groups(groups: &[Spanned<format::HeapGroup>], all: &Span) -> Result<Vec<Group
         let count = check(&span, &what("count"), group.count, 1..=MAX_HEAPS)?;
         left = left
             .checked_sub(count)
-            .ok_or_else(|| broken(&span, format!("there must be at most {MAX_HEAPS} heaps in all")))?;
+            .ok_or_else(|| broken(&span, format!("the total number of heaps must be at most {MAX_HEAPS}")))?;
         let least = size(&span, &what("size"), group.size.0)?;
         let most = group.up_to.map_or(Ok(least), |amount| size(&span, &what("up-to"), amount.0))?;
         if most < least {
             return Err(broken(
                 &span,
-                format!("{} must be at least size, {least}, and is {most}", what("up-to")),
+                format!("{} must be at least size, {least}, found {most}", what("up-to")),
             ));
         }
         let lives = group.lives.map(|lives| range_of(&span, &what("lives"), lives, 1)).transpose()?;
         if group.locked && lives.is_some() {
             return Err(broken(
                 &span,
-                what("locked heaps live as long as the scenario, so lives must be left out"),
+                what("lives must not be set for locked heaps, which live as long as the scenario"),
             ));
         }
         resolved.push(Group {
@@ -178,7 +181,7 @@ fn groups(groups: &[Spanned<format::HeapGroup>], all: &Span) -> Result<Vec<Group
         });
     }
     if resolved.is_empty() {
-        return Err(broken(all, "there must be heaps"));
+        return Err(broken(all, "missing heaps; at least one group is required"));
     }
     Ok(resolved)
 }
@@ -186,10 +189,10 @@ fn groups(groups: &[Spanned<format::HeapGroup>], all: &Span) -> Result<Vec<Group
 /// Checks a size and rounds it up to the granularity.
 fn size(span: &Span, what: &str, size: ByteSize) -> Result<ByteSize, Broken> {
     if size.is_zero() || size > MAX_HEAP {
-        return Err(broken(span, format!("{what} must be above 0 and at most {MAX_HEAP}, and is {size}")));
+        return Err(broken(span, format!("{what} must be above 0 and at most {MAX_HEAP}, found {size}")));
     }
-    let granularity = Alignment::new(GRANULARITY.get()).expect("it is a power of two");
-    Ok(size.align_up(granularity).expect("far from 64 bits"))
+    let granularity = Alignment::new(GRANULARITY.get()).expect("the granularity is a power of two");
+    Ok(size.align_up(granularity).expect("a size of at most MAX_HEAP does not overflow"))
 }
 
 fn camera(camera: &Spanned<format::Camera>) -> Result<Camera, Broken> {
@@ -218,7 +221,12 @@ fn rota(rota: &Spanned<format::Rota>) -> Result<Rota, Broken> {
             RotaDraw::Weights(weights.clone())
         }
         (None, Some(order)) if !order.is_empty() => RotaDraw::Order(order.clone()),
-        _ => return Err(broken(&span, format!("{what} must have either weights or order, and not empty"))),
+        _ => {
+            return Err(broken(
+                &span,
+                format!("{what} must have either weights or order, with at least one element"),
+            ));
+        }
     };
     Ok(Rota { turns, draw, seed: rota.seed })
 }
@@ -231,7 +239,7 @@ impl RotaDraw {
             Self::Order(order) => order
                 .iter()
                 .max()
-                .map_or(0, |&place| usize::try_from(place).expect("a usize has 32 bits or more")),
+                .map_or(0, |&place| usize::try_from(place).expect("usize has at least 32 bits")),
         }
     }
 }
@@ -260,10 +268,7 @@ fn once_each<'a>(kind: &str, names: impl Iterator<Item = (Span, &'a str)>) -> Re
     let mut known = Vec::new();
     for (span, name) in names {
         if known.contains(&name) {
-            return Err(broken(
-                &span,
-                format!("a name is for one {kind} alone, and {name:?} is there twice"),
-            ));
+            return Err(broken(&span, format!("duplicate name {name:?} of {kind}")));
         }
         known.push(name);
     }
@@ -274,7 +279,7 @@ fn find(span: &Span, kind: &str, names: &[&str], name: &str) -> Result<usize, Br
     names.iter().position(|known| *known == name).ok_or_else(|| {
         let known: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        broken(span, format!("no {kind} has the name {name:?}; there are {known}"))
+        broken(span, format!("no {kind} named {name:?}; defined names: {known}"))
     })
 }
 
@@ -291,14 +296,14 @@ fn submissions(
         let queue = check(&span, "queue", submission.queue, 0..=MAX_QUEUE)?;
         let uses = submission.uses.iter().map(|entry| one_use(entry, file, frames, names));
         resolved.push(SubmissionKind {
-            queue: usize::try_from(queue).expect("at most 15"),
+            queue: usize::try_from(queue).expect("queue is at most 15"),
             gpu: milliseconds(&span, "gpu-ms", submission.gpu_ms)?,
             repeat: check(&span, "repeat", submission.repeat, 1..=MAX_REPEAT)?,
             uses: uses.collect::<Result<_, _>>()?,
         });
     }
     if resolved.is_empty() {
-        return Err(broken(all, "there must be a submission"));
+        return Err(broken(all, "missing a submission; at least one is required"));
     }
     Ok(resolved)
 }
@@ -315,7 +320,7 @@ fn one_use(
     if from >= to {
         return Err(broken(
             &span,
-            format!("frames must be [first, end], and end is after first: [{from}, {to}]"),
+            format!("frames must be [first, end] with first < end, found [{from}, {to}]"),
         ));
     }
     let group = |name: &str| find(&span, "heaps", &names.heaps, name);
@@ -345,7 +350,7 @@ fn one_use(
         if columns.checked_mul(*columns) != Some(count) {
             return Err(broken(
                 &span,
-                format!("columns must be the square root of the number of heaps, {count}, and is {columns}"),
+                format!("columns must be the square root of the number of heaps, {count}, found {columns}"),
             ));
         }
         let radius = check(&span, "radius", *radius, 0.0..=1.0)?;
@@ -359,10 +364,7 @@ fn one_use(
         if last >= groups.len() {
             return Err(broken(
                 &span,
-                format!(
-                    "rota {name:?} comes to {last}, counted from 0, and there are {} heaps",
-                    groups.len()
-                ),
+                format!("rota {name:?} draws index {last}, but heaps has only {} elements", groups.len()),
             ));
         }
         patterns.push(Pattern::InTurn { rota: place, groups, by_parts: *by_parts });
@@ -372,7 +374,9 @@ fn one_use(
         (Some(pattern), 1) => Ok(Use { frames: from..to, pattern }),
         _ => Err(broken(
             &span,
-            format!("a use must have one of all, cyclic, random, drift, window and in-turn, and has {count}"),
+            format!(
+                "a use must have exactly one of all, cyclic, random, drift, window and in-turn, found {count}"
+            ),
         )),
     }
 }

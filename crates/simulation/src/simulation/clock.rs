@@ -92,10 +92,7 @@ impl Clock {
     }
 
     fn time_to_move(&self, moved: Moved) -> Duration {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "53 bits are more than a figure in milliseconds shows"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are sufficient for milliseconds")]
         let seconds = moved.bytes.get() as f64 / self.cost.bytes_per_second;
         let latency = self.cost.latency.saturating_mul(u32::try_from(moved.heaps).unwrap_or(u32::MAX));
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).saturating_add(latency)
@@ -152,18 +149,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_waits_for_its_pages_and_another_does_not() {
+    fn only_the_queue_that_needs_pages_waits() {
         let mut clock = clock();
         let arrives = clock.page(moved(1, 3), moved(2, 10));
         assert_eq!(clock.arrival_of(arrives), 16 * MS, "13 MB at 1 GB/s, and 1 ms for each of 3 heaps");
         assert_eq!(clock.submit(0, 5 * MS, arrives), 21 * MS);
         assert_eq!(clock.submit(1, 5 * MS, FenceValue::ZERO), 5 * MS);
-        assert_eq!(clock.submit(0, 5 * MS, FenceValue::ZERO), 26 * MS, "after the one before it");
+        assert_eq!(
+            clock.submit(0, 5 * MS, FenceValue::ZERO),
+            26 * MS,
+            "after the previous submission of the queue"
+        );
         assert_eq!(clock.now(), Duration::ZERO, "the CPU did not wait");
     }
 
     #[test]
-    fn the_engine_moves_one_after_the_other() {
+    fn the_copy_engine_processes_transfers_in_order() {
         let mut clock = clock();
         let first = clock.page(Moved::default(), moved(1, 9));
         clock.work(4 * MS);
@@ -171,14 +172,14 @@ mod tests {
         assert_eq!([first, second].map(|value| clock.arrival_of(value)), [10 * MS, 20 * MS]);
         assert_eq!(clock.wait_until(10 * MS), 6 * MS);
         assert_eq!(clock.paging_completed(), first);
-        assert_eq!(clock.wait_until(3 * MS), Duration::ZERO, "time does not go back");
+        assert_eq!(clock.wait_until(3 * MS), Duration::ZERO, "the clock is monotonic");
         clock.work(15 * MS);
         let late = clock.page(Moved::default(), Moved::default());
         assert_eq!(clock.arrival_of(late), 25 * MS);
     }
 
     #[test]
-    fn fences_come_to_their_values_in_time() {
+    fn fences_reach_their_values_at_the_simulated_time() {
         let mut clock = clock();
         assert_eq!(clock.next_value(0), FenceValue::new(1));
         clock.submit(0, 5 * MS, FenceValue::ZERO);

@@ -21,7 +21,7 @@ pub(super) struct Device {
 
 /// A failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{call} answered {:#}", Named(*.hresult))]
+#[error("{call} failed with {:#}", Named(*.hresult))]
 pub(super) struct CallFailed {
     call: &'static str,
     hresult: HRESULT,

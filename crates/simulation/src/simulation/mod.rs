@@ -45,18 +45,20 @@ enum SimulationError {
     #[error("{0}")]
     Call(#[from] CallFailed),
     #[error(
-        "the scenario is larger than the simulated GPU: there is no room for a heap of {size} beside {used} of heaps ({error}); all heaps \
-         that live at once must fit into the address space of a process"
+        "the scenario is larger than the simulated GPU: cannot create a heap of {size} with {used} of heaps alive \
+         ({error}); all heaps that are alive at the same time must fit into the address space of a process"
     )]
     TooLarge { size: ByteSize, used: ByteSize, error: CallFailed },
-    #[error("the planner refused: {0}")]
+    #[error("the residency planner failed: {0}")]
     Planner(String),
     #[error(
-        "the adapter says that the {group} segment group has {device} in use, and the planner believes {planner}"
+        "usage of the {group} segment group is {device} according to the adapter, but {planner} according to the \
+         planner"
     )]
     Usage { group: SegmentGroup, device: ByteSize, planner: ByteSize },
     #[error(
-        "usage of the {group} segment group is {usage}, the budget {budget}, and what has to be resident {needed}"
+        "usage of the {group} segment group, {usage}, exceeds both the budget, {budget}, and the heaps that must be \
+         resident, {needed}"
     )]
     OverBudget { group: SegmentGroup, usage: ByteSize, budget: ByteSize, needed: ByteSize },
 }
@@ -360,13 +362,14 @@ impl<'a> Simulation<'a> {
                         WaitFor::Paging(value) => self.clock.arrival_of(value),
                         WaitFor::Submission(queue, value) => {
                             let queue = self.queues.iter().position(|&known| known == queue);
-                            let queue = queue.ok_or_else(|| refused("it waits for an unknown queue"))?;
+                            let queue =
+                                queue.ok_or_else(|| refused("the plan waits for an unknown queue"))?;
                             self.clock.end_of(queue, value)
                         }
                     };
                     let waited = self.clock.wait_until(time);
                     if waited.is_zero() {
-                        return Err(refused("it waits for what has happened"));
+                        return Err(refused("the plan waits for a fence value that has been reached"));
                     }
                     self.outcome.stalls += 1;
                     self.outcome.stall_time = self.outcome.stall_time.saturating_add(waited);
@@ -406,7 +409,8 @@ impl<'a> Simulation<'a> {
     }
 
     fn id(&self, number: HeapNumber) -> Result<ManagedHeapId, SimulationError> {
-        self.ids[as_index(number)].ok_or_else(|| refused(format!("heap {number} is used, and does not live")))
+        self.ids[as_index(number)]
+            .ok_or_else(|| refused(format!("heap {number} is used while it does not exist")))
     }
 
     fn excess(&self, group: SegmentGroup) -> ByteSize {

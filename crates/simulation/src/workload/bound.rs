@@ -62,7 +62,7 @@ fn sequence(workload: &Workload, group: SegmentGroup) -> Sequence {
             let used = workload.uses(submission).iter().filter_map(|&heap| numbers[as_index(heap)]);
             sequence
                 .submission(frame.budget[group.index()], used.chain(locked.iter().copied()))
-                .expect("the heaps are of this sequence");
+                .expect("the heaps belong to this workload");
         }
     }
     sequence

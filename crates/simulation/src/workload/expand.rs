@@ -12,7 +12,7 @@ use crate::scenario::{GRANULARITY, Group, Pattern, RotaDraw, Scenario};
 pub enum TooMuch {
     /// The submissions use heaps too often.
     #[error(
-        "{path}: the submissions use heaps more than {limit} times in all; fewer frames or heaps are simulated"
+        "{path}: the submissions use heaps more than {limit} times in total; reduce the number of frames or heaps"
     )]
     Uses {
         /// The file.
@@ -21,9 +21,7 @@ pub enum TooMuch {
         limit: usize,
     },
     /// There are too many heaps.
-    #[error(
-        "{path}: there are more than {limit} heaps in all, those that take the place of others among them"
-    )]
+    #[error("{path}: the scenario has more than {limit} heaps in total, including replacements")]
     Heaps {
         /// The file.
         path: String,
@@ -31,9 +29,7 @@ pub enum TooMuch {
         limit: usize,
     },
     /// The heaps have too many bytes.
-    #[error(
-        "{path}: the heaps have more than {limit} in all, those that take the place of others among them"
-    )]
+    #[error("{path}: the heaps exceed {limit} in total, including replacements")]
     Bytes {
         /// The file.
         path: String,
@@ -309,7 +305,7 @@ impl Progress {
 }
 
 /// Draws a size, uniformly distributed over the logarithm, and rounds it up.
-#[expect(clippy::cast_precision_loss, reason = "sizes of files have at most 40 bits")]
+#[expect(clippy::cast_precision_loss, reason = "sizes in scenario files have at most 40 bits")]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the two sizes")]
 fn draw_size([least, most]: [ByteSize; 2], random: &mut Random) -> ByteSize {
     if least == most {
@@ -317,6 +313,6 @@ fn draw_size([least, most]: [ByteSize; 2], random: &mut Random) -> ByteSize {
     }
     let spread = most.get() as f64 / least.get() as f64;
     let bytes = least.get() as f64 * power(spread, random.unit());
-    let granularity = Alignment::new(GRANULARITY.get()).expect("it is a power of two");
+    let granularity = Alignment::new(GRANULARITY.get()).expect("the granularity is a power of two");
     ByteSize::new(bytes as u64).align_up(granularity).map_or(most, |size| size.clamp(least, most))
 }

@@ -50,7 +50,7 @@ const FRAMES_IN_FLIGHT: usize = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum CannotDerive {
     /// An allocation of the trace fails.
-    #[error("{location}: the allocator does not hold it all at once: {error}")]
+    #[error("{location}: allocation failed: {error}")]
     Allocate {
         /// The line of the trace.
         location: String,
@@ -58,7 +58,7 @@ pub enum CannotDerive {
         error: heapwright::Error,
     },
     /// The simulated GPU cannot be opened.
-    #[error("{path}: the simulated GPU does not open: {reason}")]
+    #[error("{path}: cannot open the simulated GPU: {reason}")]
     Open {
         /// The trace.
         path: String,
@@ -66,7 +66,7 @@ pub enum CannotDerive {
         reason: String,
     },
     /// The trace has no allocation.
-    #[error("{path}: the trace has no allocation")]
+    #[error("{path}: the trace contains no allocations")]
     Empty {
         /// The trace.
         path: String,
@@ -174,7 +174,7 @@ impl Derivation<'_> {
 
     /// Returns the heap that contains a block. `is_new` means that a heap was created for the block.
     fn heap_of(&mut self, allocation: &ResourceAllocation, is_new: bool) -> HeapNumber {
-        let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer allocations");
+        let next = HeapNumber::try_from(self.sizes.len()).expect("a trace has fewer than 2^32 allocations");
         let Some((heap, address)) = allocation.heap().zip(allocation.gpu_virtual_address()) else {
             // A committed resource is paged by itself.
             self.sizes.push(allocation.size());

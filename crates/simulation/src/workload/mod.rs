@@ -135,12 +135,11 @@ impl Workload {
     /// Adds a heap.
     pub fn add_heap(&mut self, heap: WorkHeap) -> HeapNumber {
         self.heaps.push(heap);
-        HeapNumber::try_from(self.heaps.len() - 1)
-            .expect("the number of heaps is bounded by those who make workloads")
+        HeapNumber::try_from(self.heaps.len() - 1).expect("every workload has fewer than 2^32 heaps")
     }
 }
 
 /// Converts a number to an index.
 pub(super) fn as_index(number: HeapNumber) -> usize {
-    usize::try_from(number).expect("a usize has 32 bits or more")
+    usize::try_from(number).expect("usize has at least 32 bits")
 }

@@ -119,7 +119,7 @@ fn draw(sums: &[f64], random: &mut Random) -> u32 {
     let total = sums.last().copied().unwrap_or(0.0);
     let point = random.unit() * total;
     let place = sums.partition_point(|&sum| sum <= point).min(sums.len() - 1);
-    u32::try_from(place).expect("files have fewer weights")
+    u32::try_from(place).expect("a scenario file has fewer than 2^32 weights")
 }
 
 /// Independent draws from a group.
@@ -145,7 +145,7 @@ impl Draws {
     pub(super) fn step(&mut self, used: &mut Vec<u32>) {
         for _ in 0..self.count {
             let rank = draw(&self.sums, &mut self.random);
-            used.push(self.places[usize::try_from(rank).expect("a usize has 32 bits or more")]);
+            used.push(self.places[usize::try_from(rank).expect("usize has at least 32 bits")]);
         }
     }
 }
@@ -170,7 +170,7 @@ impl Drifting {
     /// Returns the set, then replaces some of it by others.
     pub(super) fn step(&mut self, used: &mut Vec<u32>) {
         let [set, others] =
-            [0, self.count].map(|place| usize::try_from(place).expect("a usize has 32 bits or more"));
+            [0, self.count].map(|place| usize::try_from(place).expect("usize has at least 32 bits"));
         used.extend_from_slice(&self.places[set..others]);
         let other_count = u32::try_from(self.places.len()).unwrap_or(u32::MAX) - self.count;
         if other_count == 0 {
@@ -181,7 +181,7 @@ impl Drifting {
             let leaves = self.random.below(self.count);
             let enters = self.count + self.random.below(other_count);
             let [leaves, enters] =
-                [leaves, enters].map(|place| usize::try_from(place).expect("a usize has 32 bits or more"));
+                [leaves, enters].map(|place| usize::try_from(place).expect("usize has at least 32 bits"));
             self.places.swap(leaves, enters);
             changes -= 1.0;
         }
@@ -190,8 +190,8 @@ impl Drifting {
 
 fn shuffle(places: &mut [u32], random: &mut Random) {
     for end in (1..places.len()).rev() {
-        let count = u32::try_from(end + 1).expect("groups have fewer heaps");
-        places.swap(end, usize::try_from(random.below(count)).expect("a usize has 32 bits or more"));
+        let count = u32::try_from(end + 1).expect("a group has fewer than 2^32 heaps");
+        places.swap(end, usize::try_from(random.below(count)).expect("usize has at least 32 bits"));
     }
 }
 
@@ -199,7 +199,7 @@ fn shuffle(places: &mut [u32], random: &mut Random) {
 pub(super) fn share(of: u32, part: u32, parts: u32) -> std::ops::Range<u32> {
     let at = |part: u32| {
         let place = u64::from(of) * u64::from(part) / u64::from(parts);
-        u32::try_from(place).expect("at most all of them")
+        u32::try_from(place).expect("the count is at most the number of heaps")
     };
     at(part)..at(part + 1)
 }
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_everything_in_order() {
+    fn shares_cover_everything_in_order() {
         for (of, parts) in [(10, 3), (3, 10), (0, 2), (u32::MAX, 7)] {
             let mut end = 0;
             for part in 0..parts {
@@ -226,14 +226,14 @@ mod tests {
     #[test]
     fn a_camera_sees_a_circle_across_the_edges() {
         let mut camera = CameraPath::new(0.0, 0.0, 0.0, Random::new(1, 0));
-        assert_eq!(camera.tiles_around(10, 0.08).count(), 4, "it stands where four tiles meet");
+        assert_eq!(camera.tiles_around(10, 0.08).count(), 4, "the camera is where four tiles meet");
         camera.position = [0.0, 0.05];
         let seen: Vec<u32> = camera.tiles_around(10, 0.12).collect();
-        assert_eq!(seen, [0, 9, 10, 19, 90, 99], "what is at the other edge is near");
+        assert_eq!(seen, [0, 9, 10, 19, 90, 99], "tiles at the opposite edge are adjacent");
     }
 
     #[test]
-    fn a_camera_that_turns_back_comes_by_where_it_was() {
+    fn a_camera_that_turns_back_revisits_tiles() {
         let mut camera = CameraPath::new(0.01, 0.0, 1.0, Random::new(5, 0));
         let start = camera.position;
         for _ in 0..20 {
@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn turns_have_their_lengths_and_weights() {
+    fn turns_follow_their_lengths_and_weights() {
         let draw = Draw::Weighted(sums([3.0, 1.0]));
         let mut turns = Turns::new([5, 5], draw, Random::new(9, 0));
         let mut counts = [0; 2];
         for frame in 0..5000 {
             let before = turns.current();
             turns.step();
-            assert!(turns.current() == before || frame % 5 == 0, "within a turn it changed");
+            assert!(turns.current() == before || frame % 5 == 0, "the draw changed within a turn");
             counts[turns.current() as usize] += 1;
         }
         assert!((3400..4100).contains(&counts[0]), "{counts:?}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drifting_set_changes_by_as_many_as_asked_for() {
+    fn a_drifting_set_changes_by_the_requested_count() {
         let mut set = Drifting::new(100, 40, 2.5, Random::new(2, 0));
         let mut before: Option<BTreeSet<u32>> = None;
         let mut changed = 0;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn popular_places_are_drawn_more_often() {
+    fn popular_heaps_are_drawn_more_often() {
         let mut draws = Draws::new(10, 10_000, 1.0, Random::new(4, 0));
         let mut used = Vec::new();
         draws.step(&mut used);

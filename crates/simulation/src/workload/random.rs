@@ -25,14 +25,14 @@ impl Random {
     /// of a scenario.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
         let product = (self.next() >> 32) * u64::from(end);
-        u32::try_from(product >> 32).expect("it is below end")
+        u32::try_from(product >> 32).expect("the number is below end")
     }
 
     /// Returns a number between the two, both included. The first must not be greater than the second.
     pub(crate) fn between(&mut self, [least, most]: [u32; 2]) -> u32 {
         match (most - least).checked_add(1) {
             Some(count) => least + self.below(count),
-            None => u32::try_from(self.next() >> 32).expect("32 bits"),
+            None => u32::try_from(self.next() >> 32).expect("the value has 32 bits"),
         }
     }
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_has_one_sequence() {
+    fn a_seed_determines_the_sequence() {
         // The first numbers of SplitMix64 with seed 0, as published by its authors.
         let mut random = Random(0);
         assert_eq!([random.next(), random.next()], [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4]);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_to_their_ranges() {
+    fn numbers_stay_in_their_ranges() {
         let mut random = Random::new(3, 0);
         let mut seen = [0; 5];
         for _ in 0..1000 {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_are_those_of_the_library() {
+    fn powers_match_the_standard_library() {
         for (base, exponent) in [(2.0, 0.5), (10.0, 1.0), (7.0, 0.0), (3.0, 2.75), (0.5, 1.25), (1000.0, 0.9)]
         {
             let expected = f64::powf(base, exponent);

@@ -60,10 +60,11 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
     refused("aliasing/g-3-less-than-the-adapter-says", "G-3", INFO, YES, |ctx| {
         let desc = rgba(512, 512);
         let size = ctx.valid_allocation("a texture", &desc)?.size;
-        let heap =
-            ctx.create_heap(&crate::desc::texture_heap(size - GRANULE)).ok("a heap that is too small")?;
-        ctx.place(&heap, 0, &desc).refused(format!("{size} bytes in 64 KiB less"))?;
-        Ok(format!("{size} bytes in 64 KiB less"))
+        let heap = ctx
+            .create_heap(&crate::desc::texture_heap(size - GRANULE))
+            .ok("a heap smaller than the resource")?;
+        ctx.place(&heap, 0, &desc).refused(format!("{size} bytes in a heap 64 KiB smaller"))?;
+        Ok(format!("{size} bytes in a heap 64 KiB smaller"))
     }),
     accepted("aliasing/g-4-largest-alignment-at-an-end", "G-4", INFO, YES, |ctx| {
         let (small, large) = small_and_large(ctx)?;

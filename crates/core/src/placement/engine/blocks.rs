@@ -167,7 +167,10 @@ impl Blocks {
         for block in &self.blocks {
             if let Block::Live { stamp, size } = *block {
                 if stamp >= self.next_stamp || size > self.block_size {
-                    return Err(AuditError::new(format!("{block:?} in blocks of {}", self.block_size)));
+                    return Err(AuditError::new(format!(
+                        "{block:?} is invalid for blocks of {}",
+                        self.block_size
+                    )));
                 }
                 (live, used) = (live + 1, used.saturating_add(size));
             }
@@ -177,7 +180,9 @@ impl Blocks {
             match self.blocks.get(number as usize) {
                 Some(Block::Free { next: after }) if free < self.blocks.len() => next = *after,
                 other => {
-                    return Err(AuditError::new(format!("{other:?} is in the list of free blocks")));
+                    return Err(AuditError::new(format!(
+                        "{other:?} is in the list of free blocks but not free"
+                    )));
                 }
             }
             free += 1;
@@ -189,7 +194,9 @@ impl Blocks {
             || end.is_none_or(|end| end > self.capacity.get())
         {
             let noted = (self.live, self.used, self.block_count);
-            return Err(AuditError::new(format!("{live} live of {used} and {free} free, noted {noted:?}")));
+            return Err(AuditError::new(format!(
+                "counted {live} live blocks of {used} and {free} free blocks, recorded {noted:?}"
+            )));
         }
         Ok(())
     }

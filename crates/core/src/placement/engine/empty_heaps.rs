@@ -102,9 +102,7 @@ impl<H> EmptyHeaps<H> {
         let (mut count, mut bytes) = (0, ByteSize::ZERO);
         for (&size, stack) in &self.by_size {
             if stack.is_empty() {
-                return Err(AuditError::new(format!(
-                    "there is no empty heap of {size}, and a stack for them"
-                )));
+                return Err(AuditError::new(format!("the stack of empty heaps of {size} is empty")));
             }
             for _ in stack {
                 count += 1;
@@ -115,7 +113,7 @@ impl<H> EmptyHeaps<H> {
             Ok(())
         } else {
             let (noted, of) = (self.count, self.bytes);
-            Err(AuditError::new(format!("{count} empty heaps of {bytes} together, noted {noted} of {of}")))
+            Err(AuditError::new(format!("counted {count} empty heaps of {bytes}, recorded {noted} of {of}")))
         }
     }
 }

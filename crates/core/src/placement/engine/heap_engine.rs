@@ -53,7 +53,10 @@ pub struct HeapEngine<H>(Inner<H>);
 /// Not boxed, so that the default algorithm costs one comparison more than the set alone, and no further
 /// memory access.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "an engine is made once, and the large one is the usual one")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "engines are created rarely, and the large variant is the common one"
+)]
 enum Inner<H> {
     Default(SharedHeapSet<H>),
     Locked(PlacementAlgorithm, Mutex<Heaps<H>>),

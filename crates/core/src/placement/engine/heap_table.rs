@@ -68,7 +68,7 @@ impl<T> HeapTable<T> {
         if (0..).zip(&self.heaps).filter(is_vacant).map(|(number, _)| number).eq(vacant) {
             Ok(())
         } else {
-            Err(AuditError::new("the vacant numbers of heaps are not those noted".to_owned()))
+            Err(AuditError::new("the recorded list of vacant heap numbers is wrong".to_owned()))
         }
     }
 }
@@ -100,7 +100,7 @@ impl InUse {
         if self == noted {
             Ok(())
         } else {
-            Err(AuditError::new(format!("counted {self:?}, noted {noted:?}")))
+            Err(AuditError::new(format!("counted {self:?}, recorded {noted:?}")))
         }
     }
 

@@ -242,7 +242,9 @@ impl<H: Clone> Heaps<H> {
             ranges.audit()?;
             let room = ranges.largest_free_range();
             if ranges.allocation_count() == 0 || !self.by_room.contains(&(*group, room, number)) {
-                let broken = format!("heap {number} is in use, and not noted with {room} free");
+                let broken = format!(
+                    "heap {number} is not indexed with its largest free range of {room}, or is empty"
+                );
                 return Err(AuditError::new(broken));
             }
             counted.used = counted.used.saturating_add(ranges.used());
@@ -258,19 +260,20 @@ impl<H: Clone> Heaps<H> {
         }
         let in_use = self.by_room.len();
         if in_use != self.heaps.iter().count() || (self.rule.has_one_heap() && in_use > 1) {
-            return Err(AuditError::new(format!("{in_use} heaps in use are noted")));
+            return Err(AuditError::new(format!("{in_use} heaps are recorded as in use")));
         }
         for (block_size, noted) in &self.sizes {
             let BlockSize { heap_count, full, .. } = sizes.remove(block_size).unwrap_or_default();
             let is_known = heap_count > 0 || noted.is_remembered;
             if (heap_count, &full) != (noted.heap_count, &noted.full) || !is_known {
-                let broken =
-                    format!("blocks of {block_size}: {heap_count} heaps, {full:?} full, noted {noted:?}");
+                let broken = format!(
+                    "blocks of {block_size}: counted {heap_count} heaps, {full:?} full; recorded {noted:?}"
+                );
                 return Err(AuditError::new(broken));
             }
         }
         if let Some((block_size, _)) = sizes.first_key_value() {
-            return Err(AuditError::new(format!("there are blocks of {block_size}, which are not known")));
+            return Err(AuditError::new(format!("blocks of {block_size} are not recorded")));
         }
         counted.agrees_with(&self.in_use)
     }

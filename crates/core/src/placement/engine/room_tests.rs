@@ -181,7 +181,7 @@ proptest! {
     })]
 
     #[test]
-    fn what_it_tells_is_what_happens_and_it_changes_nothing(
+    fn predictions_are_exact_and_change_nothing(
         desc in prop::sample::select(descs()), steps in steps()
     ) {
         // `room_for` is never called on the twin.
@@ -191,8 +191,8 @@ proptest! {
                 Step::Allocate(request, makes) => {
                     let before = asked.live_ranges();
                     let told = asked.engine.room_for(&request);
-                    prop_assert_eq!(asked.engine.room_for(&request), told, "asked again");
-                    prop_assert!(asked.live_ranges() == before, "asking changed it");
+                    prop_assert_eq!(asked.engine.room_for(&request), told, "repeated query differs");
+                    prop_assert!(asked.live_ranges() == before, "the query changed the state");
                     let (room, seen) = asked.allocate(&request, makes);
                     prop_assert_eq!(told, room, "{:?}", request);
                     prop_assert_eq!((room, seen), twin.allocate(&request, makes));
@@ -223,7 +223,7 @@ proptest! {
                     prop_assert_eq!(asked.engine.take_empty(up_to), twin.engine.take_empty(up_to));
                 }
             }
-            prop_assert!(asked.state() == twin.state(), "asking makes a difference later");
+            prop_assert!(asked.state() == twin.state(), "the query changed a later result");
         }
     }
 }

@@ -55,7 +55,7 @@ fn overhead(bytes: u64, count: u64) -> u64 {
 
 /// The heap bytes that GPGMM itself took, measured with its own sources (research/gpgmm.md, F.1).
 #[test]
-fn takes_what_gpgmm_takes() {
+fn heap_sizes_equal_gpgmms() {
     let table = [
         (1, [51_200, 25_600, 17_067, 10_240, 7168]),
         (64, [100, 100, 133, 100, 126]),
@@ -73,7 +73,7 @@ fn takes_what_gpgmm_takes() {
 }
 
 #[test]
-fn sizes_share_no_heap() {
+fn different_sizes_do_not_share_a_heap() {
     // Sizes from 64 KiB to 4 MiB in steps of 64 KiB, equally frequent.
     let engine = engine(SlabSizing::default());
     for number in 0..1024_u64 {
@@ -128,8 +128,8 @@ fn fragmentation_limit() {
     assert_eq!(first(1.0, 1), Some(64));
     assert_eq!(first(f64::INFINITY, 1), Some(64));
     assert_eq!(first(0.01, 1), Some(8192));
-    assert_eq!(first(f64::MIN_POSITIVE, 1), None, "no heap is as large");
-    assert_eq!(first(f64::MIN_POSITIVE, 64), Some(64), "nothing is unused");
+    assert_eq!(first(f64::MIN_POSITIVE, 1), None, "no heap of this size");
+    assert_eq!(first(f64::MIN_POSITIVE, 64), Some(64), "no unused bytes");
     for default in [0.0, -1.0, f64::NAN] {
         assert_eq!(first(default, 1), Some(512), "{default}");
     }
@@ -221,7 +221,7 @@ fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
     let remembered = PlacementRequest { cache_size: true, ..request(1 << 16) };
     let third = allocate(&engine, &remembered).unwrap();
     assert_eq!(engine.size_cache(), counts(1, 2));
-    assert_eq!(engine.free(third.id).unwrap().len(), 1, "the size stays, and not the heap");
+    assert_eq!(engine.free(third.id).unwrap().len(), 1, "the size is remembered without a heap");
     allocate(&engine, &request(1 << 16)).unwrap();
     assert_eq!(engine.size_cache(), counts(2, 2));
 
@@ -233,7 +233,7 @@ fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
 }
 
 #[test]
-fn what_a_size_has_grown_to_is_forgotten_with_it() {
+fn growth_is_forgotten_with_the_size() {
     let engine = engine(SlabSizing::default());
     let grow = |cache_size| {
         let request = PlacementRequest { cache_size, ..request(1 << 16) };
@@ -279,7 +279,7 @@ fn a_heap_that_is_fetched_in_advance_is_the_one_that_is_wanted() {
         if let Some(size) = engine.next_heap(&request) {
             fetched.push(size.get() >> 10);
             engine.insert(size, size).unwrap();
-            assert_eq!(engine.next_heap(&request), None, "there is one already");
+            assert_eq!(engine.next_heap(&request), None, "a heap of that size exists");
         }
     }
     // The heaps are the same as without prefetching, and only the first is waited for.
@@ -299,9 +299,9 @@ fn heaps_are_not_fetched_in_advance_for_few_or_for_much() {
         }
         engine.next_heap(&request(kib << 10)).map(|size| size.get() >> 10)
     };
-    assert_eq!(next(256, 64, 0), None, "a size that is new");
+    assert_eq!(next(256, 64, 0), None, "new size");
     assert_eq!((next(256, 64, 1), next(256, 64, 2)), (None, Some(256)));
-    assert_eq!(next(256, 128, 2), None, "there is room for two in a heap");
+    assert_eq!(next(256, 128, 2), None, "a heap has room for two");
     assert_eq!((next(64 << 10, 1024, 64), next(128 << 10, 1024, 128)), (Some(64 << 10), None));
     let other: HeapEngine<()> = HeapEngine::new(&EngineDesc::default());
     assert_eq!(other.next_heap(&request(1 << 16)), None);

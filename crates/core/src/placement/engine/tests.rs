@@ -81,11 +81,8 @@ impl Driven {
 
     fn gone(&mut self, heaps: impl IntoIterator<Item = Heap>) {
         for (name, size) in heaps {
-            assert!(
-                self.live.iter().all(|&(_, heap, _)| heap != name),
-                "heap {name} left with something in it"
-            );
-            assert_eq!(self.heaps.remove(&name), Some(size), "heap {name} left twice");
+            assert!(self.live.iter().all(|&(_, heap, _)| heap != name), "released heap {name} is not empty");
+            assert_eq!(self.heaps.remove(&name), Some(size), "heap {name} released twice");
         }
     }
 
@@ -160,7 +157,10 @@ impl Driven {
         assert!(taken.iter().all(|(size, heap)| *size == heap.1));
         self.gone(taken.into_iter().map(|(_, heap)| heap));
         let is_used = |name: &u32| self.live.iter().any(|(_, heap, _)| heap == name);
-        assert!(enough || self.heaps.keys().all(is_used), "{sum} of {up_to}, and there are more");
+        assert!(
+            enough || self.heaps.keys().all(is_used),
+            "released {sum} of {up_to} although more are empty"
+        );
     }
 
     fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {
@@ -171,7 +171,7 @@ impl Driven {
         } else if self.desc.algorithm() != PlacementAlgorithm::Default {
             let is_used = |name| self.live.iter().any(|&(_, heap, _)| heap == name);
             let fits = |(&name, size)| !is_used(name) && (&at_least..=&at_most).contains(&size);
-            assert!(!self.heaps.iter().any(fits), "one was missed");
+            assert!(!self.heaps.iter().any(fits), "an empty heap was not released");
         }
     }
 
@@ -312,7 +312,7 @@ proptest! {
 }
 
 #[test]
-fn what_no_heap_can_serve_is_refused_and_changes_nothing() {
+fn impossible_requests_are_rejected_and_change_nothing() {
     for desc in descs() {
         let engine: HeapEngine<()> = HeapEngine::new(&desc);
         let request = |size| PlacementRequest::new(ByteSize::new(size), KIB_64);
@@ -378,7 +378,7 @@ fn an_id_of_a_heap_that_left_is_recognised_when_another_has_its_number() {
 }
 
 #[test]
-fn as_few_heaps_as_can_be_are_taken() {
+fn as_few_heaps_as_possible_are_taken() {
     for desc in descs() {
         let engine = HeapEngine::new(&desc);
         for size in [1, 2, 4, 8, 16] {
@@ -423,7 +423,7 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
 }
 
 #[test]
-fn buddies_have_heaps_of_one_power_of_two() {
+fn buddy_heaps_are_powers_of_two() {
     let size_of = |preferred, maximum| {
         let desc = EngineDesc::BuddySystem { preferred, maximum, granularity: KIB_64 };
         let engine: HeapEngine<()> = HeapEngine::new(&desc);
@@ -474,7 +474,10 @@ fn linear_heaps_are_used_in_a_row() {
     assert_eq!(driven.allocate(&request).unwrap().0.0, 3);
     let upper = PlacementRequest { upper: true, ..request };
     let refused = driven.engine.allocate(&upper).unwrap_err();
-    assert_eq!(refused.to_string(), "linear has no upper end: only linear in one heap at most has");
+    assert_eq!(
+        refused.to_string(),
+        "linear does not support the upper end; only linear with at most one heap does"
+    );
     driven.check();
 }
 
@@ -504,7 +507,7 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
         driven.free(position);
     }
     for at in [300, 400, 0] {
-        assert_eq!(start(driven.allocate(&lower)), Some(at), "behind the newest, then round");
+        assert_eq!(start(driven.allocate(&lower)), Some(at), "after the newest, then wrapping");
     }
     // While it is wrapped, it has no upper end.
     let small = PlacementRequest { size: ByteSize::new(1), ..upper };
@@ -555,7 +558,7 @@ fn threads_share_an_engine() {
             let mut live: Vec<SharedPlaced<Heap>> = Vec::new();
             let destroy = |heaps: Vec<Heap>| {
                 for (name, size) in heaps {
-                    assert_eq!(shared.heaps.lock().unwrap().remove(&name), Some(size), "left twice");
+                    assert_eq!(shared.heaps.lock().unwrap().remove(&name), Some(size), "released twice");
                 }
             };
             for _ in 0..rounds {
@@ -565,7 +568,10 @@ fn threads_share_an_engine() {
                     }
                     let at = usize::try_from(next(live.len() as u64)).unwrap();
                     let placed = live.swap_remove(at);
-                    assert!(shared.heaps.lock().unwrap().contains_key(&placed.heap.0), "left while in use");
+                    assert!(
+                        shared.heaps.lock().unwrap().contains_key(&placed.heap.0),
+                        "released while in use"
+                    );
                     destroy(engine.free(placed.id).unwrap());
                     continue;
                 }

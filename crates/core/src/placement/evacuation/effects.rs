@@ -25,7 +25,7 @@ impl Default for EvacuationBudget {
 /// Copy the content, then [complete](super::Evacuation::complete) or [abandon](super::Evacuation::abandon)
 /// the move. Until then source and target are both live, and either may be freed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "its target is live until the move is completed or abandoned"]
+#[must_use = "the target range stays live until the move is completed or abandoned"]
 pub struct PlannedMove<H> {
     /// The allocation to move.
     pub source: SharedPlacementId,
@@ -43,7 +43,7 @@ pub struct PlannedMove<H> {
 
 /// The actions that a step requires, in any order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "the moves hold memory, and the heaps to release left the set"]
+#[must_use = "the moves hold memory, and the heaps to release were removed from the set"]
 pub struct EvacuationStep<H> {
     /// Moves to carry out, then to complete or abandon.
     pub moves: Vec<PlannedMove<H>>,
@@ -71,7 +71,7 @@ pub enum EvacuationState {
 
 /// The result of completing a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "the heaps to release left the set"]
+#[must_use = "the heaps to release were removed from the set"]
 pub struct CompletedMove<H> {
     /// Whether the source was live; its range is now free. If it is false, the source was freed before, and
     /// the target was freed, too.

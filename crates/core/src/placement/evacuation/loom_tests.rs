@@ -52,7 +52,7 @@ fn evacuate(set: &Arc<SharedHeapSet<u32>>, first: SharedPlaced<u32>) -> SharedPl
         // heap yet.
         thread::yield_now();
     }
-    panic!("it does not end");
+    panic!("the run does not terminate");
 }
 
 /// A thread frees the moving allocation before, between or after: it frees one of the two places, and none is
@@ -104,7 +104,7 @@ fn loom_a_slot_is_allocated_while_its_slab_is_closed() {
         let second = other.join().unwrap();
         assert!(first.heap != second.heap || !first.range.overlaps(second.range));
         set.audit().unwrap();
-        assert!(set.survey().iter().all(|heap| !heap.is_closed), "the run is over");
+        assert!(set.survey().iter().all(|heap| !heap.is_closed), "the run ended");
         for placed in [first, second] {
             set.free(placed.id).unwrap();
         }

@@ -305,7 +305,7 @@ where
     /// Abandons a move: frees its target and gives up its source's heap, which is reopened and not chosen by
     /// this run again. Other moves out of that heap may still be completed. O(slabs of the heap). Returns
     /// heaps to release.
-    #[must_use = "the heaps left the set"]
+    #[must_use = "the heaps were removed from the set"]
     pub fn abandon(&mut self, planned: &PlannedMove<H>) -> Vec<H> {
         self.candidates.settle(planned.to);
         let mut release = self.set.free(planned.target.id).unwrap_or_default();
@@ -359,7 +359,7 @@ where
                 let mut heaps = self.set.lock_heaps();
                 for id in slab.ids() {
                     let freed = heaps.free_and_keep(id);
-                    debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                    debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
                 }
                 drop(heaps);
                 if !time_left() {
@@ -404,7 +404,7 @@ where
                     };
                     for id in slab.ids() {
                         let freed = heaps.free_and_keep(id);
-                        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+                        debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
                     }
                 }
                 return;

@@ -183,7 +183,7 @@ impl<H> HeapSet<H> {
         for slot in self.closed_slots() {
             let heap = self.table.heap(slot);
             if heap.closing.is_fresh && !heap.suballocator.is_empty() {
-                return fail(format!("heap {slot} is said to be fresh, and is not empty"));
+                return fail(format!("heap {slot} is marked as fresh but not empty"));
             }
             if heap.suballocator.is_empty() && !heap.closing.is_fresh {
                 empties.push(slot);
@@ -193,7 +193,9 @@ impl<H> HeapSet<H> {
         drained.sort_unstable();
         empties.sort_unstable();
         if drained != empties {
-            return fail(format!("closed heaps {empties:?} are empty, noted are {drained:?}"));
+            return fail(format!(
+                "closed heaps {empties:?} are empty, but {drained:?} are recorded as drained"
+            ));
         }
         Ok(())
     }
@@ -220,7 +222,7 @@ mod tests {
         let (mut set, heap, first) = set();
         let second = set.allocate(KIB_100, Alignment::ONE).unwrap().unwrap().id;
         assert!(set.close(heap));
-        assert!(!set.close(heap), "it is closed already");
+        assert!(!set.close(heap), "already closed");
         set.audit().unwrap();
         for size in [ByteSize::new(1), KIB_100, ByteSize::from_mib(200)] {
             assert_eq!(set.allocate(size, Alignment::ONE).unwrap(), None);
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn reopened_it_is_used_again() {
+    fn a_reopened_heap_is_used_again() {
         let (mut set, heap, _) = set();
         set.close(heap);
         set.reopen(heap);
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_drained_and_not_yet_released_goes_by_any_call() {
+    fn drained_heaps_are_released_by_any_call() {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
         let takes: [Take; 3] = [
             |set| set.take_empty(),
@@ -258,14 +260,14 @@ mod tests {
             set.audit().unwrap();
             assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None);
             set.reopen(heap);
-            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None, "it is too late to open it");
+            assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None, "too late to reopen");
             assert_eq!(take(&mut set), [1]);
             set.audit().unwrap();
         }
     }
 
     #[test]
-    fn a_heap_that_is_closed_from_the_begin_holds_what_is_placed_in_it_by_name() {
+    fn a_heap_inserted_as_closed_accepts_explicit_placements() {
         let mut set = HeapSet::default();
         let heap = set.insert_closed(MIB, 1).unwrap();
         set.audit().unwrap();
@@ -279,7 +281,7 @@ mod tests {
         set.reopen(heap);
         set.audit().unwrap();
         assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap().map(|placed| *placed.heap), Some(1));
-        assert!(set.allocate_in_closed(heap, KIB_100, Alignment::ONE).is_none(), "it is open");
+        assert!(set.allocate_in_closed(heap, KIB_100, Alignment::ONE).is_none(), "not closed");
         set.free(again).unwrap();
 
         let unused = set.insert_closed(MIB, 2).unwrap();
@@ -301,7 +303,7 @@ mod tests {
         set.close(heap);
         set.free_and_keep(id).unwrap();
         set.drained.clear();
-        assert!(set.audit().unwrap_err().to_string().contains("are empty, noted are"));
+        assert!(set.audit().unwrap_err().to_string().contains("are recorded as drained"));
     }
 
     #[test]
@@ -309,7 +311,7 @@ mod tests {
         let (mut set, heap, _) = set();
         set.close(heap);
         set.drained.push(heap.slot);
-        assert!(set.audit().unwrap_err().to_string().contains("are empty, noted are"));
+        assert!(set.audit().unwrap_err().to_string().contains("are recorded as drained"));
     }
 
     #[test]
@@ -317,6 +319,6 @@ mod tests {
         let (mut set, heap, _) = set();
         set.close(heap);
         set.table.entry_mut(heap.slot).heap.as_mut().unwrap().closing.is_fresh = true;
-        assert!(set.audit().unwrap_err().to_string().contains("said to be fresh"));
+        assert!(set.audit().unwrap_err().to_string().contains("marked as fresh"));
     }
 }

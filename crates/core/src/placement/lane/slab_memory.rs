@@ -84,7 +84,7 @@ impl<H> SlabMemory<H> {
                 kept.push((slot, id));
             } else {
                 let freed = heaps.free_and_keep(id);
-                debug_assert!(freed.is_ok(), "the memory of a slot is freed once");
+                debug_assert!(freed.is_ok(), "slot memory is freed exactly once");
             }
         }
         self.ranges = SlabRanges::Slots(kept);
@@ -97,7 +97,7 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
     for slot in slots.highest_first() {
         let start = ByteSize::new(slots.slot_size.get() * u64::from(slot));
         let range = if slot == 0 { Some(whole) } else { heaps.divide(whole, start) };
-        debug_assert!(range.is_some(), "the heap has numbers for as many ranges");
+        debug_assert!(range.is_some(), "the heap has enough range numbers");
         ranges.extend(range.map(|range| (slot, range)));
     }
     ranges

@@ -50,7 +50,7 @@ impl<H: Clone> SharedHeapSet<H> {
         });
         for (size, heap) in superfluous {
             let inserted = self.insert(size, heap);
-            debug_assert!(inserted.is_ok(), "there was such a heap a moment ago");
+            debug_assert!(inserted.is_ok(), "the heap was just found");
         }
     }
 

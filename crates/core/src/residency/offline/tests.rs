@@ -22,7 +22,7 @@ fn heaps_that_fit_are_paged_in_once() {
 }
 
 #[test]
-fn a_created_heap_is_paged_in_when_it_was_given_up() {
+fn a_created_heap_is_paged_in_after_eviction() {
     let mut sequence = Sequence::new();
     let first = sequence.heap(bytes(4), Beginning::Created);
     let second = sequence.heap(bytes(4), Beginning::Created);
@@ -47,7 +47,7 @@ fn a_submission_larger_than_its_budget_pushes_all_else_out() {
     assert_eq!(
         sequence.belady(),
         Belady { bytes_in: bytes(10), bytes_out: bytes(10), over_budget: 1 },
-        "the small one goes, then the large one"
+        "the small heap, then the large one"
     );
 }
 
@@ -70,7 +70,7 @@ fn a_heap_of_another_sequence_is_refused_and_nothing_is_added() {
     let mut sequence = Sequence::new();
     let own = sequence.heap(bytes(1), Beginning::Created);
     let error = sequence.submission(bytes(1), [own, stranger]).unwrap_err();
-    assert_eq!(error.to_string(), "submission 0 uses heap 1, and the sequence has 1 heaps");
+    assert_eq!(error.to_string(), "submission 0 uses heap 1, but the number of heaps is 1");
     assert!(sequence.is_empty());
     sequence.submission(bytes(1), [own]).unwrap();
     assert_eq!(sequence.len(), 1);
@@ -107,7 +107,7 @@ fn cyclic_use_costs_what_the_closed_form_says() {
         // The last uses before the end keep nothing: within one round.
         let expected = measured * (heaps - room) / (heaps - 1);
         assert!((bound - bound_warm).abs_diff(expected) <= heaps, "{heaps} heaps, room for {room}");
-        assert_eq!((bound, bound_warm), (belady, belady_warm), "of unit size they are the same");
+        assert_eq!((bound, bound_warm), (belady, belady_warm), "equal for unit sizes");
     }
 }
 
@@ -210,7 +210,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_choice_does_with_less_than_the_bound(tiny in tiny(5, 4)) {
+    fn no_policy_beats_the_bound(tiny in tiny(5, 4)) {
         let sequence = tiny.sequence();
         let (bound, belady, optimum) = (sequence.lower_bound(), sequence.belady(), tiny.optimum());
         prop_assert!(bound.bytes_in.get() <= optimum, "{:?} > {}", bound, optimum);

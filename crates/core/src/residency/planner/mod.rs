@@ -369,10 +369,10 @@ impl ResidencyPlanner {
             bytes = bytes.saturating_add(size);
         }
         if totals != self.totals {
-            return Err(format!("the heaps sum up to {totals:?}, the totals are {:?}", self.totals));
+            return Err(format!("counted {totals:?}, recorded {:?}", self.totals));
         }
         if bytes != self.bytes {
-            return Err(format!("the heaps have {bytes}, the sum is {}", self.bytes));
+            return Err(format!("counted {bytes} in all heaps, recorded {}", self.bytes));
         }
         Ok(())
     }

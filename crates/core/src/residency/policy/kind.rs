@@ -123,7 +123,7 @@ pub struct UnknownPolicy {
 impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = PolicyKind::all().iter().map(|kind| kind.name()).collect();
-        write!(f, "no eviction policy is named {:?}; there are {}", self.name, names.join(", "))
+        write!(f, "unknown eviction policy {:?}; available: {}", self.name, names.join(", "))
     }
 }
 
@@ -138,6 +138,6 @@ fn every_kind_is_named_and_found_by_its_name() {
     assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
     assert_eq!(
         "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
-        "no eviction policy is named \"LRU\"; there are next-use, lru"
+        "unknown eviction policy \"LRU\"; available: next-use, lru"
     );
 }

@@ -41,7 +41,7 @@ impl HeapSlot {
     #[must_use]
     #[inline]
     pub fn index(self) -> usize {
-        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+        usize::try_from(self.0).expect("usize has at least 32 bits on every platform with a GPU")
     }
 }
 

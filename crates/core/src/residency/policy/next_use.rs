@@ -167,7 +167,7 @@ impl NextUse {
     #[inline]
     fn put(&mut self, heap: HeapSlot, chain: usize) {
         if let Some(habit) = self.rows.get_mut(heap) {
-            habit.place = u8::try_from(chain + 1).expect("there are fewer than 255 chains");
+            habit.place = u8::try_from(chain + 1).expect("fewer than 255 chains");
             let class = &mut self.chains[chain];
             class.heaps += 1;
             self.rows.push(&mut class.chain, heap);

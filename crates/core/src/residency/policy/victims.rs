@@ -53,7 +53,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
-        fn what_is_spared_is_not_needed_and_what_goes_is(
+        fn exactly_the_needed_victims_are_chosen(
             sizes in prop::collection::vec(0..30_u64, 0..20), need in 0..200_u64
         ) {
             let size_of = |heap: HeapSlot| ByteSize::new(sizes[heap.index()]);

@@ -29,28 +29,36 @@ fn block_size(buddy: &Buddy, block: &Block) -> u64 {
 /// counters are right.
 fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
     let edge = block(buddy, EDGE)?;
-    check(edge.is_used(), || "the edge of the range counts as free".to_owned())?;
+    check(edge.is_used(), || "the edge of the range is marked as free".to_owned())?;
     let (mut below_index, mut below, mut index) = (EDGE, edge, edge.above);
     let (mut end, mut used, mut free, mut used_count, mut count) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
     let mut stamps = Vec::new();
     while index != EDGE {
         let block = block(buddy, index)?;
         check(block.below == below_index, || {
-            format!("{block:?} is above {below_index:?} and does not know it")
+            format!("{block:?} follows {below_index:?} but does not link back to it")
         })?;
         check(block.start() == end, || {
-            format!("{block:?} does not start where the one below ends, {end:#x}")
+            format!("{block:?} does not start at {end:#x}, where the previous block ends")
         })?;
-        check((1..=1 << 63).contains(&block.size()), || format!("{block:?} has no such size"))?;
+        check((1..=1 << 63).contains(&block.size()), || format!("{block:?} has an invalid size"))?;
         let size = block_size(buddy, block);
-        check(size.is_power_of_two() && size >= buddy.minimum.bytes(), || format!("{block:?} is no block"))?;
-        check(block.start() & (size - 1) == 0, || format!("{block:?} is not at a multiple of its size"))?;
+        check(size.is_power_of_two() && size >= buddy.minimum.bytes(), || {
+            format!("the size of {block:?} is not a power of two or is below the minimum")
+        })?;
+        check(block.start() & (size - 1) == 0, || {
+            format!("{block:?} does not start at a multiple of its size")
+        })?;
         let is_second_half = block.start() & size != 0;
         let are_buddies = is_second_half && !block.is_used() && !below.is_used() && below.size() == size;
-        check(!are_buddies, || format!("{block:?} and the one below are free buddies"))?;
-        check(count < buddy.blocks.slots.count(), || "more blocks are linked than there are".to_owned())?;
+        check(!are_buddies, || {
+            format!("{block:?} and the previous block are free buddies that were not merged")
+        })?;
+        check(count < buddy.blocks.slots.count(), || {
+            "the list of blocks is longer than the recorded number".to_owned()
+        })?;
         if block.is_used() {
-            let stamp = block.stamp().ok_or_else(|| format!("{block:?} is used and has no stamp"))?;
+            let stamp = block.stamp().ok_or_else(|| format!("{block:?} is used but has no stamp"))?;
             check(stamp < buddy.next_stamp, || format!("{block:?} has a stamp that was not issued yet"))?;
             stamps.push(stamp);
             used += block.size();
@@ -63,18 +71,18 @@ fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
         (below_index, below, index) = (index, block, block.above);
     }
     check(edge.below == below_index, || {
-        format!("{below_index:?} is the highest block, not {:?}", edge.below)
+        format!("the highest block is {below_index:?}, recorded {:?}", edge.below)
     })?;
     check(end == buddy.in_blocks(), || {
-        format!("the blocks end at {end:#x}, and should at {:#x}", buddy.in_blocks())
+        format!("the blocks end at {end:#x} instead of {:#x}", buddy.in_blocks())
     })?;
-    check(used == buddy.used, || format!("{used} bytes are used, {} counted", buddy.used))?;
-    check(free == buddy.free, || format!("{free} bytes are free, {} counted", buddy.free))?;
+    check(used == buddy.used, || format!("found {used} used bytes, recorded {}", buddy.used))?;
+    check(free == buddy.free, || format!("found {free} free bytes, recorded {}", buddy.free))?;
     check(used_count == buddy.allocation_count, || {
-        format!("{used_count} blocks are used, {} counted", buddy.allocation_count)
+        format!("found {used_count} used blocks, recorded {}", buddy.allocation_count)
     })?;
     check(count == buddy.blocks.slots.count(), || {
-        format!("{count} blocks are linked, {} counted", buddy.blocks.slots.count())
+        format!("found {count} linked blocks, recorded {}", buddy.blocks.slots.count())
     })?;
     stamps.sort_unstable();
     check(stamps.is_sorted_by(|a, b| a < b), || "two used blocks have the same stamp".to_owned())
@@ -87,26 +95,28 @@ fn audit_lists(buddy: &Buddy) -> Result<(), String> {
     for order in (0..Order::COUNT).map(Order::new) {
         let (mut previous, mut index) = (head(order), block(buddy, head(order))?.next_free());
         check((index != head(order)) == (buddy.blocks.free_orders & order.bytes() != 0), || {
-            format!("the bit of {order:?} is wrong")
+            format!("the bitmap is wrong for {order:?}")
         })?;
         while index != head(order) {
             let free = block(buddy, index)?;
-            check(!free.is_used(), || format!("{free:?} is used, and in the list of {order:?}"))?;
-            check(free.size() == order.bytes(), || format!("{free:?} is in the list of {order:?}"))?;
+            check(!free.is_used(), || format!("{free:?} is used but in the free list of {order:?}"))?;
+            check(free.size() == order.bytes(), || {
+                format!("{free:?} has the wrong size for the free list of {order:?}")
+            })?;
             check(free.previous_free() == previous, || {
-                format!("{free:?} is after {previous:?} in its list")
+                format!("{free:?} follows {previous:?} in its free list but does not link back to it")
             })?;
             found += 1;
             check(found <= buddy.free_range_count(), || {
-                "more free blocks are in lists than there are".to_owned()
+                "the free lists are longer than the recorded number of free blocks".to_owned()
             })?;
             (previous, index) = (index, free.next_free());
         }
         check(block(buddy, head(order))?.previous_free() == previous, || {
-            format!("{previous:?} is last of {order:?}")
+            format!("the last free block of {order:?} is {previous:?}, not the recorded one")
         })?;
     }
     check(found == buddy.free_range_count(), || {
-        format!("{found} of {} free blocks are in a list", buddy.free_range_count())
+        format!("found {found} of {} free blocks in the free lists", buddy.free_range_count())
     })
 }

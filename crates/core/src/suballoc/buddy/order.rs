@@ -13,7 +13,7 @@ impl Order {
     /// Creates the order with this number, 0 to 63.
     #[inline]
     pub(super) const fn new(number: u32) -> Self {
-        assert!(number < Self::COUNT, "2^63 is the largest block");
+        assert!(number < Self::COUNT, "the largest block size is 2^63");
         Self(number)
     }
 

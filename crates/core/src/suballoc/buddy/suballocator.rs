@@ -333,7 +333,7 @@ impl Buddy {
     /// Returns the size of the smallest block. O(1).
     #[must_use]
     pub fn minimum(&self) -> Alignment {
-        Alignment::new(self.minimum.bytes()).expect("the size of a block is a power of two")
+        Alignment::new(self.minimum.bytes()).expect("block sizes are powers of two")
     }
 
     /// Returns the sum of the requested sizes, without rounding. O(1).

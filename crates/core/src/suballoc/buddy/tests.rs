@@ -26,7 +26,7 @@ proptest! {
 
     /// Compares the table, rings and bitmap as well as the roots, so that all later calls behave the same.
     #[test]
-    fn freed_completely_the_state_is_that_of_a_fresh_one(
+    fn after_freeing_everything_the_state_is_that_of_a_new_one(
         capacity in 1_u64..5000,
         requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
         order in any::<prop::sample::Index>(),
@@ -70,7 +70,7 @@ fn a_refused_request_changes_nothing() {
 /// The table of a range of 1 TiB with blocks of one byte holds only live blocks and the blocks they were
 /// split from.
 #[test]
-fn the_table_grows_with_what_is_live_and_not_with_the_capacity() {
+fn the_table_is_proportional_to_live_blocks() {
     let mut heap = buddy(1 << 40);
     assert_eq!(heap.blocks.slots.count(), 1);
     heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
@@ -88,7 +88,7 @@ fn the_table_grows_with_what_is_live_and_not_with_the_capacity() {
 }
 
 #[test]
-fn the_table_does_not_move_while_what_was_reserved_lasts() {
+fn the_table_does_not_move_within_the_reserved_capacity() {
     let mut heap = buddy(1 << 20);
     heap.reserve(400);
     let table = heap.blocks.slots.address();
@@ -171,24 +171,24 @@ mod audit_finds {
 
     #[test]
     fn a_gap_and_an_overlap() {
-        assert_found(|heap| nth(heap, 0).set_free(0, 8), "does not start where");
-        assert_found(|heap| nth(heap, 0).set_free(0, 32), "does not start where");
+        assert_found(|heap| nth(heap, 0).set_free(0, 8), "where the previous block ends");
+        assert_found(|heap| nth(heap, 0).set_free(0, 32), "where the previous block ends");
     }
 
     #[test]
     fn a_size_that_is_no_power_of_two() {
-        assert_found(|heap| nth(heap, 5).set_free(256, 255), "is no block");
-        assert_found(|heap| nth(heap, 5).set_free(256, 0), "has no such size");
+        assert_found(|heap| nth(heap, 5).set_free(256, 255), "is not a power of two or is below the minimum");
+        assert_found(|heap| nth(heap, 5).set_free(256, 0), "has an invalid size");
     }
 
     #[test]
     fn a_block_below_the_minimum() {
-        assert_found(|heap| heap.minimum = Order::new(5), "is no block");
+        assert_found(|heap| heap.minimum = Order::new(5), "is not a power of two or is below the minimum");
     }
 
     #[test]
     fn a_range_not_covered() {
-        assert_found(|heap| heap.capacity = 513, "and should at 0x201");
+        assert_found(|heap| heap.capacity = 513, "instead of 0x201");
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod audit_finds {
                 nth(heap, 1).set_free(16, 32);
                 nth(heap, 2).set_free(48, 16);
             },
-            "not at a multiple",
+            "does not start at a multiple",
         );
     }
 
@@ -209,7 +209,7 @@ mod audit_finds {
 
     #[test]
     fn a_one_way_link() {
-        assert_found(|heap| nth(heap, 1).below = EDGE, "does not know it");
+        assert_found(|heap| nth(heap, 1).below = EDGE, "does not link back");
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod audit_finds {
                 let index = nth_index(heap, 2);
                 heap.blocks.unlink_free(index, Order::new(5));
             },
-            "free blocks are in a list",
+            "free blocks in the free lists",
         );
     }
 
@@ -231,25 +231,25 @@ mod audit_finds {
                 heap.blocks.unlink_free(index, Order::new(5));
                 heap.blocks.link_free(index, Order::new(6));
             },
-            "is in the list of Order(6)",
+            "wrong size for the free list of Order(6)",
         );
     }
 
     #[test]
     fn a_wrong_bit() {
-        assert_found(|heap| heap.blocks.free_orders |= 1, "the bit of Order(0)");
-        assert_found(|heap| heap.blocks.free_orders &= !32, "the bit of Order(5)");
+        assert_found(|heap| heap.blocks.free_orders |= 1, "wrong for Order(0)");
+        assert_found(|heap| heap.blocks.free_orders &= !32, "wrong for Order(5)");
     }
 
     #[test]
     fn wrong_counters() {
-        assert_found(|heap| heap.used += 1, "bytes are used");
-        assert_found(|heap| heap.free -= 1, "bytes are free");
-        assert_found(|heap| heap.allocation_count += 1, "blocks are used");
+        assert_found(|heap| heap.used += 1, "used bytes");
+        assert_found(|heap| heap.free -= 1, "free bytes");
+        assert_found(|heap| heap.allocation_count += 1, "used blocks");
     }
 
     #[test]
-    fn a_stamp_from_the_future_and_one_twice() {
+    fn a_stamp_not_yet_issued_and_a_duplicate_stamp() {
         assert_found(|heap| heap.next_stamp = Stamp::FIRST, "not issued yet");
         assert_found(
             |heap| {
@@ -266,7 +266,7 @@ mod audit_finds {
             |heap| {
                 heap.blocks.slots.insert(Block::EDGE);
             },
-            "blocks are linked",
+            "linked blocks",
         );
     }
 }

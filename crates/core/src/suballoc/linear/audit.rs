@@ -18,10 +18,10 @@ pub(super) fn chains<const CHAINS: usize>(
     }
     let count = found.iter().map(Vec::len).sum::<usize>();
     check(u64::try_from(count) == Ok(live.count()), || {
-        format!("{count} ranges are linked, {} counted", live.count())
+        format!("found {count} linked ranges, recorded {}", live.count())
     })?;
     let used: u64 = found.iter().flatten().map(|range| range.size).sum();
-    check(used == live.used, || format!("{used} bytes are used, {} counted", live.used))?;
+    check(used == live.used, || format!("found {used} used bytes, recorded {}", live.used))?;
     live.slots.audit_vacant()?;
     Ok(found)
 }
@@ -34,16 +34,18 @@ fn chain_of(live: &LiveRanges, chain: Chain) -> Result<Vec<LiveRange>, String> {
     let (mut older, mut index) = (chain.head(), note(chain.head())?.newer);
     while index != chain.head() {
         let range = note(index)?;
-        check(range.older == older, || format!("{range:?} is after {older:?} and does not know it"))?;
-        check(range.stamp > stamp, || format!("{range:?} is not newer than {stamp:?}"))?;
+        check(range.older == older, || format!("{range:?} follows {older:?} but does not link back to it"))?;
+        check(range.stamp > stamp, || format!("the stamp of {range:?} is not greater than {stamp:?}"))?;
         check(range.stamp < Some(live.next_stamp), || {
             format!("{range:?} has a stamp that was not issued yet")
         })?;
-        check(range.size > 0 && range.size <= 1 << 63, || format!("{range:?} has no such size"))?;
+        check(range.size > 0 && range.size <= 1 << 63, || format!("{range:?} has an invalid size"))?;
         found.push(range);
         (older, index, stamp) = (index, range.newer, range.stamp);
     }
-    check(note(chain.head())?.older == older, || format!("{older:?} is the newest of {chain:?}"))?;
+    check(note(chain.head())?.older == older, || {
+        format!("the newest range of {chain:?} is {older:?}, not the recorded one")
+    })?;
     Ok(found)
 }
 
@@ -58,5 +60,5 @@ pub(super) fn ascending<'a>(
         check(range.start >= end, || format!("{range:?} starts before {end:#x}"))?;
         end = range.end();
     }
-    check(end <= to, || format!("the ranges end at {end:#x}, beyond {to:#x}"))
+    check(end <= to, || format!("the ranges end at {end:#x}, which exceeds {to:#x}"))
 }

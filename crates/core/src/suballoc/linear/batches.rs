@@ -111,18 +111,21 @@ impl Batches {
         let (mut last_fence, mut last_end) = (None, oldest);
         for batch in &self.pending {
             if last_end.is_none_or(|last| last >= batch.end) {
-                return Err(format!("{batch:?} has nothing in it, after {last_end:?}"));
+                return Err(format!("{batch:?} after {last_end:?} is empty"));
             }
             if last_fence >= Some(batch.fence) {
-                return Err(format!("the fence of {batch:?} is not above {last_fence:?}"));
+                return Err(format!("the fence value of {batch:?} is not greater than {last_fence:?}"));
             }
             if batch.end > next {
-                return Err(format!("{batch:?} ends with what was not handed out yet, {next:?}"));
+                return Err(format!("{batch:?} ends beyond the next stamp, {next:?}"));
             }
             (last_fence, last_end) = (Some(batch.fence), Some(batch.end));
         }
         if last_fence > self.latest {
-            return Err(format!("{last_fence:?} was submitted after {:?}, the last", self.latest));
+            return Err(format!(
+                "the newest batch has {last_fence:?}, which is greater than the recorded {:?}",
+                self.latest
+            ));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub struct FenceOrderError {
 
 impl fmt::Display for FenceOrderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fence value {} was submitted after {}", self.fence, self.latest)
+        write!(f, "fence value {} is less than {}, which was submitted earlier", self.fence, self.latest)
     }
 }
 

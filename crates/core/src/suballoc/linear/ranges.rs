@@ -82,7 +82,7 @@ impl Iterator for Ranges<'_> {
         }
         run.next = if run.to_older { live.older } else { live.newer };
         self.end = live.end();
-        let stamp = live.stamp.expect("what is linked to a chain has a stamp");
+        let stamp = live.stamp.expect("a linked range has a stamp");
         Some(RangeUse::Used(Suballocation::new(index.slot(), stamp, live.start, live.size)))
     }
 }

@@ -203,7 +203,7 @@ impl Ring {
     /// let mut ring = Ring::new(ByteSize::from_kib(1))?;
     /// ring.submit(FenceValue::new(8))?;
     /// let refused = ring.submit(FenceValue::new(7)).unwrap_err();
-    /// assert_eq!(refused.to_string(), "fence value 7 was submitted after 8");
+    /// assert_eq!(refused.to_string(), "fence value 7 is less than 8, which was submitted earlier");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn submit(&mut self, fence: FenceValue) -> Result<(), FenceOrderError> {

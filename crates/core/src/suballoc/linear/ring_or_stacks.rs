@@ -182,9 +182,7 @@ impl RingOrStacks {
         match lower.iter().position(|range| range.start < oldest) {
             None => audit::ascending(lower.iter().chain(upper.iter().rev()), 0, self.capacity),
             Some(wrapped) => {
-                audit::check(upper.is_empty(), || {
-                    "a wrapped ring has something at the upper end".to_owned()
-                })?;
+                audit::check(upper.is_empty(), || "a wrapped ring has ranges at the upper end".to_owned())?;
                 audit::ascending(lower[..wrapped].iter(), 0, self.capacity)?;
                 audit::ascending(lower[wrapped..].iter(), 0, oldest)
             }

@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn with_nothing_at_the_upper_end_it_is_a_ring(steps in steps(false)) {
+    fn without_upper_allocations_it_is_a_ring(steps in steps(false)) {
         let mut ring = Ring::new(ByteSize::new(1000)).unwrap();
         let mut heap = RingOrStacks::new(ByteSize::new(1000)).unwrap();
         let mut live = Vec::new();
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn with_something_at_the_upper_end_it_is_a_double_stack(steps in steps(true)) {
+    fn with_upper_allocations_it_is_a_double_stack(steps in steps(true)) {
         let mut stack = DoubleStack::new(ByteSize::new(1000)).unwrap();
         let mut heap = RingOrStacks::new(ByteSize::new(1000)).unwrap();
         let (size, alignment) = request(10, 0);

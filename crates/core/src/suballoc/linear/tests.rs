@@ -30,7 +30,7 @@ proptest! {
 
     /// Compares the table and links as well as the free sizes, so that all later calls behave the same.
     #[test]
-    fn freed_completely_the_state_is_that_of_a_fresh_one(
+    fn after_freeing_everything_the_state_is_that_of_a_new_one(
         capacity in 1_u64..5000,
         requests in prop::collection::vec((1_u64..400, 0_u32..8, any::<bool>()), 1..40),
         order in any::<prop::sample::Index>(),
@@ -95,7 +95,7 @@ fn a_refused_request_changes_nothing() {
 /// The table has a slot per range that was live at the same time, and the queue an entry per batch, however
 /// many suballocations were made.
 #[test]
-fn memory_is_for_what_is_live_and_not_for_what_was() {
+fn metadata_is_proportional_to_live_ranges() {
     let mut heap = ring(10_000);
     let rounds = if cfg!(miri) { 200 } else { 20_000 };
     for number in 0..rounds {
@@ -111,7 +111,7 @@ fn memory_is_for_what_is_live_and_not_for_what_was() {
 }
 
 #[test]
-fn submissions_of_nothing_cost_nothing() {
+fn empty_submissions_cost_nothing() {
     let mut heap = ring(100);
     for number in 0..100 {
         heap.submit(FenceValue::new(number)).unwrap();
@@ -125,7 +125,7 @@ fn submissions_of_nothing_cost_nothing() {
 }
 
 #[test]
-fn the_table_does_not_move_while_what_was_reserved_lasts() {
+fn the_table_does_not_move_within_the_reserved_capacity() {
     let mut heap = ring(10_000);
     heap.reserve(400);
     let table = heap.live.slots.address();
@@ -159,9 +159,9 @@ fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
 fn an_id_that_names_no_range_is_stale() {
     let (mut one, mut two) = (ring(100), DoubleStack::new(ByteSize::new(100)).unwrap());
     let first = put(&mut one, 1);
-    assert!(two.free(first.id).is_err(), "there the slot is the head of a chain");
+    assert!(two.free(first.id).is_err(), "the slot is the head of a chain");
     let beyond = (0..3).map(|_| put(&mut two, 1)).last().unwrap();
-    assert!(one.free(beyond.id).is_err(), "there is no such slot");
+    assert!(one.free(beyond.id).is_err(), "the slot does not exist");
     one.audit().unwrap();
     two.audit().unwrap();
 }
@@ -204,41 +204,41 @@ mod audit_finds {
     #[test]
     fn an_overlap() {
         assert_found(|heap| nth(&mut heap.live, 1).start = 59, "starts before 0x3c");
-        assert_found(|heap| nth(&mut heap.live, 2).start = 11, "beyond 0x28");
+        assert_found(|heap| nth(&mut heap.live, 2).start = 11, "exceeds 0x28");
     }
 
     #[test]
     fn a_range_beyond_the_capacity() {
-        assert_found(|heap| heap.capacity = 79, "beyond 0x4f");
+        assert_found(|heap| heap.capacity = 79, "exceeds 0x4f");
     }
 
     #[test]
     fn an_empty_range() {
-        assert_found(|heap| nth(&mut heap.live, 1).size = 0, "has no such size");
+        assert_found(|heap| nth(&mut heap.live, 1).size = 0, "has an invalid size");
     }
 
     #[test]
     fn a_one_way_link() {
-        assert_found(|heap| nth(&mut heap.live, 1).older = HEAD, "does not know it");
+        assert_found(|heap| nth(&mut heap.live, 1).older = HEAD, "does not link back");
         assert_found(
             |heap| {
                 let oldest = nth_index(&heap.live, 0);
                 heap.live.slots[HEAD].older = oldest;
             },
-            "is the newest",
+            "the newest range",
         );
     }
 
     #[test]
     fn stamps_out_of_order() {
-        assert_found(|heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST), "is not newer");
-        assert_found(|heap| nth(&mut heap.live, 1).stamp = None, "is not newer");
+        assert_found(|heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST), "is not greater");
+        assert_found(|heap| nth(&mut heap.live, 1).stamp = None, "is not greater");
         assert_found(|heap| heap.live.next_stamp = Stamp::FIRST.next().next(), "not issued yet");
     }
 
     #[test]
     fn wrong_counters() {
-        assert_found(|heap| heap.live.used += 1, "bytes are used");
+        assert_found(|heap| heap.live.used += 1, "used bytes");
     }
 
     #[test]
@@ -249,32 +249,32 @@ mod audit_finds {
                 heap.live.slots.insert(copy);
                 heap.live.slots.insert(copy);
             },
-            "ranges are linked",
+            "linked ranges",
         );
     }
 
     #[test]
     fn a_batch_with_nothing_in_it() {
-        assert_found(|heap| heap.batches.pending[0].end = Stamp::FIRST, "has nothing in it");
-        assert_found(|heap| heap.batches.pending[1].end = heap.batches.pending[0].end, "has nothing in it");
+        assert_found(|heap| heap.batches.pending[0].end = Stamp::FIRST, "is empty");
+        assert_found(|heap| heap.batches.pending[1].end = heap.batches.pending[0].end, "is empty");
         assert_found(
             |heap| {
                 heap.live.clear();
             },
-            "has nothing in it",
+            "is empty",
         );
     }
 
     #[test]
     fn batches_out_of_order() {
-        assert_found(|heap| heap.batches.pending[1].fence = FenceValue::new(1), "is not above");
-        assert_found(|heap| heap.batches.latest = Some(FenceValue::new(1)), "the last");
+        assert_found(|heap| heap.batches.pending[1].fence = FenceValue::new(1), "is not greater");
+        assert_found(|heap| heap.batches.latest = Some(FenceValue::new(1)), "greater than the recorded");
         assert_found(
             |heap| {
                 let beyond = heap.live.next_stamp.next();
                 heap.batches.pending.push_back(Batch { fence: FenceValue::new(3), end: beyond });
             },
-            "not handed out yet",
+            "beyond the next stamp",
         );
     }
 

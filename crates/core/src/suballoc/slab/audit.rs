@@ -14,7 +14,7 @@ pub(super) fn audit(slabs: &Slabs) -> Result<(), String> {
         found += 1;
         let parent = slabs.table.parents.get(super::slabs::position(number)).copied().flatten();
         if parent != Some(memory.id) {
-            return Err(format!("slab {number} has the memory of {parent:?}, not {:?}", memory.id));
+            return Err(format!("slab {number} records parent {parent:?}, but lies in {:?}", memory.id));
         }
         let (mut end, mut bytes) = (memory.range.start(), 0);
         for range_use in slabs.table.slots(number) {
@@ -25,15 +25,15 @@ pub(super) fn audit(slabs: &Slabs) -> Result<(), String> {
             bytes += range_use.range().size().get();
         }
         if end != memory.range.end() || bytes != memory.range.size().get() {
-            return Err(format!("slab {number} ends at {end}, its memory is {}", memory.range));
+            return Err(format!("slab {number} ends at {end}, but its memory is {}", memory.range));
         }
     }
     if found != slabs.table.totals().slab_count {
-        return Err(format!("{found} of {} slabs lie in the heap", slabs.table.totals().slab_count));
+        return Err(format!("found {found} slabs in the heap, recorded {}", slabs.table.totals().slab_count));
     }
     let claims = slabs.slab_in.iter().filter(|&&number| number != 0).count();
     if u64::try_from(claims) != Ok(found) {
-        return Err(format!("{claims} ranges are said to be slabs, {found} are"));
+        return Err(format!("{claims} ranges are marked as slabs, but {found} are slabs"));
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ impl SizeClass {
 
     /// Returns the largest power of two that divides the slot size.
     pub(crate) fn slot_alignment(self) -> Alignment {
-        Alignment::from_log2(self.slot_size().trailing_zeros()).expect("a slot is not empty")
+        Alignment::from_log2(self.slot_size().trailing_zeros()).expect("slot sizes are not zero")
     }
 
     /// Returns the number of the class, counted from zero.
@@ -76,7 +76,7 @@ impl SizeClass {
     /// Returns the class with a number below [`COUNT`](Self::COUNT).
     #[inline]
     pub(super) fn at(index: u32) -> Self {
-        Self(u8::try_from(index).expect("there are 112 classes"))
+        Self(u8::try_from(index).expect("the number of classes is 112"))
     }
 
     /// Iterates over all classes in ascending order.
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_or_too_large_has_no_class() {
+    fn zero_and_too_large_sizes_have_no_class() {
         assert_eq!(of(0, 1), None);
         assert_eq!(of(0, 256), None);
         assert_eq!(of(SizeClass::MAX_SIZE + 1, 1), None);

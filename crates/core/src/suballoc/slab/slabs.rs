@@ -28,7 +28,7 @@ impl SlabIndex {
     /// Returns the head of the ring of the class's slabs that have a free slot.
     #[inline]
     pub(super) fn head(class: SizeClass) -> Self {
-        Self(u32::try_from(class.index()).expect("there are 113 rings"))
+        Self(u32::try_from(class.index()).expect("the number of rings is 113"))
     }
 
     /// Returns the index of the slab with this number, counted from zero.
@@ -53,7 +53,7 @@ const _: () = assert!(SlabIndex::FIRST as usize == SizeClass::RING_COUNT);
 
 #[inline]
 pub(super) fn position(number: u32) -> usize {
-    usize::try_from(number).expect("wherever there is a GPU, a usize has 32 bits or more")
+    usize::try_from(number).expect("usize has at least 32 bits on every platform with a GPU")
 }
 
 /// A slab, the head of a ring, or a vacant place.
@@ -278,30 +278,31 @@ impl SlabRings {
             while index != head {
                 let slab = self.find(index).ok_or_else(|| format!("{index:?} is not in the table"))?;
                 if slab.previous != previous {
-                    return Err(format!("{index:?} is after {previous:?} and does not know it"));
+                    return Err(format!("{index:?} follows {previous:?} but does not link back to it"));
                 }
                 if slab.class != class || slab.free == 0 || slab.free & !slab.all != 0 {
-                    return Err(format!("{slab:?} does not belong into the ring of {class:?}"));
+                    return Err(format!("{slab:?} is in the ring of {class:?}, but does not belong there"));
                 }
                 if empty_before && !slab.is_empty() {
-                    return Err(format!("an empty slab comes before {slab:?}"));
+                    return Err(format!("an empty slab precedes {slab:?}, which is not empty"));
                 }
                 linked += 1;
                 if linked > self.place_count() {
-                    return Err(format!("the ring of {class:?} does not end"));
+                    return Err(format!("the ring of {class:?} has a cycle"));
                 }
                 (previous, index, empty_before) = (index, slab.next, slab.is_empty());
             }
             if self.last(class) != previous {
-                return Err(format!("{previous:?} is last of {class:?}"));
+                return Err(format!("the last slab of {class:?} is {previous:?}, not the recorded one"));
             }
         }
         let mut index = self.vacant;
         while index != Self::NO_VACANT {
-            let place = self.find(index).ok_or_else(|| format!("vacant {index:?} is not in the table"))?;
+            let place =
+                self.find(index).ok_or_else(|| format!("vacant place {index:?} is not in the table"))?;
             vacant += 1;
             if place.all != 0 || vacant > self.place_count() {
-                return Err(format!("{index:?} is not vacant, or twice"));
+                return Err(format!("{index:?} is not vacant or is listed twice"));
             }
             index = place.next;
         }

@@ -167,7 +167,7 @@ impl SlotRecords {
                     self.get(first).ok_or_else(|| format!("vacant run {first} is not in the table"))?;
                 found += 1 << log2;
                 if found > self.records.len() {
-                    return Err("more slot numbers are vacant than there are".to_owned());
+                    return Err("the vacant runs contain more slot numbers than the table".to_owned());
                 }
                 first = record.link;
             }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_apart_and_used_again() {
+    fn runs_are_disjoint_and_reused() {
         let mut records = SlotRecords::new();
         let slab = SlabIndex::of(7);
         let first = records.take_run(64, slab).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_comes_round_is_no_zero() {
+    fn a_wrapped_count_is_not_zero() {
         let mut note = SlotNote(u64::MAX);
         note.next_generation();
         assert_eq!(note, SlotNote::FRESH);

@@ -172,7 +172,7 @@ impl Slabs {
     fn give_back(&mut self, memory: SuballocationId) {
         self.slab_in[slot_position(memory)] = 0;
         let freed = self.tlsf.free(memory);
-        debug_assert!(freed.is_ok(), "a slab's memory is freed once");
+        debug_assert!(freed.is_ok(), "slab memory is freed exactly once");
     }
 
     /// Frees a suballocation and returns its range. O(1).

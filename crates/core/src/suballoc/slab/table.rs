@@ -185,7 +185,7 @@ impl<P> SlabTable<P> {
         }
         let suballocation = self.hand_out(number, start, slot_size, size.get());
         let parent = self.parents[position(index.number())].as_ref();
-        Some((suballocation, parent.expect("a slab in a ring has one")))
+        Some((suballocation, parent.expect("a slab in a ring has a free slot")))
     }
 
     /// Records and counts a used slot.
@@ -193,7 +193,7 @@ impl<P> SlabTable<P> {
     fn hand_out(&mut self, number: u32, start: u64, slot_size: u64, size: u64) -> Suballocation {
         let note = self.slots.note_mut(number);
         note.set_size(size);
-        let id = NonZeroU32::new(number | SLOT_BIT).expect("a bit is set");
+        let id = NonZeroU32::new(number | SLOT_BIT).expect("at least one bit is set");
         let suballocation =
             Suballocation { id: SuballocationId::new(id, note.stamp()), range: range(start, size) };
         self.totals.used += size;
@@ -345,7 +345,7 @@ impl<P> SlabTable<P> {
         self.totals.slab_count -= 1;
         self.totals.slab_bytes -= bytes;
         self.totals.empty_slab_bytes -= bytes;
-        self.parents[position(index.number())].take().expect("a slab has one")
+        self.parents[position(index.number())].take().expect("a slab has a slot")
     }
 
     /// Updates whether the class has a slab without a used slot.
@@ -376,8 +376,8 @@ impl<P> SlabTable<P> {
                     return [Some(RangeUse::Free(range(start, slab.slot_size))), None];
                 }
                 let at = slab.first_slot + slot;
-                let note = self.slots.get(at).expect("a slab's slots have numbers").note;
-                let id = NonZeroU32::new(at | SLOT_BIT).expect("a bit is set");
+                let note = self.slots.get(at).expect("the slots of a slab have numbers").note;
+                let id = NonZeroU32::new(at | SLOT_BIT).expect("at least one bit is set");
                 let used = Suballocation {
                     id: SuballocationId::new(id, note.stamp()),
                     range: range(start, note.size()),
@@ -407,7 +407,7 @@ impl<P> SlabTable<P> {
             let slab = self.slabs[SlabIndex::of(number)];
             if parent.is_none() {
                 if slab.all != 0 {
-                    return Err(format!("slab {number} has slots and no memory"));
+                    return Err(format!("slab {number} has slots but no memory"));
                 }
                 free_count += 1;
                 continue;
@@ -418,13 +418,13 @@ impl<P> SlabTable<P> {
                 || slab.all.checked_ilog2().is_some_and(|last| last >= slab.made_slots)
                 || slab.free & !slab.all != 0
             {
-                return Err(format!("slab {number} is misshapen: {slab:?}"));
+                return Err(format!("slab {number} has an invalid shape: {slab:?}"));
             }
             full += u32::from(slab.free == 0);
             numbers += position(slab.made_slots.next_power_of_two());
             for slot in slab.slots().map(|slot| slab.first_slot + slot) {
                 if self.slots.get(slot).map(SlotRecord::slab) != Some(SlabIndex::of(number)) {
-                    return Err(format!("slot {slot} does not know that it is of slab {number}"));
+                    return Err(format!("slot {slot} of slab {number} does not record its slab"));
                 }
             }
             class_slots[slab.class.index()] += slab.slot_count();
@@ -446,7 +446,7 @@ impl<P> SlabTable<P> {
             }
         }
         if counted != self.totals {
-            return Err(format!("counted {counted:?}, noted {:?}", self.totals));
+            return Err(format!("counted {counted:?}, recorded {:?}", self.totals));
         }
         if linked + full + vacant != self.slabs.place_count() || vacant != free_count {
             return Err(format!(
@@ -454,14 +454,14 @@ impl<P> SlabTable<P> {
             ));
         }
         if class_slots != self.class_slots {
-            return Err("the slots of a class are miscounted".to_owned());
+            return Err("the recorded number of slots of a class is wrong".to_owned());
         }
         if (with_room, with_empty) != (self.with_room, self.with_empty) {
-            return Err("a class is wrongly said to have room, or an empty slab".to_owned());
+            return Err("the recorded set of classes with free slots or empty slabs is wrong".to_owned());
         }
         let numbers = numbers + self.slots.audit_vacant()?;
         if numbers != self.slots.len() || self.parents.len() > position(self.slabs.place_count()) {
-            return Err(format!("{numbers} of {} slot numbers are accounted for", self.slots.len()));
+            return Err(format!("found {numbers} of {} slot numbers", self.slots.len()));
         }
         Ok(())
     }
@@ -469,5 +469,5 @@ impl<P> SlabTable<P> {
 
 #[inline]
 fn range(start: u64, size: u64) -> HeapRange {
-    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("it lies in a heap")
+    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("the slab lies in a heap")
 }

@@ -29,7 +29,7 @@ fn a_class_gets_larger_slabs_as_it_grows() {
 }
 
 #[test]
-fn an_empty_slab_is_kept_while_there_are_others_and_goes_with_the_last() {
+fn one_empty_slab_is_kept_while_others_exist() {
     let mut heap = slabs();
     let others: Vec<_> = (0..64).map(|_| allocate(&mut heap, 1000)).collect();
     let one = allocate(&mut heap, 100);
@@ -65,7 +65,7 @@ fn places_of_slabs_are_used_again() {
 }
 
 #[test]
-fn no_id_is_live_again_after_everything_is_taken_back() {
+fn ids_stay_stale_after_a_reset() {
     let mut heap = slabs();
     let old = allocate(&mut heap, 100);
     heap.clear();
@@ -110,7 +110,7 @@ mod audit_finds {
 
     #[test]
     fn a_slot_that_is_neither_free_nor_counted() {
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free = 0, "does not belong into the ring");
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free = 0, "does not belong there");
         assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free |= 2, "counted");
     }
 
@@ -127,25 +127,25 @@ mod audit_finds {
                 heap.table.slabs.unlink(index);
                 heap.table.slabs.link_last(index);
             },
-            "an empty slab comes before",
+            "an empty slab precedes",
         );
     }
 
     #[test]
     fn a_slab_of_another_shape() {
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].slot_size += 1, "misshapen");
+        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].slot_size += 1, "invalid shape");
     }
 
     #[test]
     fn wrong_counters() {
-        assert_found(|heap| heap.table.totals.used += 1, "noted");
-        assert_found(|heap| heap.table.totals.empty_slab_bytes += 1, "noted");
+        assert_found(|heap| heap.table.totals.used += 1, "recorded");
+        assert_found(|heap| heap.table.totals.empty_slab_bytes += 1, "recorded");
     }
 
     #[test]
-    fn a_slab_whose_memory_is_not_its_own() {
-        assert_found(|heap| heap.table.parents.swap(0, 1), "has the memory of");
-        assert_found(|heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0), "slabs lie in the heap");
+    fn a_slab_with_the_wrong_parent() {
+        assert_found(|heap| heap.table.parents.swap(0, 1), "records parent");
+        assert_found(|heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0), "slabs in the heap");
     }
 
     #[test]

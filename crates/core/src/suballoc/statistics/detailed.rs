@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_what_is_known_without_a_walk_but_exact() {
+    fn the_largest_free_range_is_exact_after_a_walk() {
         // 1,000 and 1,001 are in one bin; the range freed last is at the front.
         let heap = heap(5000, &[1, 1001, 1, 1000, 2997]);
         let (quick, exact) = (Statistics::of(&heap), DetailedStatistics::of(&heap).summary());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn heaps_together_are_as_fragmented_as_each_by_what_is_free() {
+    fn fragmentation_of_heaps_is_weighted_by_free_bytes() {
         let whole = DetailedStatistics::of(&heap(100, &[]));
         assert_eq!((whole + whole).external_fragmentation(), 0.0, "two empty heaps are not fragmented");
 

@@ -52,7 +52,7 @@ pub use summary::Statistics;
 use crate::ByteSize;
 
 /// Returns `size / whole`, 0 to 1, or 0 if `whole` is zero.
-#[expect(clippy::cast_precision_loss, reason = "15 digits of a ratio are enough")]
+#[expect(clippy::cast_precision_loss, reason = "15 significant digits suffice for a ratio")]
 fn share(size: ByteSize, whole: ByteSize) -> f64 {
     if whole.is_zero() { 0.0 } else { size.get() as f64 / whole.get() as f64 }
 }

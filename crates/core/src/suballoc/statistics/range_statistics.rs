@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn both_together_are_what_one_walk_over_both_counts() {
+    fn a_sum_equals_one_walk_over_both() {
         let sizes = [7, 3, 9, 3];
         for middle in 0..=sizes.len() {
             let (mut left, right) = (of(&sizes[..middle]), of(&sizes[middle..]));

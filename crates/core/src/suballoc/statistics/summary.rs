@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_64_bits_are_the_largest_number() {
+    fn sums_saturate() {
         let sum: Statistics = (0..3).map(|_| Statistics::of(&heap(1 << 63, 1))).sum();
         assert_eq!((sum.capacity, sum.free), (ByteSize::MAX, ByteSize::MAX));
         assert_eq!(sum.used, ByteSize::new(3));
     }
 
     #[test]
-    fn internal_fragmentation_is_what_nobody_asked_for() {
+    fn internal_fragmentation_is_padding() {
         let of = |used, padding| Statistics {
             used: ByteSize::new(used),
             padding: ByteSize::new(padding),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn any_suballocator_has_them() {
+    fn every_suballocator_has_statistics() {
         let heap = heap(100, 10);
         let any: &dyn Suballocator = &heap;
         assert_eq!(Statistics::of(any), Statistics::of(&heap));

@@ -26,23 +26,27 @@ fn node(tlsf: &Tlsf, index: NodeIndex) -> Result<&Node, String> {
 /// counters are right.
 fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
     let edge = node(tlsf, NodeIndex::EDGE)?;
-    check(edge.is_used(), || "the edge of the heap counts as free".to_owned())?;
+    check(edge.is_used(), || "the edge of the heap is marked as free".to_owned())?;
     let (mut below_index, mut below, mut index) = (NodeIndex::EDGE, edge, edge.above);
     let (mut end, mut used, mut used_count, mut count) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut stamps = Vec::new();
     while index != NodeIndex::EDGE {
         let range = node(tlsf, index)?;
         check(range.below == below_index, || {
-            format!("{range:?} is above {below_index:?} and does not know it")
+            format!("{range:?} follows {below_index:?} but does not link back to it")
         })?;
         check(range.start() == end, || {
-            format!("{range:?} does not start where the one below ends, {end:#x}")
+            format!("{range:?} does not start at {end:#x}, where the previous range ends")
         })?;
         check(range.size() > 0, || format!("{range:?} is empty"))?;
-        check(range.is_used() || below.is_used(), || format!("{range:?} and the one below are both free"))?;
-        check(count < tlsf.nodes.range_count(), || "more ranges are linked than there are".to_owned())?;
+        check(range.is_used() || below.is_used(), || {
+            format!("{range:?} and the previous range are both free")
+        })?;
+        check(count < tlsf.nodes.range_count(), || {
+            "the list of ranges is longer than the recorded number".to_owned()
+        })?;
         if range.is_used() {
-            let stamp = range.stamp().ok_or_else(|| format!("{range:?} is used and has no stamp"))?;
+            let stamp = range.stamp().ok_or_else(|| format!("{range:?} is used but has no stamp"))?;
             check(stamp < tlsf.next_stamp, || format!("{range:?} has a stamp that was not issued yet"))?;
             stamps.push(stamp);
             used += range.size();
@@ -53,15 +57,17 @@ fn audit_ranges(tlsf: &Tlsf) -> Result<(), String> {
         (below_index, below, index) = (index, range, range.above);
     }
     check(edge.below == below_index, || {
-        format!("{below_index:?} is the highest range, not {:?}", edge.below)
+        format!("the highest range is {below_index:?}, recorded {:?}", edge.below)
     })?;
-    check(end == tlsf.capacity, || format!("the ranges end at {end:#x}, the heap at {:#x}", tlsf.capacity))?;
-    check(used == tlsf.used, || format!("{used} bytes are used, {} counted", tlsf.used))?;
+    check(end == tlsf.capacity, || {
+        format!("the ranges end at {end:#x}, but the heap ends at {:#x}", tlsf.capacity)
+    })?;
+    check(used == tlsf.used, || format!("found {used} used bytes, recorded {}", tlsf.used))?;
     check(used_count == tlsf.allocation_count, || {
-        format!("{used_count} ranges are used, {} counted", tlsf.allocation_count)
+        format!("found {used_count} used ranges, recorded {}", tlsf.allocation_count)
     })?;
     check(count == tlsf.nodes.range_count(), || {
-        format!("{count} ranges are linked, {} counted", tlsf.nodes.range_count())
+        format!("found {count} linked ranges, recorded {}", tlsf.nodes.range_count())
     })?;
     stamps.sort_unstable();
     check(stamps.is_sorted_by(|a, b| a < b), || "two used ranges have the same stamp".to_owned())
@@ -76,27 +82,27 @@ fn audit_bins(tlsf: &Tlsf) -> Result<(), String> {
         let (mut previous, mut index) = (bin.head(), node(tlsf, bin.head())?.next_in_bin());
         while index != bin.head() {
             let free = node(tlsf, index)?;
-            check(!free.is_used(), || format!("{free:?} is used, and in {bin:?}"))?;
+            check(!free.is_used(), || format!("{free:?} is used but in {bin:?}"))?;
             check(Bin::of(free.size()) == bin, || {
                 format!("{free:?} is in {bin:?}, not in the bin of its size")
             })?;
             check(free.previous_in_bin() == previous, || {
-                format!("{free:?} is after {previous:?} in its bin")
+                format!("{free:?} follows {previous:?} in its bin but does not link back to it")
             })?;
             found += 1;
             check(found <= tlsf.free_range_count(), || {
-                "more free ranges are in bins than there are".to_owned()
+                "the bins contain more than the recorded number of free ranges".to_owned()
             })?;
             (previous, index) = (index, free.next_in_bin());
         }
         check(node(tlsf, bin.head())?.previous_in_bin() == previous, || {
-            format!("{previous:?} is last in {bin:?}")
+            format!("the last free range of {bin:?} is {previous:?}, not the recorded one")
         })?;
         next_bin = bin.previous();
     }
     // No range is in two bins, as its size has one bin, nor twice in one bin, as it has one predecessor.
     check(found == tlsf.free_range_count(), || {
-        format!("{found} of {} free ranges are in a bin", tlsf.free_range_count())
+        format!("found {found} of {} free ranges in the bins", tlsf.free_range_count())
     })?;
     tlsf.bins.audit_bitmaps(tlsf.highest_bin, |bin| tlsf.first_in(bin) == bin.head())
 }

@@ -98,7 +98,7 @@ const fn low_half(number: u64) -> u32 {
 
 #[inline]
 fn position(word: u32) -> usize {
-    usize::try_from(word % WORDS).expect("it is below 64")
+    usize::try_from(word % WORDS).expect("below 64")
 }
 
 /// The bitmaps of the bins that are not empty. The rings of free ranges are in the table of nodes.
@@ -188,12 +188,12 @@ impl Bins {
         for word in 0..WORDS {
             let bits = self.second_level[position(word)];
             if (self.first_level >> word & 1 == 1) != (bits != 0) {
-                return Err(format!("the first-level bit of word {word}, {bits:#x}, is wrong"));
+                return Err(format!("the first-level bit of word {word} ({bits:#x}) is wrong"));
             }
             let bins = (0..SUBDIVISIONS).map(|bit| Bin::at(word, bit)).take_while(|&bin| bin <= highest);
             let expected = bins.filter(|&bin| !is_empty(bin)).fold(0, |bits, bin| bits | 1 << bin.bit());
             if bits != expected {
-                return Err(format!("word {word} of the second level is {bits:#x}, not {expected:#x}"));
+                return Err(format!("second-level word {word} is {bits:#x}, expected {expected:#x}"));
             }
         }
         Ok(())

@@ -143,7 +143,7 @@ mod tests {
         }
 
         #[test]
-        fn divided_parts_are_freed_by_themselves(cuts in prop::collection::vec(1_u64..1000, 0..20), reverse in any::<bool>()) {
+        fn divided_parts_are_freed_separately(cuts in prop::collection::vec(1_u64..1000, 0..20), reverse in any::<bool>()) {
             let mut heap = Tlsf::new(ByteSize::from_kib(64)).unwrap();
             let before = heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap();
             let whole = heap.allocate(ByteSize::new(10_000), Alignment::ONE).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_divided_into_nothing() {
+    fn an_empty_division_is_allowed() {
         let mut heap = Tlsf::new(ByteSize::from_kib(1)).unwrap();
         let one = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
         for size in [0, 10, 11, u64::MAX] {

@@ -65,7 +65,7 @@ impl NodeIndex {
     /// Returns the index in the table.
     #[inline]
     pub(super) fn position(self) -> usize {
-        usize::try_from(self.0).expect("wherever there is a GPU, a usize has 32 bits or more")
+        usize::try_from(self.0).expect("usize has at least 32 bits on every platform with a GPU")
     }
 }
 
@@ -330,14 +330,14 @@ impl Nodes {
 
     /// Appends a slot, linked to the edge on both sides.
     fn push(&mut self) -> NodeIndex {
-        let index = NodeIndex(u32::try_from(self.slots.len()).expect("the slot limit has 32 bits"));
+        let index = NodeIndex(u32::try_from(self.slots.len()).expect("the slot limit fits in 32 bits"));
         self.slots.push(Node { start_and_use: 0, ..Node::EDGE });
         index
     }
 
     /// Returns the largest number of ranges.
     pub(super) fn range_limit(&self) -> u32 {
-        self.slot_limit - u32::try_from(self.fixed).expect("the slot limit has 32 bits")
+        self.slot_limit - u32::try_from(self.fixed).expect("the slot limit fits in 32 bits")
     }
 
     /// Returns the number of ranges, used and free.
@@ -349,19 +349,20 @@ impl Nodes {
     pub(super) fn audit_vacant(&self) -> Result<(), String> {
         let (mut index, mut found) = (self.vacant.first, 0);
         while index != NodeIndex::EDGE {
-            let node = self.find(index).ok_or_else(|| format!("vacant {index:?} is not in the table"))?;
+            let node =
+                self.find(index).ok_or_else(|| format!("vacant node {index:?} is not in the table"))?;
             if node.is_used() {
-                return Err(format!("vacant {index:?} is used: {node:?}"));
+                return Err(format!("vacant node {index:?} is in use: {node:?}"));
             }
             if found == self.vacant.count {
-                return Err(format!("more slots are vacant than the {found} counted"));
+                return Err(format!("the list of vacant nodes is longer than the recorded {found}"));
             }
             (index, found) = (node.above, found + 1);
         }
         if found == self.vacant.count {
             Ok(())
         } else {
-            Err(format!("{found} slots are vacant, {} counted", self.vacant.count))
+            Err(format!("found {found} vacant nodes, recorded {}", self.vacant.count))
         }
     }
 }
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_so_and_stays_as_it_is() {
+    fn a_full_table_is_an_error_and_unchanged() {
         let mut nodes = Nodes::new(5, 2);
         nodes.reset();
         assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));

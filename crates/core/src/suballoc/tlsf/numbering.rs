@@ -35,7 +35,7 @@ mod tests {
     use crate::{Alignment, ByteSize};
 
     #[test]
-    fn what_is_live_has_its_number_and_nothing_else_has_one() {
+    fn exactly_the_live_ranges_have_numbers() {
         let mut heap = Tlsf::new(ByteSize::new(1000)).unwrap();
         let all: Vec<_> =
             (1..20).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();

@@ -206,10 +206,10 @@ impl OffsetIndex {
         let mut found = Vec::new();
         self.audit_below(slots, self.root, &mut found)?;
         if !found.is_sorted_by(|a, b| a < b) {
-            return Err("the tree is not in the order of offsets".to_owned());
+            return Err("the tree is not sorted by offset".to_owned());
         }
         if u64::try_from(found.len()) != Ok(free_count) {
-            return Err(format!("{} of {free_count} free ranges are in the tree", found.len()));
+            return Err(format!("found {} of {free_count} free ranges in the tree", found.len()));
         }
         Ok(())
     }
@@ -222,15 +222,15 @@ impl OffsetIndex {
         self.audit_below(slots, lower, found)?;
         let node = &slots[root];
         if node.is_used() {
-            return Err(format!("{node:?} is used, and in the tree"));
+            return Err(format!("{node:?} is used but in the tree"));
         }
         found.push(node.start());
         self.audit_below(slots, upper, found)?;
         if largest != node.size().max(self.largest(lower)).max(self.largest(upper)) {
-            return Err(format!("{largest} is not the largest size at {node:?} and below"));
+            return Err(format!("the recorded largest size {largest} of the subtree of {node:?} is wrong"));
         }
         if [lower, upper].into_iter().any(|below| below != NONE && rank(below) > rank(root)) {
-            return Err(format!("{root:?} is above a higher rank"));
+            return Err(format!("{root:?} has a child of higher rank"));
         }
         Ok(())
     }

@@ -50,11 +50,11 @@ impl fmt::Debug for Ranges<'_> {
 /// Creates the public view of a used range.
 #[inline]
 pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
-    let slot = index.slot().expect("the edge is no range");
+    let slot = index.slot().expect("the edge is not a range");
     Suballocation { id: SuballocationId::new(slot, stamp), range: heap_range(start, size) }
 }
 
 #[inline]
 pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {
-    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at 2^63 or before")
+    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at or below 2^63")
 }

@@ -27,7 +27,7 @@ proptest! {
 
     /// A resized heap equals a new one of that capacity, except for additional bins.
     #[test]
-    fn resized_it_is_as_good_as_new(
+    fn a_resized_heap_equals_a_new_one(
         capacity in 1_u64..5000,
         other in 1_u64..5000,
         before in prop::collection::vec(1_u64..400, 0..20),
@@ -37,7 +37,7 @@ proptest! {
         let live: Vec<_> =
             before.iter().filter_map(|&size| heap.allocate(ByteSize::new(size), Alignment::ONE).ok()).collect();
         if !live.is_empty() {
-            prop_assert!(!heap.try_resize(ByteSize::new(other)), "something is in it");
+            prop_assert!(!heap.try_resize(ByteSize::new(other)), "the list is not empty");
         }
         for suballocation in live {
             heap.free(suballocation.id).unwrap();
@@ -59,7 +59,7 @@ proptest! {
     /// Compares the table, rings and bitmaps as well as the free range, so that all later calls behave the
     /// same.
     #[test]
-    fn freed_completely_the_state_is_that_of_a_fresh_one(
+    fn after_freeing_everything_the_state_is_that_of_a_new_one(
         capacity in 1_u64..5000,
         requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
         order in any::<prop::sample::Index>(),
@@ -100,7 +100,7 @@ fn a_refused_request_changes_nothing() {
 }
 
 #[test]
-fn the_table_of_ranges_grows_with_what_is_live_and_not_with_what_was() {
+fn the_table_is_proportional_to_live_ranges() {
     let mut heap = tlsf(1 << 20);
     let mut live: Vec<_> =
         (1..200).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
@@ -121,7 +121,7 @@ fn the_bins_cost_what_the_documentation_says() {
 }
 
 #[test]
-fn the_table_does_not_move_while_what_was_reserved_lasts() {
+fn the_table_does_not_move_within_the_reserved_capacity() {
     let mut heap = tlsf(1 << 20);
     heap.reserve(400);
     let table = heap.nodes.slots().as_ptr();
@@ -161,8 +161,8 @@ fn an_id_that_names_no_range_is_stale() {
     let mut large = tlsf(1 << 63);
     let from_small = small.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
     let from_large = large.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
-    assert!(large.free(from_small.id).is_err(), "there the slot is the head of a bin");
-    assert!(small.free(from_large.id).is_err(), "there is no such slot");
+    assert!(large.free(from_small.id).is_err(), "the slot is the head of a bin");
+    assert!(small.free(from_large.id).is_err(), "the slot does not exist");
     small.audit().unwrap();
     large.audit().unwrap();
 }
@@ -218,17 +218,17 @@ mod audit_finds {
 
     #[test]
     fn a_gap_between_ranges() {
-        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 99), "does not start where");
+        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 99), "where the previous range ends");
     }
 
     #[test]
     fn an_overlap() {
-        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 101), "does not start where");
+        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 101), "where the previous range ends");
     }
 
     #[test]
     fn a_heap_not_covered() {
-        assert_found(|heap| heap.capacity = 1001, "the heap at 0x3e9");
+        assert_found(|heap| heap.capacity = 1001, "the heap ends at 0x3e9");
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod audit_finds {
                 let index = first(heap).above;
                 heap.nodes.slots_mut().0[index].below = NodeIndex::EDGE;
             },
-            "does not know it",
+            "does not link back",
         );
     }
 
@@ -262,7 +262,7 @@ mod audit_finds {
                 let slots = heap.nodes.slots_mut().0;
                 heap.bins.remove(slots, slots[index]);
             },
-            "free ranges are in a bin",
+            "free ranges in the bins",
         );
     }
 
@@ -281,8 +281,8 @@ mod audit_finds {
 
     #[test]
     fn wrong_counters() {
-        assert_found(|heap| heap.used += 1, "bytes are used");
-        assert_found(|heap| heap.allocation_count += 1, "ranges are used");
+        assert_found(|heap| heap.used += 1, "used bytes");
+        assert_found(|heap| heap.allocation_count += 1, "used ranges");
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod audit_finds {
                 let free = with_tree(heap);
                 heap.by_offset.as_mut().unwrap().remove(heap.nodes.slots(), free);
             },
-            "free ranges are in the tree",
+            "free ranges in the tree",
         );
         assert_found(
             |heap| {
@@ -310,12 +310,12 @@ mod audit_finds {
                 let node = &mut heap.nodes.slots_mut().0[largest];
                 *node = resized(*node, start, size);
             },
-            "is not the largest size",
+            "the recorded largest size",
         );
     }
 
     #[test]
-    fn a_stamp_from_the_future() {
+    fn a_stamp_not_yet_issued() {
         assert_found(
             |heap| heap.next_stamp = super::super::super::suballocation::Stamp::FIRST,
             "not issued yet",
@@ -330,7 +330,7 @@ mod audit_finds {
                 let (slots, vacant) = heap.nodes.slots_mut();
                 vacant.take(slots);
             },
-            "ranges are linked",
+            "linked ranges",
         );
     }
 

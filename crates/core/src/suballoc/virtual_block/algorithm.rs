@@ -67,11 +67,11 @@ pub enum Feature {
 }
 
 impl fmt::Display for Feature {
-    /// Formats the feature as a phrase that can follow "has no": "strategies".
+    /// Formats the feature as a phrase that can follow "does not support": "strategies".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Strategies => "strategies",
-            Self::UpperEnd => "upper end",
+            Self::UpperEnd => "allocation at the upper end",
             Self::Fences => "fences",
         })
     }

@@ -105,7 +105,7 @@ impl<T> VirtualBlock<T> {
     /// is then unchanged.
     pub fn free(&mut self, id: SuballocationId) -> Result<(HeapRange, T), SuballocError> {
         let range = self.heap.common_mut().free(id)?;
-        let user_data = self.user_data.remove(id).expect("what is live has a value");
+        let user_data = self.user_data.remove(id).expect("a live suballocation has a value");
         Ok((range, user_data))
     }
 
@@ -199,7 +199,8 @@ impl<T> VirtualBlock<T> {
         self.heap.require(Feature::Fences)?;
         let mut retired = Retired::default();
         while let Some(suballocation) = self.heap.retire_next(completed) {
-            let user_data = self.user_data.remove(suballocation.id).expect("what is live has a value");
+            let user_data =
+                self.user_data.remove(suballocation.id).expect("a live suballocation has a value");
             retired.suballocations += 1;
             retired.bytes = retired.bytes.saturating_add(suballocation.range.size());
             take(suballocation, user_data);
@@ -286,7 +287,8 @@ impl<T> VirtualBlock<T> {
         let (with_value, values) = (self.iter().count(), self.user_data.count());
         let live = self.heap.common().allocation_count();
         if u64::try_from(with_value) != Ok(live) || with_value != values {
-            let finding = format!("of {live} suballocations, {with_value} have a value; there are {values}");
+            let finding =
+                format!("{with_value} of {live} suballocations have a value; recorded {values} values");
             return Err(AuditError::new(finding));
         }
         Ok(())
@@ -330,11 +332,16 @@ mod tests {
         few.audit().unwrap();
         let id = few.iter().nth(2).unwrap().0.id;
         few.user_data.remove(id).unwrap();
-        assert!(few.audit().unwrap_err().to_string().contains("of 4 suballocations, 2 have a value"));
+        assert!(few.audit().unwrap_err().to_string().contains("2 of 4 suballocations have a value"));
 
         let mut many = block();
         let id = many.iter().nth(2).unwrap().0.id;
         many.heap.common_mut().free(id).unwrap();
-        assert!(many.audit().unwrap_err().to_string().contains("3 have a value; there are 4"));
+        assert!(
+            many.audit()
+                .unwrap_err()
+                .to_string()
+                .contains("3 of 3 suballocations have a value; recorded 4 values")
+        );
     }
 }

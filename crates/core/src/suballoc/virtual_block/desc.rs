@@ -20,7 +20,7 @@ use crate::{Alignment, ByteSize};
 /// // Slabs know one way.
 /// let mut slabs = VirtualBlock::new(Algorithm::Slabs, ByteSize::from_mib(1))?;
 /// let refused = slabs.allocate_desc(&desc.with_strategy(Strategy::MinOffset), "indices").unwrap_err();
-/// assert_eq!(refused.to_string(), "the algorithm slabs has no strategies");
+/// assert_eq!(refused.to_string(), "the slabs algorithm does not support strategies");
 /// # Ok::<(), SuballocError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -71,7 +71,7 @@ fn is_slab_slot(slot: NonZeroU32) -> bool {
 /// Returns the index in the table. Slots of ranges count from one; those of slabs from zero.
 fn position(slot: NonZeroU32) -> usize {
     let number = slot.get() & !UserData::<()>::SLAB_SLOT;
-    usize::try_from(number).expect("wherever there is a GPU, a usize has 32 bits or more")
+    usize::try_from(number).expect("usize has at least 32 bits on every platform with a GPU")
 }
 
 #[cfg(test)]

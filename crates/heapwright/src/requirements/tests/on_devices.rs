@@ -56,7 +56,7 @@ impl Gpu {
                 .then(|| crate::caps::allocation_info(&self.gpu.device, desc))
                 .flatten();
         };
-        let count = u32::try_from(formats.len()).expect("a few");
+        let count = u32::try_from(formats.len()).expect("few items");
         let list = formats.as_ptr();
         let desc = &with_mip_region(desc, D3D12_MIP_REGION::default());
         // SAFETY: the device is live; description, count and list outlive the call.
@@ -89,7 +89,7 @@ impl Gpu {
                     let layout = D3D12_BARRIER_LAYOUT_COMMON;
                     let desc = &with_mip_region(&found.desc, D3D12_MIP_REGION::default());
                     let list = formats.as_ptr();
-                    let count = u32::try_from(formats.len()).expect("a few");
+                    let count = u32::try_from(formats.len()).expect("few items");
                     let device: ID3D12Device10 = self.device().expect("formats were granted");
                     device.CreatePlacedResource2(
                         heap,
@@ -114,7 +114,7 @@ impl Gpu {
             D3D12_RESOURCE_DIMENSION_BUFFER => D3D12_BARRIER_LAYOUT_UNDEFINED,
             _ => D3D12_BARRIER_LAYOUT_COMMON,
         };
-        let count = u32::try_from(formats.len()).expect("a few");
+        let count = u32::try_from(formats.len()).expect("few items");
         let before = self.local_usage();
         let mut resource: Option<ID3D12Resource> = None;
         let Some(device) = self.device::<ID3D12Device10>() else {
@@ -297,19 +297,22 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
         || flag_is_legal(&D3D12_RESOURCE_DESC { Alignment: 0, ..plain }, &gpu.caps)
         || desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 && gpu.caps.tight_alignment_tier >= 1;
     let Ok(found) = found else {
-        assert!(!alignment_is_sound || !tight_is_sound || default.is_none(), "refused without need: {text}");
+        assert!(
+            !alignment_is_sound || !tight_is_sound || default.is_none(),
+            "rejected although valid: {text}"
+        );
         return 0;
     };
-    assert!(alignment_is_sound && tight_is_sound && default.is_some(), "taken in spite of a rule: {text}");
+    assert!(alignment_is_sound && tight_is_sound && default.is_some(), "accepted although invalid: {text}");
 
     let is_tight = found.desc.Flags & TIGHT != 0;
-    assert!(!is_tight || flag_is_legal(&found.desc, &gpu.caps), "the flag is illegal: {text}");
+    assert!(!is_tight || flag_is_legal(&found.desc, &gpu.caps), "the flag is not allowed: {text}");
     let wants_tight = (tight || asks_for_tight) && flag_is_legal(&plain, &gpu.caps);
     let floor = desc.Alignment.max(uses.with_flags(desc.Flags).floor().get()).max(1);
     let expects_tight = wants_tight && (creation == Creation::Placed || floor <= KIB_4);
     assert_eq!(is_tight, expects_tight, "{text}");
 
-    assert!(found.alignment.get() >= floor, "below the floor: {text}");
+    assert!(found.alignment.get() >= floor, "below the minimum alignment: {text}");
     assert!(found.size.is_aligned(found.alignment) && !found.size.is_zero(), "{text}");
     // The alignment is never worse than without tight alignment, except for what was requested.
     let (_, default_alignment) = default.expect("checked above");
@@ -324,8 +327,11 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
     assert_eq!(unchanged, D3D12_RESOURCE_DESC { Width: found.desc.Width, ..plain }, "{text}");
 
     let (size, alignment) =
-        gpu.info(&found.desc, castable_formats).expect("the device takes what was decided");
-    assert!(alignment <= found.alignment && size <= found.size, "less than the device says: {text}");
+        gpu.info(&found.desc, castable_formats).expect("the device accepts the decided description");
+    assert!(
+        alignment <= found.alignment && size <= found.size,
+        "less than GetResourceAllocationInfo returns: {text}"
+    );
     // The runtime does not support heaps that are shared across adapters, and fixed layouts are for reserved resources
     // there.
     if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER != 0 {
@@ -336,7 +342,7 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
             let address =
                 gpu.place(&found, castable_formats).unwrap_or_else(|error| panic!("{error:?}: {text}"));
             if is_buffer {
-                assert!(address.is_multiple_of(floor), "a view at {address:#x} is illegal: {text}");
+                assert!(address.is_multiple_of(floor), "a view at {address:#x} is not allowed: {text}");
             }
         }
         Creation::Committed => {
@@ -347,14 +353,14 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
                 true => [found.size.get(); 2],
                 false => [found.size.get(), found.size.get().next_multiple_of(KIB_64)],
             };
-            assert!(expected.contains(&charged), "its heap has {charged} bytes: {text}");
+            assert!(expected.contains(&charged), "the heap has {charged} bytes: {text}");
         }
     }
     1
 }
 
 #[test]
-fn what_is_decided_is_what_every_device_creates() {
+fn every_device_accepts_the_decided_description() {
     let gpus = Gpu::all();
     let created = Cell::new([0_u32; 2]);
     let cases = prop_oneof![buffers(), textures()];
@@ -375,17 +381,17 @@ fn what_is_decided_is_what_every_device_creates() {
         })
         .unwrap_or_else(|failure| panic!("{failure}"));
     let [buffers, textures] = created.get();
-    assert!(buffers > 2000 && textures > 1000, "too few sound cases: {buffers} buffers, {textures} textures");
+    assert!(buffers > 2000 && textures > 1000, "too few valid cases: {buffers} buffers, {textures} textures");
 }
 
 fn placed(gpu: &Gpu, desc: D3D12_RESOURCE_DESC, uses: BufferUses) -> (u64, u64) {
     let wanted = RequestedResource { uses, ..requested(desc) };
-    let found = gpu.queries[0].requirements(&wanted, Creation::Placed).expect("is sound");
+    let found = gpu.queries[0].requirements(&wanted, Creation::Placed).expect("valid description");
     (found.size.get(), found.alignment.get())
 }
 
 #[test]
-fn a_buffer_takes_what_its_use_needs_and_no_more() {
+fn buffers_are_padded_only_as_their_uses_require() {
     for gpu in Gpu::all() {
         let least = gpu.caps.buffer_alignment.get();
         for (uses, floor) in [
@@ -407,7 +413,7 @@ fn a_buffer_takes_what_its_use_needs_and_no_more() {
 }
 
 #[test]
-fn textures_are_small_where_the_device_finds_them_small() {
+fn textures_use_small_alignment_where_the_device_allows_it() {
     for gpu in Gpu::all().iter().filter(|gpu| gpu.name.starts_with("old-ddi")) {
         let none = BufferUses::empty();
         assert_eq!(placed(gpu, texture(64, 64), none), (4 * KIB_4, KIB_4));
@@ -420,7 +426,7 @@ fn textures_are_small_where_the_device_finds_them_small() {
 /// Every format whose blocks are known, in every dimension, with and without multisampling: requesting the small
 /// alignment is never an error, and no small texture is missed.
 #[test]
-fn known_formats_are_asked_about_only_where_they_are_small() {
+fn known_formats_are_queried_only_if_the_texture_is_small() {
     let (gpu, _) = open("old-ddi", false);
     let (mut small, mut known) = (0, 0);
     for format in 1..=132 {
@@ -463,12 +469,12 @@ fn known_formats_are_asked_about_only_where_they_are_small() {
             }
         }
     }
-    assert!(small > 500 && known > 1000, "{small} small ones, {known} of known formats");
+    assert!(small > 500 && known > 1000, "{small} small textures, {known} of known formats");
 }
 
 /// The bound that saves a call never misses a small texture.
 #[test]
-fn no_small_texture_is_taken_for_a_large_one() {
+fn small_textures_are_never_classified_as_large() {
     let (gpu, _) = open("old-ddi", false);
     let mut small = 0;
     let formats = [DXGI_FORMAT_BC1_UNORM, DXGI_FORMAT_R8_UNORM, DXGI_FORMAT_NV12, DXGI_FORMAT_R8G8B8A8_UNORM];
@@ -488,14 +494,14 @@ fn no_small_texture_is_taken_for_a_large_one() {
 }
 
 #[test]
-fn extra_flags_are_in_every_description() {
+fn extra_flags_are_added_to_every_description() {
     let (gpu, caps) = open("discrete", false);
     let extra_required_resource_flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     let options = RequirementsOptions { extra_required_resource_flags, ..Default::default() };
     let query = RequirementsQuery::new(&gpu.device, &caps, options);
     for desc in [buffer(100), texture(4, 4)] {
         for creation in [Creation::Placed, Creation::Committed] {
-            let found = query.requirements(&requested(desc), creation).expect("is sound");
+            let found = query.requirements(&requested(desc), creation).expect("valid description");
             assert_eq!(found.desc.Flags, extra_required_resource_flags | TIGHT);
         }
     }
@@ -503,13 +509,15 @@ fn extra_flags_are_in_every_description() {
 
 /// The description that `GetDesc` returns can be requested again, although it contains the flag and an alignment.
 #[test]
-fn the_description_of_a_resource_makes_another_one() {
+fn the_description_of_a_resource_can_be_reused() {
     for gpu in Gpu::all() {
         for query in &gpu.queries {
             for desc in [buffer(1000), texture(64, 64), texture(512, 512), multisampled(64, 64)] {
-                let first = query.requirements(&requested(desc), Creation::Placed).expect("is sound");
+                let first =
+                    query.requirements(&requested(desc), Creation::Placed).expect("valid description");
                 let filled = D3D12_RESOURCE_DESC { Alignment: first.alignment.get(), ..first.desc };
-                let again = query.requirements(&requested(filled), Creation::Placed).expect("is sound");
+                let again =
+                    query.requirements(&requested(filled), Creation::Placed).expect("valid description");
                 assert_eq!((again.size, again.alignment), (first.size, first.alignment), "{}", gpu.name);
             }
         }

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn gpgmms_numbers_come_out() {
+    fn budgets_equal_gpgmms() {
         let (limit, half) = (Limit::FractionOfOs(Fraction::new(0.95)), Fraction::new(0.5));
         let holds = effective_budget(os(mib(1000), mib(10)), limit, half, ByteSize::ZERO);
         // 0.95 as a double is slightly less, so a byte is lost.
@@ -140,11 +140,15 @@ mod tests {
         assert_eq!((holds.budget, holds.reservation), (mib(250), mib(500)), "capped");
         let little = OsMemory { budget: mib(1000), usage: mib(1), available_for_reservation: mib(100) };
         let holds = effective_budget(Some(little), half_of, half, mib(800));
-        assert_eq!((holds.budget, holds.reservation), (mib(450), mib(100)), "no more than the system lets");
+        assert_eq!(
+            (holds.budget, holds.reservation),
+            (mib(450), mib(100)),
+            "at most the reservation of the operating system"
+        );
     }
 
     #[test]
-    fn a_maximum_bounds_and_the_system_bounds_it() {
+    fn max_budget_is_limited_by_the_operating_system() {
         let half = Fraction::new(0.5);
         let none = ByteSize::ZERO;
         assert_eq!(
@@ -164,22 +168,22 @@ mod tests {
         assert_eq!(
             (holds.budget, holds.reservation),
             (mib(150), mib(150)),
-            "of the bytes, as nobody else says any"
+            "percentage of the video memory without other bounds"
         );
     }
 
     #[test]
-    fn nothing_known_is_no_bound() {
+    fn an_unknown_budget_is_unbounded() {
         let limit = Limit::FractionOfOs(Fraction::new(0.95));
         let holds = effective_budget(None, limit, Fraction::new(0.5), mib(5));
         assert_eq!((holds.budget, holds.reservation), (ByteSize::MAX, mib(5)));
         let silent = OsMemory { budget: mib(0), usage: mib(0), available_for_reservation: mib(0) };
         assert!(!silent.is_counted());
-        assert!(OsMemory { usage: mib(1), ..silent }.is_counted(), "a budget of nothing is one");
+        assert!(OsMemory { usage: mib(1), ..silent }.is_counted(), "a budget of zero is valid");
     }
 
     #[test]
-    fn a_reservation_above_usage_wraps_nothing() {
+    fn a_reservation_above_usage_does_not_wrap() {
         // GPGMM computes usage - reservation, which wraps to a number far above every budget.
         assert_eq!(external(mib(100), mib(0), mib(300)), ByteSize::ZERO);
         assert_eq!(external(mib(100), mib(200), mib(0)), ByteSize::ZERO);
@@ -188,18 +192,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_is_exact(bytes: u64, seed: u64, log2 in 0_u32..=60) {
+        fn fractions_are_exact(bytes: u64, seed: u64, log2 in 0_u32..=60) {
             // Every such number is a double: 53 bits, and a small exponent.
             let denominator = 1_u64 << log2;
             let numerator = seed % (denominator.min(1 << 53) + 1);
-            #[allow(clippy::cast_precision_loss, reason = "53 bits, and a power of two: nothing is lost")]
+            #[allow(clippy::cast_precision_loss, reason = "a power of two is exact in 53 bits")]
             let part = Fraction::new(numerator as f64 / denominator as f64);
             let exact = u128::from(bytes) * u128::from(numerator) / u128::from(denominator);
             prop_assert_eq!(u128::from(part.of(ByteSize::new(bytes)).get()), exact);
         }
 
         #[test]
-        fn any_number_is_some_part(bytes: u64, number: f64) {
+        fn any_number_is_a_valid_fraction(bytes: u64, number: f64) {
             let part = Fraction::new(number).of(ByteSize::new(bytes));
             prop_assert!(part.get() <= bytes);
             if number >= 1.0 {
@@ -211,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn what_holds_is_within_what_is_said(
+        fn effective_budgets_are_within_their_limits(
             budget: u64, usage: u64, available: u64, asked: u64, bound: u64, kind in 0_u8..3,
             part in 0.0_f64..=1.0, cap in 0.0_f64..=1.0,
         ) {

@@ -201,17 +201,17 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
 
     fn gpu() -> Instance {
-        Instance::open(HostProfile::default_profile()).expect("a fresh instance")
+        Instance::open(HostProfile::default_profile()).expect("the instance opens")
     }
 
     #[test]
-    fn a_change_and_a_request_arrive() {
+    fn changes_and_requests_wake_the_thread() {
         let gpu = gpu();
         let (told, changes) = channel();
         let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
             let _gone = told.send(std::thread::current().id());
         })
-        .expect("the adapter tells");
+        .expect("the adapter sends notifications");
         for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
             gpu.set_budget(group, ByteSize::from_gib(1));
             let thread = changes.recv_timeout(SOON).expect("told");
@@ -227,43 +227,41 @@ mod tests {
     }
 
     #[test]
-    fn it_may_be_dropped_by_its_own_thread() {
+    fn the_updates_may_be_dropped_on_their_own_thread() {
         let gpu = gpu();
         let slot: Arc<OnceLock<Mutex<Option<BackgroundUpdates>>>> = Arc::default();
         let (told, dropped) = channel();
         let own = Arc::clone(&slot);
         let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
-            let updates = own.wait().lock().expect("nobody panics").take();
+            let updates = own.wait().lock().expect("no panic").take();
             assert!(updates.is_some());
             drop(updates);
             let _gone = told.send(());
         })
-        .expect("the adapter tells");
-        slot.set(Mutex::new(Some(updates))).expect("set once");
+        .expect("the adapter sends notifications");
+        slot.set(Mutex::new(Some(updates))).expect("set only once");
         gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(1));
         dropped.recv_timeout(SOON).expect("dropped");
-        assert_eq!(dropped.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected), "the thread has ended");
+        assert_eq!(dropped.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected), "the thread ended");
     }
 
     #[test]
-    fn an_adapter_that_does_not_tell_is_no_error() {
+    fn adapters_without_notifications_are_allowed() {
         let adapter = FaultyAdapter::new(ByteSize::from_gib(1), ByteSize::from_gib(1)).to_interface();
-        assert!(
-            BackgroundUpdates::start(Some(&adapter), None, |_| unreachable!("nothing changes")).is_none()
-        );
+        assert!(BackgroundUpdates::start(Some(&adapter), None, |_| unreachable!("no change")).is_none());
     }
 
     #[test]
-    fn a_panic_ends_nothing() {
+    fn a_panic_does_not_end_the_thread() {
         let gpu = gpu();
         let (told, changes) = channel();
         let calls = AtomicBool::new(false);
         let updates = BackgroundUpdates::start(Some(&gpu.adapter), None, move |_| {
             let is_first = !calls.swap(true, Ordering::Relaxed);
             let _gone = told.send(is_first);
-            assert!(!is_first, "a panic on purpose");
+            assert!(!is_first, "intended panic");
         })
-        .expect("the adapter tells");
+        .expect("the adapter sends notifications");
         gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(1));
         assert!(changes.recv_timeout(SOON).expect("told"));
         gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(2));

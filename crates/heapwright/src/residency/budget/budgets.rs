@@ -103,11 +103,11 @@ impl Budgets {
             Some(BudgetOverride::Schedule(steps)) => BudgetSource::Schedule { steps: steps.clone(), max_pct },
         };
         if adapter.is_none() && matches!(source, BudgetSource::Os { .. }) {
-            let rule = "or max_budget is required without an adapter, which would report the budget";
+            let rule = "is required without an adapter, unless max_budget is set";
             return Err(Error::invalid_argument("ResidencyManagerDesc::budget_override", rule));
         }
         if !desc.max_budget.is_zero() && desc.max_pct_of_video_memory_to_budget.is_some() {
-            tracing::warn!("max_pct_of_video_memory_to_budget is ignored: max_budget is set");
+            tracing::warn!("max_pct_of_video_memory_to_budget is ignored because max_budget is set");
         }
         let unbounded = || Group {
             budget: AtomicU64::new(u64::MAX),

@@ -46,11 +46,11 @@ impl FaultyAdapter {
     }
 
     pub(super) fn script(&self) -> Script {
-        *self.0.lock().expect("nobody panics with it")
+        *self.0.lock().expect("no panic while it is locked")
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Script)) {
-        change(&mut self.0.lock().expect("nobody panics with it"));
+        change(&mut self.0.lock().expect("no panic while it is locked"));
     }
 }
 
@@ -112,7 +112,7 @@ impl IDXGIAdapter3_Impl for FaultyAdapter_Impl {
         group: DXGI_MEMORY_SEGMENT_GROUP,
         out: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
     ) -> Result<()> {
-        let mut script = self.0.lock().expect("nobody panics with it");
+        let mut script = self.0.lock().expect("no panic while it is locked");
         script.queries += 1;
         script.query.ok()?;
         // SAFETY: the caller gives a writable structure.
@@ -120,7 +120,7 @@ impl IDXGIAdapter3_Impl for FaultyAdapter_Impl {
         Ok(())
     }
     fn SetVideoMemoryReservation(&self, _: u32, group: DXGI_MEMORY_SEGMENT_GROUP, bytes: u64) -> Result<()> {
-        let mut script = self.0.lock().expect("nobody panics with it");
+        let mut script = self.0.lock().expect("no panic while it is locked");
         script.reservations += 1;
         script.reserve.ok()?;
         script.reserved[index(group)] = bytes;
@@ -130,6 +130,6 @@ impl IDXGIAdapter3_Impl for FaultyAdapter_Impl {
         not_implemented()
     }
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, _: u32) {
-        panic!("nothing is registered");
+        panic!("a callback is registered");
     }
 }

@@ -126,7 +126,7 @@ struct Registered {
 ///
 /// A call that began on another thread before the drop may still be running.
 #[derive(Debug)]
-#[must_use = "dropping it ends the registration"]
+#[must_use = "dropping it unregisters the callback"]
 pub struct PressureRegistration {
     callbacks: Weak<Callbacks>,
     number: u64,
@@ -184,7 +184,7 @@ impl Callbacks {
             self.lock().list.iter().map(|(_, callback)| Arc::clone(callback)).collect();
         for callback in callbacks {
             if catch_unwind(AssertUnwindSafe(|| callback(pressure))).is_err() {
-                tracing::error!("a callback for memory pressure panicked");
+                tracing::error!("memory pressure callback panicked; the panic is ignored");
             }
         }
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_begin_and_end_where_the_table_says() {
+    fn levels_change_at_the_documented_thresholds() {
         use PressureLevel::{High, Moderate, None, Over};
         for (before, usage, expected) in [
             (None, 699, None),
@@ -246,28 +246,28 @@ mod tests {
             assert_eq!(after(before, usage), expected, "{usage} after {before}");
         }
         assert_eq!(None.next(ByteSize::new(1), ByteSize::ZERO), Over);
-        assert_eq!(Over.next(ByteSize::ZERO, ByteSize::ZERO), None, "nothing is never too much");
-        assert_eq!(None.next(ByteSize::from_gib(64), ByteSize::MAX), None, "no bound");
+        assert_eq!(Over.next(ByteSize::ZERO, ByteSize::ZERO), None, "a usage of zero is never over budget");
+        assert_eq!(None.next(ByteSize::from_gib(64), ByteSize::MAX), None, "unbounded");
     }
 
     proptest! {
         #[test]
-        fn a_level_that_is_reached_stays(usage: u64, budget: u64, before in 0_u8..4) {
+        fn a_reached_level_is_stable(usage: u64, budget: u64, before in 0_u8..4) {
             let (usage, budget) = (ByteSize::new(usage), ByteSize::new(budget));
             let before = PressureLevel::from_number(before);
             let level = before.next(usage, budget);
-            prop_assert_eq!(level.next(usage, budget), level, "no flutter");
+            prop_assert_eq!(level.next(usage, budget), level, "no oscillation");
             prop_assert!(level >= PressureLevel::None.next(usage, budget));
             prop_assert!(level <= PressureLevel::Over.next(usage, budget));
         }
     }
 
     #[test]
-    fn a_change_is_told_once_until_nobody_wants_to_know() {
+    fn each_change_is_reported_once_while_registered() {
         let monitor = PressureMonitor::default();
         let (told, changes) = channel();
         let registration =
-            monitor.on_pressure(move |pressure| told.send(*pressure).expect("there is a receiver"));
+            monitor.on_pressure(move |pressure| told.send(*pressure).expect("the receiver exists"));
         for usage in [100, 750, 760, 1100] {
             monitor.update(SegmentGroup::Local, ByteSize::new(usage), BUDGET);
         }
@@ -280,24 +280,24 @@ mod tests {
         drop(registration);
         monitor.update(SegmentGroup::Local, ByteSize::new(10), BUDGET);
         assert_eq!(monitor.level(SegmentGroup::Local), None);
-        assert!(changes.recv().is_err(), "the callback is gone, and what it held");
+        assert!(changes.recv().is_err(), "the callback and its captures were dropped");
     }
 
     #[test]
-    fn callbacks_may_panic_register_and_end_themselves() {
+    fn callbacks_may_panic_register_and_unregister_themselves() {
         let monitor = Arc::new(PressureMonitor::default());
-        let panics = monitor.on_pressure(|_| panic!("on purpose"));
+        let panics = monitor.on_pressure(|_| panic!("intended panic"));
         let (told, changes) = channel();
         let own: Arc<Mutex<Option<PressureRegistration>>> = Arc::default();
         let (again, slot) = (Arc::clone(&monitor), Arc::clone(&own));
         let registration = monitor.on_pressure(move |pressure| {
-            told.send(pressure.level).expect("there is a receiver");
+            told.send(pressure.level).expect("the receiver exists");
             // Ends itself, registers another, and changes a level; none of these must find a lock held.
-            drop(slot.lock().expect("nobody panics with it").take());
+            drop(slot.lock().expect("no panic while it is locked").take());
             let _at_once = again.on_pressure(|_| ());
             again.update(SegmentGroup::NonLocal, BUDGET, BUDGET);
         });
-        *own.lock().expect("nobody panics with it") = Some(registration);
+        *own.lock().expect("no panic while it is locked") = Some(registration);
         monitor.update(SegmentGroup::Local, BUDGET, BUDGET);
         assert_eq!(changes.try_iter().collect::<Vec<_>>(), [PressureLevel::High]);
         monitor.update(SegmentGroup::Local, ByteSize::new(1), BUDGET);

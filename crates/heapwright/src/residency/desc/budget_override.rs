@@ -74,7 +74,7 @@ impl BudgetOverride {
                 match descent {
                     None => Ok(()),
                     Some(pair) => error(format!(
-                        "the step from submission {} comes after the step from submission {}",
+                        "the step from submission {} follows the step from submission {}; steps must be in ascending order",
                         pair[1].from_submission, pair[0].from_submission
                     )),
                 }

@@ -81,7 +81,7 @@ impl ResidencyHeapDesc {
         }
         if let Some(other) = self.priority {
             if level(other).is_none() {
-                let rule = format!("{other:#x} is none of D3D12's five levels");
+                let rule = format!("{other:#x} is not a D3D12_RESIDENCY_PRIORITY value");
                 return Err(Error::invalid_argument("ResidencyHeapDesc::priority", rule));
             }
         }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_sound_and_asks_for_nothing() {
+    fn the_default_is_valid() {
         let desc = ResidencyHeapDesc::default();
         desc.check().expect("sound");
         assert_eq!(desc.flags, ResidencyHeapFlags::empty());
@@ -129,13 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn what_d3d12_does_not_have_is_refused_by_name() {
+    fn invalid_fields_are_named() {
         let flags = ResidencyHeapFlags::from_bits_retain(0x18);
-        let error = ResidencyHeapDesc { flags, ..Default::default() }.check().expect_err("no such flags");
+        let error = ResidencyHeapDesc { flags, ..Default::default() }.check().expect_err("unknown flags");
         assert_eq!(error.to_string(), "ResidencyHeapDesc::flags: unknown flag bits 0x18");
         let priority = Some(7);
-        let error = ResidencyHeapDesc { priority, ..Default::default() }.check().expect_err("no such level");
-        assert_eq!(error.to_string(), "ResidencyHeapDesc::priority: 0x7 is none of D3D12's five levels");
+        let error =
+            ResidencyHeapDesc { priority, ..Default::default() }.check().expect_err("unknown priority");
+        assert_eq!(
+            error.to_string(),
+            "ResidencyHeapDesc::priority: 0x7 is not a D3D12_RESIDENCY_PRIORITY value"
+        );
         for (priority, level) in [
             (None, PriorityLevel::Normal),
             (Some(D3D12_RESIDENCY_PRIORITY_MINIMUM), PriorityLevel::Minimum),
@@ -144,7 +148,7 @@ mod tests {
             (Some(D3D12_RESIDENCY_PRIORITY_MAXIMUM), PriorityLevel::Maximum),
         ] {
             let desc = ResidencyHeapDesc { priority, ..Default::default() };
-            desc.check().expect("a level of D3D12's");
+            desc.check().expect("a D3D12 priority");
             assert_eq!(desc.level(), level);
         }
     }

@@ -56,7 +56,7 @@ impl ResidencyManagerDesc {
             return error("ResidencyManagerDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
         }
         if self.record_options.flags != RecordFlags::empty() {
-            return Err(Error::unsupported("ResidencyManagerDesc::record_options: recording"));
+            return Err(Error::unsupported("ResidencyManagerDesc::record_options (recording)"));
         }
         if let Some(part) =
             self.max_pct_of_video_memory_to_budget.filter(|&part| !(part > 0.0 && part <= 1.0))
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn refused(desc: ResidencyManagerDesc) -> String {
-        desc.check().expect_err("not sound").to_string()
+        desc.check().expect_err("invalid description").to_string()
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn invalid_fields_are_named() {
         let base = ResidencyManagerDesc::default;
         let flags = ResidencyManagerFlags::from_bits_retain(0x10);
         assert_eq!(
@@ -148,14 +148,15 @@ mod tests {
             assert!(message.contains("min_pct_of_budget_to_reserve"), "{part}: {message}");
         }
         let record_options = RecordOptions { flags: RecordFlags::CAPTURE, ..Default::default() };
-        let error = ResidencyManagerDesc { record_options, ..base() }.check().expect_err("not yet");
+        let error =
+            ResidencyManagerDesc { record_options, ..base() }.check().expect_err("recording is unsupported");
         assert!(error.is_unsupported());
         let initial_fence_value = FenceValue::DEVICE_REMOVED;
         assert!(refused(ResidencyManagerDesc { initial_fence_value, ..base() }).contains("removed"));
     }
 
     #[test]
-    fn a_maximum_is_one_of_two_things() {
+    fn max_budget_excludes_budget_override() {
         let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
         let budget_override = Some(BudgetOverride::Fixed(budgets));
         let max_budget = ByteSize::from_mib(100);
@@ -167,12 +168,12 @@ mod tests {
             max_pct_of_video_memory_to_budget: Some(0.5),
             ..Default::default()
         };
-        percentage.check().expect("the percentage is ignored");
+        percentage.check().expect("ignored percentage");
         assert_eq!(percentage.max_pct(), 1.0);
     }
 
     #[test]
-    fn a_schedule_ascends() {
+    fn schedules_must_ascend() {
         let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
         let schedule = |starts: &[u64]| {
             let step = |&from_submission| BudgetStep { from_submission, budgets };

@@ -9,7 +9,7 @@ use crate::residency::desc::ResidencyHeapFlags;
 const KIB: u64 = 1 << 10;
 
 fn open(profile: &str) -> Instance {
-    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+    Instance::open(HostProfile::find(profile).expect("the profile exists")).expect("the instance opens")
 }
 
 fn examine(gpu: &Instance, object: &impl Interface, desc: &ResidencyHeapDesc) -> Result<PageableInfo, Error> {
@@ -37,8 +37,8 @@ fn heap(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> 
     };
     let mut heap = None;
     // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
-    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("there is room");
-    heap.expect("S_OK comes with a heap")
+    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("enough memory");
+    heap.expect("S_OK implies a heap")
 }
 
 fn committed(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS) -> ID3D12Resource {
@@ -47,8 +47,8 @@ fn committed(gpu: &Instance, heap_type: D3D12_HEAP_TYPE, flags: D3D12_HEAP_FLAGS
     let mut made = None;
     // SAFETY: as above.
     unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, 0, None, &mut made) }
-        .expect("there is room");
-    made.expect("S_OK comes with a resource")
+        .expect("enough memory");
+    made.expect("S_OK implies a resource")
 }
 
 fn descriptors(gpu: &Instance) -> ID3D12DescriptorHeap {
@@ -58,7 +58,7 @@ fn descriptors(gpu: &Instance) -> ID3D12DescriptorHeap {
         ..Default::default()
     };
     // SAFETY: as above.
-    unsafe { gpu.device.CreateDescriptorHeap(&desc) }.expect("there is room")
+    unsafe { gpu.device.CreateDescriptorHeap(&desc) }.expect("enough memory")
 }
 
 fn queries(gpu: &Instance) -> ID3D12QueryHeap {
@@ -66,8 +66,8 @@ fn queries(gpu: &Instance) -> ID3D12QueryHeap {
         D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
     let mut made = None;
     // SAFETY: as above.
-    unsafe { gpu.device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
-    made.expect("S_OK comes with a query heap")
+    unsafe { gpu.device.CreateQueryHeap(&desc, &mut made) }.expect("enough memory");
+    made.expect("S_OK implies a query heap")
 }
 
 fn given(segment_group: SegmentGroup, kib: u64) -> ResidencyHeapDesc {
@@ -85,7 +85,7 @@ fn assert_refused(answer: Result<PageableInfo, Error>, begins: &str) {
 }
 
 #[test]
-fn heaps_and_committed_resources_say_everything() {
+fn heaps_and_committed_resources_report_all_properties() {
     let gpu = open("discrete");
     let nothing = ResidencyHeapDesc::default();
     for (heap_type, segment_group) in [
@@ -95,7 +95,7 @@ fn heaps_and_committed_resources_say_everything() {
         (D3D12_HEAP_TYPE_GPU_UPLOAD, SegmentGroup::Local),
     ] {
         let heap = heap(&gpu, heap_type, D3D12_HEAP_FLAG_NONE);
-        let info = examine(&gpu, &heap, &nothing).expect("it says everything");
+        let info = examine(&gpu, &heap, &nothing).expect("the object has all properties");
         let expected = PageableInfo {
             kind: PageableKind::Heap,
             size: ByteSize::from_kib(256),
@@ -109,7 +109,7 @@ fn heaps_and_committed_resources_say_everything() {
     assert_eq!(examine(&gpu, &evicted, &nothing).expect("sound").was_created_resident, Some(false));
 
     let resource = committed(&gpu, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE);
-    let info = examine(&gpu, &resource, &nothing).expect("it says everything");
+    let info = examine(&gpu, &resource, &nothing).expect("the object has all properties");
     assert_eq!((info.kind, info.segment_group), (PageableKind::CommittedResource, SegmentGroup::NonLocal));
     assert_eq!(info.was_created_resident, Some(true));
     let evicted = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT);
@@ -121,7 +121,7 @@ fn used(gpu: &Instance, group: SegmentGroup) -> ByteSize {
 }
 
 #[test]
-fn a_committed_resource_has_the_size_that_is_counted() {
+fn the_size_of_a_committed_resource_equals_its_usage() {
     let gpu = open("discrete");
     let before = used(&gpu, SegmentGroup::Local);
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
@@ -131,12 +131,12 @@ fn a_committed_resource_has_the_size_that_is_counted() {
 }
 
 #[test]
-fn descriptors_say_their_size_and_queries_nothing() {
+fn descriptor_heaps_report_their_size_and_query_heaps_do_not() {
     let gpu = open("discrete");
     let descriptors = descriptors(&gpu);
     assert_refused(
         examine(&gpu, &descriptors, &ResidencyHeapDesc::default()),
-        "ResidencyHeapDesc::segment_group: is required for a descriptor heap, whose segment group D3D12 does not tell",
+        "ResidencyHeapDesc::segment_group: is required for a descriptor heap",
     );
     let info = examine(&gpu, &descriptors, &given(SegmentGroup::Local, 0)).expect("sound");
     // SAFETY: the device is a live COM object.
@@ -148,7 +148,7 @@ fn descriptors_say_their_size_and_queries_nothing() {
     let queries = queries(&gpu);
     assert_refused(
         examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::size: is required for this query heap, whose size D3D12 does not tell",
+        "ResidencyHeapDesc::size: is required for this query heap",
     );
     let info = examine(&gpu, &queries, &given(SegmentGroup::NonLocal, 64)).expect("sound");
     assert_eq!((info.kind, info.size), (PageableKind::QueryHeap, ByteSize::from_kib(64)));
@@ -161,19 +161,18 @@ fn descriptors_say_their_size_and_queries_nothing() {
 }
 
 #[test]
-fn what_contradicts_the_object_is_refused() {
+fn contradicting_properties_are_rejected() {
     let gpu = open("discrete");
     let heap = heap(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
     assert_refused(
         examine(&gpu, &heap, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::segment_group: non-local contradicts the memory of the heap, which is local",
+        "ResidencyHeapDesc::segment_group: non-local does not match the memory of the heap, which is local",
     );
     assert_refused(
         examine(&gpu, &heap, &given(SegmentGroup::Local, 255)),
         "ResidencyHeapDesc::size: 255.00 KiB is less than the size of the heap, which is 256.00 KiB",
     );
-    let more =
-        examine(&gpu, &heap, &given(SegmentGroup::Local, 300)).expect("what the driver keeps beside it");
+    let more = examine(&gpu, &heap, &given(SegmentGroup::Local, 300)).expect("a larger size is accepted");
     assert_eq!(more.size, ByteSize::from_kib(300));
     let flags = ResidencyHeapFlags::from_bits_retain(64);
     let desc = ResidencyHeapDesc { flags, ..Default::default() };
@@ -183,23 +182,24 @@ fn what_contradicts_the_object_is_refused() {
     let upload = self::heap(&uma, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE);
     let non_local = given(SegmentGroup::NonLocal, 0);
     assert_refused(examine(&uma, &upload, &non_local), "ResidencyHeapDesc::segment_group: non-local");
-    let apart = examine_with(&uma, &upload, &non_local, false).expect("who keeps them apart decides");
+    let apart =
+        examine_with(&uma, &upload, &non_local, false).expect("the application decides the segment group");
     assert_eq!(apart.segment_group, SegmentGroup::NonLocal);
 }
 
 #[test]
-fn what_is_never_paged_is_refused() {
+fn objects_that_cannot_be_paged_are_rejected() {
     let gpu = open("discrete");
     let nothing = ResidencyHeapDesc::default();
     let desc = buffer_desc(ByteSize::from_kib(64));
     let mut reserved: Option<ID3D12Resource> = None;
     // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
     unsafe { gpu.device.CreateReservedResource(&desc, 0, None, &mut reserved) }
-        .expect("tiled resources are known");
-    let reserved = reserved.expect("S_OK comes with a resource");
+        .expect("tiled resources are supported");
+    let reserved = reserved.expect("S_OK implies a resource");
     assert_refused(
         examine(&gpu, &reserved, &nothing),
-        "pageable: GetHeapProperties returned E_INVALIDARG (0x80070057), as for a reserved",
+        "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
     );
 
     // D3D12 never pages some objects that it calls pageable.

@@ -283,7 +283,7 @@ impl Pager {
         let evicted = if current.to_make_resident.is_empty() || next_value(current.last_value).is_some() {
             self.evict(current)
         } else {
-            let rule = "its paging fence is at the end of the numbers";
+            let rule = "its paging fence value has reached the maximum";
             Err(Error::invalid_argument("residency manager", rule))
         };
         if let Err(error) = evicted {
@@ -344,7 +344,7 @@ impl Pager {
             return Ok(None);
         }
         let Some(value) = next_value(current.last_value) else {
-            return Err(("the end of the paging fence's numbers", E_FAIL));
+            return Err(("incrementing the paging fence value", E_FAIL));
         };
         let objects = &mut current.to_make_resident;
         let fence = &self.paging_fence;

@@ -295,7 +295,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
     let mut signalled = 0_u64;
     let mut has_order = true;
     for (number, submission) in program.submissions.iter().enumerate() {
-        let agent = u32::try_from(submission.queue).expect("few") + 1;
+        let agent = u32::try_from(submission.queue).expect("the value fits") + 1;
         if let Some(value) = submission.waits.and_then(|back| signalled.checked_sub(back as u64)) {
             stage.wait(agent, &fence, value);
             model.wait(submission.queue + 1, value);
@@ -338,7 +338,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
         let wrong: BTreeSet<_> = model.order.iter().copied().filter(|(rule, _)| *rule == Rule::I8).collect();
         let expected: BTreeSet<_> = model.order.difference(&wrong).copied().collect();
         prop_assert_eq!(&order, &expected, "submission {}: order", number);
-        prop_assert!(wrong.is_subset(&contents), "submission {number}: of {wrong:?} one is missing");
+        prop_assert!(wrong.is_subset(&contents), "submission {number}: expected one of {wrong:?}");
         // After an access without a barrier, the simple model guarantees nothing.
         has_order &= !program.is_simple || order.is_empty();
         if !has_order {
@@ -346,16 +346,19 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
         }
         for (rules, of) in &model.contents {
             let is_said = rules.iter().any(|rule| contents.contains(&(*rule, *of)));
-            prop_assert!(is_said, "submission {number}: one of {rules:?} of {of} is missing in {contents:?}");
+            prop_assert!(
+                is_said,
+                "submission {number}: expected one of {rules:?} for {of}, found {contents:?}"
+            );
         }
         for (rule, of) in &contents {
             let is_right = model.contents.iter().any(|(rules, wrong)| wrong == of && rules.contains(rule));
             let is_right = is_right || wrong.contains(&(*rule, *of));
-            prop_assert!(is_right, "submission {number}: {rule} of {of} is not in {:?}", model.contents);
+            prop_assert!(is_right, "submission {number}: {rule} of {of} is not among {:?}", model.contents);
         }
         for (id, resource) in resources.iter().enumerate() {
             for unit in 0..model.resources[id].elements.len() {
-                let is = match stage.contents(resource, u32::try_from(unit).expect("few")) {
+                let is = match stage.contents(resource, u32::try_from(unit).expect("the value fits")) {
                     HEAPWRIGHT_ALIASING_CONTENTS_VALID => "valid",
                     HEAPWRIGHT_ALIASING_CONTENTS_PARTLY_VALID => "partly",
                     HEAPWRIGHT_ALIASING_CONTENTS_DISCARDED => "discarded",
@@ -368,7 +371,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
                 let is_same_nothing = is_rough && is_nothing(is) && expected.is_none_or(is_nothing);
                 prop_assert!(
                     expected == Some(is) || is_same_nothing,
-                    "submission {number}: unit {unit} of {id} is {is}, by the model {expected:?}: {:?}",
+                    "submission {number}: unit {unit} of {id} is {is}, expected {expected:?}: {:?}",
                     model.resources[id].elements[unit]
                 );
             }
@@ -382,7 +385,7 @@ fn judge(program: &Program) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn the_tracker_judges_as_the_model_does() {
+fn the_tracker_agrees_with_the_model() {
     // The default programs are always the same, so that failures are reproducible; PROPTEST_CASES requests more.
     let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {

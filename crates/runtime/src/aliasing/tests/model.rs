@@ -337,7 +337,7 @@ impl Model {
     fn since(&self, id: usize, place: usize) -> impl Iterator<Item = &Use> {
         let resource = &self.resources[id];
         let bytes = resource.place(place);
-        let from = usize::try_from(resource.used[place]).expect("few");
+        let from = usize::try_from(resource.used[place]).expect("the value fits");
         self.log[from..].iter().filter(move |other| {
             let granule = self.granule(id, other.resource);
             other.resource != id && !meet(&expand(&bytes, granule), &other.bytes).is_empty()

@@ -20,7 +20,7 @@ fn advanced() -> Stage {
 }
 
 #[test]
-fn both_names_are_in_the_message_of_a_missing_barrier() {
+fn a_missing_barrier_message_names_both_resources() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let [a, b] = ["a", "b"].map(|name| stage.place_named(&heap, 0, Kind::buffer(KIB_64), COMMON, name));
@@ -34,7 +34,7 @@ fn both_names_are_in_the_message_of_a_missing_barrier() {
 }
 
 #[test]
-fn a_tile_that_is_mapped_elsewhere_does_not_hide_its_neighbours() {
+fn a_remapped_tile_does_not_hide_its_neighbours() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let reserved = stage.reserve(Kind::buffer(4 * KIB_64), COMMON);
@@ -49,7 +49,7 @@ fn a_tile_that_is_mapped_elsewhere_does_not_hide_its_neighbours() {
 }
 
 #[test]
-fn hidden_memory_belongs_to_what_was_not_used_of_late_too() {
+fn hidden_memory_also_belongs_to_resources_not_used_recently() {
     let stage = advanced();
     let heap = stage.heap(D3D12_HEAP_FLAG_SHARED);
     let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
@@ -71,7 +71,7 @@ fn hidden_memory_belongs_to_what_was_not_used_of_late_too() {
 }
 
 #[test]
-fn a_short_buffer_has_no_bytes_to_give_behind_its_end() {
+fn a_short_buffer_hands_on_no_bytes_beyond_its_end() {
     let stage = advanced();
     let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
     let short = stage.place(&heap, 0, Kind::buffer(100), COMMON);
@@ -82,7 +82,7 @@ fn a_short_buffer_has_no_bytes_to_give_behind_its_end() {
 }
 
 #[test]
-fn what_was_lost_before_does_not_spoil_what_is_inherited() {
+fn earlier_losses_do_not_affect_inherited_contents() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let small = Kind::texture(TextureMemoryLayout::Unknown, 32, 1);
@@ -98,14 +98,14 @@ fn what_was_lost_before_does_not_spoil_what_is_inherited() {
             if let Command::Scramble { ranges, .. } = command {
                 let is_apart =
                     |&(start, size): &(u64, u64)| start + size <= tight_at || tight_at + KIB_4 <= start;
-                assert!(ranges.iter().all(is_apart), "{ranges:?} has what was inherited at {tight_at}");
+                assert!(ranges.iter().all(is_apart), "{ranges:?} contains the bytes inherited at {tight_at}");
             }
         }
     }
 }
 
 #[test]
-fn a_tile_that_was_lost_before_takes_no_other_with_it() {
+fn a_lost_tile_does_not_invalidate_other_tiles() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let tiled = Kind::texture(TextureMemoryLayout::StandardSwizzle64Kib, 256, 1);
@@ -126,7 +126,7 @@ fn a_tile_that_was_lost_before_takes_no_other_with_it() {
 }
 
 #[test]
-fn a_tile_that_is_valid_in_part_is_not_lost_to_a_buffer_that_inherits() {
+fn a_partially_valid_tile_survives_an_inheriting_buffer() {
     let stage = advanced();
     let heap = stage.heap(D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
     let texture = Kind::texture(TextureMemoryLayout::StandardSwizzle64Kib, 128, 2);
@@ -142,7 +142,7 @@ fn a_tile_that_is_valid_in_part_is_not_lost_to_a_buffer_that_inherits() {
 }
 
 #[test]
-fn what_is_unknown_is_overwritten_once() {
+fn unknown_contents_are_overwritten_once() {
     let stage = advanced();
     let usage = crate::ddi::TextureUsage { render_target: true, ..Default::default() };
     let layout = TextureMemoryLayout::Unknown;
@@ -164,7 +164,7 @@ fn what_is_unknown_is_overwritten_once() {
 }
 
 #[test]
-fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
+fn a_fence_set_back_drops_its_recorded_order() {
     use crate::fence::Fence;
     let stage = advanced();
     let heap = stage.heap(NONE);
@@ -179,7 +179,7 @@ fn a_fence_that_is_set_back_forgets_what_it_stood_for() {
 }
 
 #[test]
-fn a_wait_for_what_a_fence_began_with_orders_nothing() {
+fn a_wait_for_the_initial_fence_value_orders_nothing() {
     use crate::fence::Fence;
     let stage = advanced();
     let heap = stage.heap(NONE);
@@ -193,7 +193,7 @@ fn a_wait_for_what_a_fence_began_with_orders_nothing() {
 }
 
 #[test]
-fn a_second_barrier_does_not_undo_what_the_first_waited_for() {
+fn a_second_barrier_keeps_the_waits_of_the_first() {
     use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
     let stage = advanced();
     let heap = stage.heap(NONE);
@@ -217,7 +217,7 @@ fn a_second_barrier_does_not_undo_what_the_first_waited_for() {
 }
 
 #[test]
-fn a_tile_of_memory_that_was_never_zeroed_is_not_read() {
+fn reading_a_tile_of_non_zeroed_memory_is_reported() {
     let stage = advanced();
     for (flags, expected) in [(NONE, vec![]), (D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, vec![Rule::I2])] {
         let heap = stage.heap(flags);
@@ -229,7 +229,7 @@ fn a_tile_of_memory_that_was_never_zeroed_is_not_read() {
 }
 
 #[test]
-fn contents_are_those_that_the_next_access_will_find() {
+fn contents_are_those_that_the_next_access_sees() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
@@ -246,7 +246,7 @@ fn contents_are_those_that_the_next_access_will_find() {
 }
 
 #[test]
-fn what_is_gone_is_forgotten() {
+fn released_objects_are_not_tracked() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     for _ in 0..1_000 {
@@ -257,11 +257,14 @@ fn what_is_gone_is_forgotten() {
         assert_eq!(stage.said(QUEUE, &[stage.bytes(&other, 0, 16, false)]), []);
     }
     let (resources, heaps) = stage.known();
-    assert!(resources < 10 && heaps < 10, "{resources} resources and {heaps} heaps are known of 3 and 1");
+    assert!(
+        resources < 10 && heaps < 10,
+        "{resources} resources and {heaps} heaps are tracked, expected at most 3 and 1"
+    );
 }
 
 #[test]
-fn what_is_left_of_a_resource_beside_bytes_that_it_gave_is_no_neighbour() {
+fn the_rest_of_a_resource_does_not_overlap_bytes_it_handed_on() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let buffer = stage.place(&heap, 0, Kind::buffer(KIB_64), COMMON);
@@ -274,7 +277,7 @@ fn what_is_left_of_a_resource_beside_bytes_that_it_gave_is_no_neighbour() {
 }
 
 #[test]
-fn a_tight_buffer_loses_the_granules_that_are_used_and_no_others() {
+fn a_tight_buffer_loses_only_the_granules_that_are_used() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let tight = Kind::Buffer { width: 8 * KIB_4, tight: true };
@@ -288,7 +291,7 @@ fn a_tight_buffer_loses_the_granules_that_are_used_and_no_others() {
 }
 
 #[test]
-fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
+fn tiles_inherit_from_all_of_their_bytes() {
     let layout = TextureMemoryLayout::StandardSwizzle64Kib;
     let kind = Kind::texture(layout, 256, 1);
     // No tile is valid in a buffer that is too short.
@@ -315,7 +318,7 @@ fn a_tile_is_inherited_from_all_of_its_bytes_and_by_those_that_are_there() {
 }
 
 #[test]
-fn a_discard_is_not_lost_with_hidden_memory_that_was_anothers() {
+fn a_discard_survives_taking_over_hidden_memory() {
     let stage = advanced();
     let heap = stage.heap(NONE);
     let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
@@ -353,7 +356,7 @@ fn memory_behind_the_last_row_belongs_to_the_whole_texture() {
 
 /// The reverse direction: a write by the owner of hidden memory invalidates the bytes of resources there.
 #[test]
-fn hidden_memory_takes_contents_and_hands_none_on() {
+fn hidden_memory_invalidates_but_does_not_hand_on_contents() {
     for layout in [TextureMemoryLayout::RowMajor, TextureMemoryLayout::StandardSwizzle64Kib] {
         let kind = match rows(1) {
             Kind::Texture { side, mips, slices, usage, hidden, .. } => {
@@ -371,11 +374,11 @@ fn hidden_memory_takes_contents_and_hands_none_on() {
             assert_eq!(
                 stage.said(QUEUE, &[stage.bytes(&buffer, 0, KIB_64, true)]),
                 [],
-                "its bytes are the tile's"
+                "its bytes are those of the tile"
             );
             let second = if wide == 2 { vec![(Rule::I2, Some(2), Some(1))] } else { Vec::new() };
             let read = stage.bytes(&buffer, (wide - 1) * KIB_64, 16, true);
-            assert_eq!(stage.said(QUEUE, &[read]), second, "{layout:?}: nothing comes from what is hidden");
+            assert_eq!(stage.said(QUEUE, &[read]), second, "{layout:?}: hidden memory hands on no contents");
             let whole = if wide == 2 { vec![(Rule::I2, Some(1), Some(2))] } else { Vec::new() };
             assert_eq!(stage.said(QUEUE, &[stage.all_texels(&texture, 0, true)]), whole, "{layout:?} {wide}");
         }
@@ -395,7 +398,7 @@ fn hidden_memory_takes_contents_and_hands_none_on() {
 
 /// A texture inherits directly what it could inherit through a buffer in between.
 #[test]
-fn textures_whose_bytes_are_told_inherit_directly_as_over_a_buffer() {
+fn textures_of_defined_layout_inherit_directly_as_through_a_buffer() {
     let swizzled = |side, slices, target| {
         let usage = crate::ddi::TextureUsage { render_target: target, ..Default::default() };
         Kind::Texture {
@@ -445,7 +448,7 @@ fn to_common(resource: &super::stage::Resource) -> Note {
 
 /// Placed textures inherit by tile, like reserved ones.
 #[test]
-fn placed_tiles_inherit_as_reserved_ones_do() {
+fn placed_tiles_inherit_like_reserved_tiles() {
     let layout = TextureMemoryLayout::UndefinedSwizzle64Kib;
     for (is_in_common, lost) in [(true, None), (false, Some((Rule::I2, Some(2), Some(1))))] {
         let stage = advanced();
@@ -460,14 +463,14 @@ fn placed_tiles_inherit_as_reserved_ones_do() {
         assert_eq!(
             stage.said(QUEUE, &[read]),
             Vec::from_iter(lost),
-            "tile 1 of the one is tile 0 of the other"
+            "tile 1 of one resource is tile 0 of the other"
         );
     }
 }
 
 /// The strict interpretation of *Memory Aliasing and Data Inheritance*, *Writes to invalidated resources*.
 #[test]
-fn by_the_strict_law_only_whole_units_make_invalid_contents_valid() {
+fn under_strict_only_whole_units_validate_invalid_contents() {
     for (strictness, is_strict) in [(Strictness::Documented, false), (Strictness::Strict, true)] {
         let stage = Stage::new(AliasingTracking { strictness, ..AliasingTracking::ADVANCED });
         let heap = stage.heap(NONE);

@@ -50,7 +50,7 @@ impl DriverHeap for Stub {
         Err(DriverError::NotCpuAccessible)
     }
     fn record(&self) -> &PageableRecord {
-        unreachable!("the tracker does not ask for it")
+        unreachable!("the tracker does not call this")
     }
     fn segment_group(&self) -> SegmentGroup {
         SegmentGroup::Local
@@ -72,10 +72,10 @@ impl DriverResource for Stub {
         self.0
     }
     fn existing_allocation_info(&self) -> ResourceAllocation {
-        unreachable!("the tracker does not ask for it")
+        unreachable!("the tracker does not call this")
     }
     fn allocation(&self) -> GpuVirtualAddressRange {
-        unreachable!("the tracker does not ask for it")
+        unreachable!("the tracker does not call this")
     }
     fn map(&self, _: u32) -> Result<Option<NonNull<u8>>, DriverError> {
         Err(DriverError::NotCpuAccessible)
@@ -202,14 +202,14 @@ impl Kind {
         // Textures with hidden memory are a different kind, so their descriptions must differ.
         let quality = match self {
             Self::Buffer { .. } => 0,
-            Self::Texture { hidden, .. } => hidden.try_into().expect("little"),
+            Self::Texture { hidden, .. } => hidden.try_into().expect("the value fits"),
         };
         D3D12_RESOURCE_DESC1 {
             SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: quality },
             Dimension: dimension,
             Width: width,
-            MipLevels: mips.try_into().expect("few"),
-            DepthOrArraySize: slices.try_into().expect("few"),
+            MipLevels: mips.try_into().expect("the value fits"),
+            DepthOrArraySize: slices.try_into().expect("the value fits"),
             Layout: layout,
             Flags: flags,
             ..Default::default()
@@ -386,7 +386,7 @@ impl Stage {
         }
         let list = SubmittedList { commands: commands.into(), calls: Some(recorded.into()) };
         let executed = self.tracker.execute(agent, false, vec![list]).ask();
-        self.tracker.audit().expect("what is known fits together");
+        self.tracker.audit().expect("the tracker's state is consistent");
         let found = self.tracker.violations();
         self.tracker.clear_violations();
         (found, executed)
@@ -416,7 +416,7 @@ impl Stage {
             Some((heap, first)) => TileMemory::Heap { heap: Arc::clone(&heap.driver), first },
         };
         let _ = self.tracker.update_mappings(&resource.driver, &[TileMapping { first, count, memory }]).ask();
-        self.tracker.audit().expect("what is known fits together");
+        self.tracker.audit().expect("the tracker's state is consistent");
     }
 
     /// Returns the numbers of known resources and heaps.

@@ -38,7 +38,7 @@ pub(super) fn find_descriptor(
     let (table, index) = device.descriptor_heaps().find(handle, name)?;
     if table.desc().Type != heap_type {
         return Err(Refusal::invalid(format!(
-            "{name} is of a descriptor heap of type {}, not {heap_type}",
+            "{name} is in a descriptor heap of type {}; must be of type {heap_type}",
             table.desc().Type
         ))
         .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
@@ -56,7 +56,7 @@ fn descriptor(
 ) -> Result<(Arc<DescriptorTable>, Descriptor), Refusal> {
     match find_descriptor(device, handle, heap_type, name)? {
         (table, Some(descriptor @ (Descriptor::View(_) | Descriptor::Null))) => Ok((table, descriptor)),
-        _ => Err(Refusal::invalid(format!("{name} names a descriptor without a view that can be cleared"))
+        _ => Err(Refusal::invalid(format!("{name} refers to a descriptor without a clearable view"))
             .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }
 }
@@ -124,7 +124,7 @@ fn fill(
     let texel = format.plane(plane).block_bytes;
     if texel != u32::from(value.len) {
         return Err(Refusal::invalid(format!(
-            "a texel of {} bytes in a texture of format {}",
+            "the clear value has {} bytes, which does not match the texture's format {}",
             value.len, view.desc.Format
         )));
     }
@@ -142,7 +142,7 @@ fn fill(
             recording.commands.push(Command::FillTexels { target, subresource, region, value });
         };
         if view.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D {
-            debug_assert!(first + count <= depth, "checked when the view was made");
+            debug_assert!(first + count <= depth, "slices are checked when the view is created");
             push(subresource(0), first, count);
         } else {
             (first..first + count).for_each(|slice| push(subresource(slice), 0, 1));
@@ -189,7 +189,7 @@ pub(super) fn fill_color(
     rects: &[D3D12_RECT],
 ) -> Result<(), Refusal> {
     let value = texel_value::of_floats(view.format, color).ok_or_else(|| {
-        Refusal::not_implemented(format!("clears of a render target of format {}", view.format))
+        Refusal::not_implemented(format!("clearing a render target of format {}", view.format))
     })?;
     fill(recording, view, view.plane(), value, rects)
 }
@@ -213,7 +213,7 @@ pub(super) fn fill_depth(
         _ => None,
     };
     let value = value
-        .ok_or_else(|| Refusal::invalid(format!("format {} is none of a depth stencil", view.format)))?;
+        .ok_or_else(|| Refusal::invalid(format!("format {} is not a depth-stencil format", view.format)))?;
     fill(recording, view, 0, value, rects)
 }
 
@@ -245,7 +245,7 @@ fn check_depth(depth: f32) -> Result<(), Refusal> {
     if (0.0..=1.0).contains(&depth) {
         return Ok(());
     }
-    Err(Refusal::invalid(format!("Depth {depth} is not from 0 to 1"))
+    Err(Refusal::invalid(format!("Depth {depth} is out of range; must be 0 to 1"))
         .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID))
 }
 
@@ -286,7 +286,7 @@ pub(super) unsafe fn clear_depth_stencil(
     let (_, descriptor) = descriptor(device, handle, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, "DepthStencilView")?;
     let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
     if flags == 0 || flags & !both != 0 {
-        return Err(Refusal::invalid(format!("ClearFlags {flags:#x} names neither depth nor stencil"))
+        return Err(Refusal::invalid(format!("ClearFlags {flags:#x} is not DEPTH, STENCIL or both"))
             .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID));
     }
     if flags & D3D12_CLEAR_FLAG_DEPTH != 0 {
@@ -304,7 +304,7 @@ pub(super) unsafe fn clear_depth_stencil(
             continue;
         }
         if view.read_only & read_only != 0 {
-            let broken = Refusal::invalid(format!("{name} of a view that leaves it as it is"))
+            let broken = Refusal::invalid(format!("{name} is not cleared because the view is read-only"))
                 .with_id(D3D12_MESSAGE_ID_CLEARDEPTHSTENCILVIEW_INVALID);
             recording.notices.tolerate(Err(broken));
         } else if clear == D3D12_CLEAR_FLAG_DEPTH {
@@ -338,10 +338,10 @@ pub(super) fn set_descriptor_heaps(
         let table =
             own::<DescriptorHeap>(device, heap.as_ref(), &format!("ppDescriptorHeaps[{index}]"))?.table();
         if !table.is_shader_visible() {
-            return Err(refuse(format!("ppDescriptorHeaps[{index}] is no heap that shaders see")));
+            return Err(refuse(format!("ppDescriptorHeaps[{index}] is not shader-visible")));
         }
         if set.iter().any(|other| other.desc().Type == table.desc().Type) {
-            return Err(refuse(format!("ppDescriptorHeaps[{index}] is the second heap of its type")));
+            return Err(refuse(format!("ppDescriptorHeaps[{index}] has the same type as an earlier heap")));
         }
         set.push(Arc::clone(table));
     }
@@ -376,19 +376,19 @@ pub(super) unsafe fn clear_unordered_access(
             if recording.descriptor_heaps.iter().any(is_set) {
                 return Ok(());
             }
-            Err(invalid("ViewGPUHandleInCurrentHeap is of a heap that SetDescriptorHeaps has not set"))
+            Err(invalid("ViewGPUHandleInCurrentHeap is in a heap that was not set by SetDescriptorHeaps"))
         },
     );
     recording.notices.tolerate(set);
     let heap_type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
     let (table, descriptor) = descriptor(device, cpu, heap_type, "ViewCPUHandle")?;
     if table.is_shader_visible() {
-        let refusal = invalid("ViewCPUHandle is of a shader-visible heap, which the CPU does not read");
+        let refusal = invalid("ViewCPUHandle is in a shader-visible heap, which the CPU cannot read");
         recording.notices.tolerate(Err(refusal));
     }
     let Descriptor::View(view) = descriptor else { return Ok(()) };
     if !Arc::ptr_eq(&view.resource()?, resource.driver()) {
-        return Err(Refusal::invalid("ViewCPUHandle is a view of another resource than pResource")
+        return Err(Refusal::invalid("ViewCPUHandle is a view of a resource other than pResource")
             .with_id(D3D12_MESSAGE_ID_CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR));
     }
     // SAFETY: guaranteed by the caller.
@@ -403,10 +403,10 @@ pub(super) unsafe fn clear_unordered_access(
             texel_value::of_floats(view.format, values)
         }
         ClearValues::Float(_) => {
-            return Err(invalid("ClearUnorderedAccessViewFloat of a view whose format has no float values"));
+            return Err(invalid("the format of the view cannot be cleared with float values"));
         }
     };
     let value = value
-        .ok_or_else(|| Refusal::not_implemented(format!("clears of a view of format {}", view.format)))?;
+        .ok_or_else(|| Refusal::not_implemented(format!("clearing a view of format {}", view.format)))?;
     fill(recording, &view, view.plane(), value, &rects)
 }

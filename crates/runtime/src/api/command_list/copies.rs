@@ -22,7 +22,7 @@ pub(super) fn is_buffer(resource: &Resource) -> bool {
 /// the debug layer.
 pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_UPLOAD) {
-        return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU does not write")));
+        return Err(Refusal::invalid(format!("{name} is in an UPLOAD heap, which the GPU cannot write")));
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub(super) fn check_target(resource: &Resource, name: &str) -> Result<(), Refusa
 /// the debug layer.
 pub(super) fn check_source(resource: &Resource, name: &str) -> Result<(), Refusal> {
     if resource.heap_type() == Some(D3D12_HEAP_TYPE_READBACK) {
-        return Err(Refusal::invalid(format!("{name} is in a READBACK heap, which copies only write")));
+        return Err(Refusal::invalid(format!("{name} is in a READBACK heap, which cannot be a copy source")));
     }
     Ok(())
 }
@@ -51,12 +51,12 @@ impl<'a> Bytes<'a> {
         [wrong_kind, out_of_bounds]: [D3D12_MESSAGE_ID; 2],
     ) -> Result<Self, Refusal> {
         if !is_buffer(buffer) {
-            return Err(Refusal::invalid(format!("{name} is no buffer")).with_id(wrong_kind));
+            return Err(Refusal::invalid(format!("{name} is not a buffer")).with_id(wrong_kind));
         }
         let width = buffer.desc().Width;
         if offset.checked_add(size).is_none_or(|end| end > width) {
             return Err(Refusal::invalid(format!(
-                "{size:#x} bytes from {offset_name} {offset:#x} do not lie within the {width:#x} bytes of {name}"
+                "{size:#x} bytes at {offset_name} {offset:#x} exceed the {width:#x} bytes of {name}"
             ))
             .with_id(out_of_bounds));
         }
@@ -86,7 +86,7 @@ pub(super) fn copy_buffer_region(
     let is_same = Arc::ptr_eq(target.buffer.driver(), source.buffer.driver());
     if is_same && target.offset < source.offset + size && source.offset < target.offset + size {
         return Err(Refusal::invalid(format!(
-            "{size:#x} bytes from {:#x} and from {:#x} of one buffer overlap",
+            "source at {:#x} and destination at {:#x} overlap in the same buffer; {size:#x} bytes are copied",
             source.offset, target.offset
         ))
         .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
@@ -110,7 +110,7 @@ pub(super) fn copy_resource(
     recording.notices.tolerate(check_target(target, "pDstResource"));
     recording.notices.tolerate(check_source(source, "pSrcResource"));
     if Arc::ptr_eq(target.driver(), source.driver()) {
-        return Err(Refusal::invalid("pDstResource and pSrcResource are the same")
+        return Err(Refusal::invalid("pDstResource and pSrcResource are the same resource")
             .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
     }
     check_same_shape(target.desc(), source.desc())?;
@@ -152,7 +152,7 @@ fn check_same_shape(target: &D3D12_RESOURCE_DESC1, source: &D3D12_RESOURCE_DESC1
 
 fn differs(field: &str, target: impl std::fmt::Display, source: impl std::fmt::Display) -> Refusal {
     Refusal::invalid(format!(
-        "CopyResource between different descriptions: {field}, in blocks, is {target} in pDstResource and {source} in \
+        "{field} (in blocks) must be the same for both resources, but is {target} in pDstResource and {source} in \
          pSrcResource"
     ))
     .with_id(D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE)
@@ -171,14 +171,16 @@ pub(super) fn write_buffer_immediate(
                 .with_id(D3D12_MESSAGE_ID_WRITEBUFFERIMMEDIATE_INVALID_DEST)
         })?;
         if !address.get().is_multiple_of(4) {
-            return Err(Refusal::invalid(format!("pParams[{index}].Dest {address:?} is no multiple of 4"))
-                .with_id(D3D12_MESSAGE_ID_WRITEBUFFERIMMEDIATE_INVALID_ALIGNMENT));
+            return Err(Refusal::invalid(format!(
+                "pParams[{index}].Dest {address:?} is not a multiple of 4"
+            ))
+            .with_id(D3D12_MESSAGE_ID_WRITEBUFFERIMMEDIATE_INVALID_ALIGNMENT));
         }
         commands.push(Command::WriteImmediate { address, value: param.Value });
     }
     let known = D3D12_WRITEBUFFERIMMEDIATE_MODE_DEFAULT..=D3D12_WRITEBUFFERIMMEDIATE_MODE_MARKER_OUT;
     if let Some(mode) = modes.iter().find(|mode| !known.contains(mode)) {
-        return Err(Refusal::invalid(format!("{mode} is no D3D12_WRITEBUFFERIMMEDIATE_MODE"))
+        return Err(Refusal::invalid(format!("{mode} is not a valid D3D12_WRITEBUFFERIMMEDIATE_MODE"))
             .with_id(D3D12_MESSAGE_ID_WRITEBUFFERIMMEDIATE_INVALID_MODE));
     }
     recording.commands.append(&mut commands);
@@ -198,7 +200,8 @@ pub(super) fn clear_query_results(
         || offset.checked_add(size).is_none_or(|end| end > width)
     {
         return Err(Refusal::invalid(format!(
-            "{size} bytes of results from AlignedDestinationBufferOffset {offset} are not in pDestinationBuffer, at multiples of 8"
+            "AlignedDestinationBufferOffset {offset} is not a multiple of 8, or {size} bytes of results exceed \
+             pDestinationBuffer"
         )));
     }
     let start = target.driver().gpu_virtual_address().get() + offset;

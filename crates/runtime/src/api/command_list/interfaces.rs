@@ -197,7 +197,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
         self.skip("ID3D12GraphicsCommandList::ExecuteBundle", Allowed::Direct, |device, recording| {
             let bundle = own::<CommandList>(device, pcommandlist.as_ref(), "pCommandList")?;
             if bundle.list_type != D3D12_COMMAND_LIST_TYPE_BUNDLE {
-                return Err(Refusal::invalid("pCommandList is no bundle"));
+                return Err(Refusal::invalid("pCommandList is not a bundle"));
             }
             let recorded =
                 bundle.executable().map_err(|broken| Refusal::invalid(format!("pCommandList {broken}")))?;

@@ -2,7 +2,7 @@
 //!
 //! * This file: the states of a list (recording, closed) and the frame around the body of every command.
 //! * `copies`, `texture_copies`, `tiles`, `clears`, `resolves`, `render_passes`, `barriers`: the commands, by kind.
-//! * `notes`, `bindings`: the information that lists record for the aliasing tracker.
+//! * `aliasing_notes`, `bindings`: the information that lists record for the aliasing tracker.
 //! * `interfaces`: the methods, as D3D12 declares them.
 //!
 //! A command that violates a rule checked by the D3D12 runtime is not recorded. As in D3D12, the call returns nothing:
@@ -14,12 +14,12 @@
 //! write. Other commands that are not implemented are logged and `Close` returns E_NOTIMPL, so that no list executes
 //! with commands missing.
 
+mod aliasing_notes;
 mod barriers;
 mod bindings;
 mod clears;
 mod copies;
 mod interfaces;
-mod notes;
 mod render_passes;
 mod resolves;
 mod texture_copies;
@@ -95,7 +95,7 @@ impl Turn {
         device.removal().check_present()?;
         if allocator.list_type() != list_type {
             return Err(Refusal::invalid(format!(
-                "pCommandAllocator is for lists of type {}, the list's type is {list_type}",
+                "pCommandAllocator has type {}, but the command list has type {list_type}",
                 allocator.list_type()
             ))
             .with_id(D3D12_MESSAGE_ID_WRONG_COMMAND_ALLOCATOR_TYPE));
@@ -174,13 +174,13 @@ impl CommandList {
             State::Closed(recorded) if recorded.recordings.holds(recorded.generation) => {
                 Ok(Arc::clone(recorded))
             }
-            State::Closed(_) => Err(Refusal::invalid("is gone: its command allocator was reset")
+            State::Closed(_) => Err(Refusal::invalid("is invalid; its command allocator was reset")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_ALLOCATOR_RESET)),
             State::Empty => Err(Refusal::invalid("was never recorded")
                 .with_id(D3D12_MESSAGE_ID_CANNOT_EXECUTE_EMPTY_COMMAND_LIST)),
-            State::Recording(_) => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "is open")
+            State::Recording(_) => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "is still recording")
                 .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_OPENCOMMANDLIST)),
-            State::Failed => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "was closed with an error")
+            State::Failed => Err(Refusal::new(DXGI_ERROR_INVALID_CALL, "failed to close")
                 .with_id(D3D12_MESSAGE_ID_EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST)),
         }
     }
@@ -188,7 +188,7 @@ impl CommandList {
     fn close(&self) -> Result<(), Refusal> {
         let mut state = self.lock();
         if !matches!(&*state, State::Recording(_)) {
-            return Err(Refusal::new(E_FAIL, "the command list is closed already")
+            return Err(Refusal::new(E_FAIL, "the command list is already closed")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_CLOSED));
         }
         let State::Recording(recording) = std::mem::replace(&mut *state, State::Failed) else {
@@ -196,7 +196,7 @@ impl CommandList {
         };
         self.child.device.removal().check_present()?;
         if let Some(error) = recording.error {
-            return Err(Refusal::new(error, "a command was refused while the list recorded"));
+            return Err(Refusal::new(error, "a command failed while the list was recording"));
         }
         recording.check_pass_ended()?;
         let (recordings, generation) = (Arc::clone(&recording.turn.recordings), recording.turn.generation);
@@ -212,7 +212,7 @@ impl CommandList {
     fn reset(&self, allocator: &CommandAllocator_Impl) -> Result<(), Refusal> {
         let mut state = self.lock();
         if matches!(&*state, State::Recording(_)) {
-            return Err(Refusal::new(E_FAIL, "Reset of a command list that records")
+            return Err(Refusal::new(E_FAIL, "the command list is still recording")
                 .with_id(D3D12_MESSAGE_ID_COMMAND_LIST_OPEN));
         }
         let recording = Recording::begin(&self.child.device, allocator, self.list_type)?;
@@ -284,8 +284,8 @@ impl CommandList {
             if !std::mem::replace(&mut recording.has_told, true) {
                 recording.notices.push(Notice::warning(
                     D3D12_MESSAGE_ID_UNKNOWN,
-                    "this runtime has no pipelines: what the list draws and dispatches is not executed, and what that would write \
-                     is undefined",
+                    "this runtime does not execute pipelines; draws and dispatches are skipped and \
+                     the contents they would write are undefined",
                 ));
             }
             Ok(())
@@ -330,7 +330,7 @@ impl CommandList {
             D3D12_COMMAND_LIST_TYPE_BUNDLE => "bundle",
             _ => "compute list",
         };
-        Err(Refusal::invalid(format!("a {kind} cannot hold this command")))
+        Err(Refusal::invalid(format!("this command is not allowed in a {kind}")))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -374,9 +374,10 @@ pub(super) unsafe fn read_array<'a, T>(
         return Ok(&[]);
     }
     if pointer.is_null() {
-        return Err(Refusal::invalid(format!("{name} is null and its count {count}")));
+        return Err(Refusal::invalid(format!("{name} is null but its count is {count}")));
     }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid(format!("{count} elements of {name}")))?;
+    let len = usize::try_from(count)
+        .map_err(|_| Refusal::invalid(format!("{name} has too many elements ({count})")))?;
     // SAFETY: guaranteed by the caller; the pointer is not null.
     Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
 }

@@ -122,16 +122,16 @@ pub(super) unsafe fn begin(
     flags: D3D12_RENDER_PASS_FLAGS,
 ) -> Result<(), Refusal> {
     if recording.render_pass.is_some() {
-        return Err(Refusal::invalid("BeginRenderPass in a render pass, which has not ended")
+        return Err(Refusal::invalid("a render pass is already open; render passes cannot be nested")
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_NEST_RENDER_PASSES));
     }
     check_flags(flags)?;
     let error = |message: String| Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR);
     if targets.len() > D3D12_SIMULTANEOUS_RENDER_TARGET_COUNT as usize {
-        return Err(error(format!("NumRenderTargets is {}, and there are at most 8", targets.len())));
+        return Err(error(format!("NumRenderTargets {} exceeds the limit of 8", targets.len())));
     }
     if targets.is_empty() && depth_stencil.is_none() {
-        return Err(error("a render pass without render targets and without depth stencil".to_owned()));
+        return Err(error("a render pass requires a render target or a depth stencil".to_owned()));
     }
     let mut begun = Vec::new();
     for (index, target) in targets.iter().enumerate() {
@@ -169,14 +169,14 @@ fn check_flags(flags: D3D12_RENDER_PASS_FLAGS) -> Result<(), Refusal> {
         D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_DEPTH | D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_STENCIL;
     // ALLOW_UAV_WRITES concerns draws only, which are not executed.
     if flags & !(D3D12_RENDER_PASS_FLAG_ALLOW_UAV_WRITES | across | read_only) != 0 {
-        return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_RENDER_PASS_FLAGS"))
+        return Err(Refusal::invalid(format!("Flags {flags:#x} is not a valid D3D12_RENDER_PASS_FLAGS"))
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
     }
     if flags & across != 0 {
-        return Err(Refusal::not_implemented("render passes that suspend or resume"));
+        return Err(Refusal::not_implemented("suspending and resuming render passes"));
     }
     if flags & read_only != 0 {
-        return Err(Refusal::not_implemented("render passes that bind depth or stencil read-only"));
+        return Err(Refusal::not_implemented("render passes with read-only depth or stencil"));
     }
     Ok(())
 }
@@ -191,10 +191,10 @@ fn attached_view(
     match clears::find_descriptor(device, handle, heap_type, name)?.1 {
         Some(Descriptor::View(view)) => Ok(Some(view)),
         Some(Descriptor::Null) => Ok(None),
-        Some(Descriptor::ShadersOnly) | None => {
-            Err(Refusal::invalid(format!("{name} names a descriptor without a view that can be rendered to"))
-                .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE))
-        }
+        Some(Descriptor::ShadersOnly) | None => Err(Refusal::invalid(format!(
+            "{name} refers to a descriptor without a view that can be rendered to"
+        ))
+        .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE)),
     }
 }
 
@@ -216,7 +216,7 @@ unsafe fn attach(
     );
     if no_access.0 != no_access.1 {
         return Err(Refusal::invalid(format!(
-            "{aspect}: of the beginning and the ending access only one is NO_ACCESS"
+            "{aspect}: beginning and ending access must both be NO_ACCESS, or neither"
         ))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_MISMATCHING_NO_ACCESS));
     }
@@ -235,14 +235,16 @@ unsafe fn attach(
             // SAFETY: Type determines which member of the union the application wrote; the caller guarantees its
             // contents.
             Some(view) => unsafe { ending_resolve(device, view, plane, aspect, &ends.Anonymous.Resolve)? },
-            None => return Err(no_resolve(aspect, "the view is of nothing")),
+            None => return Err(no_resolve(aspect, "the view is a null view")),
         },
         D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
         | D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_SRV
         | D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_UAV => return Err(no_local(aspect)),
         other => {
-            return Err(Refusal::invalid(format!("{aspect}: ending access {other} is none"))
-                .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
+            return Err(Refusal::invalid(format!(
+                "{aspect}: {other} is not a valid D3D12_RENDER_PASS_ENDING_ACCESS_TYPE"
+            ))
+            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
         }
     };
     let Some(view) = view else { return Ok(None) };
@@ -250,7 +252,7 @@ unsafe fn attach(
     let writes = !keeps || matches!(ending, Ending::Discard);
     if aspect.is_read_only(view) && writes {
         return Err(Refusal::invalid(format!(
-            "{aspect}: the view is read-only, and the pass clears or discards it"
+            "{aspect}: the view is read-only, but the pass clears or discards it"
         ))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR));
     }
@@ -284,13 +286,15 @@ unsafe fn beginning(
         D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER
         | D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_SRV
         | D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_UAV => Err(no_local(aspect)),
-        other => Err(Refusal::invalid(format!("{aspect}: beginning access {other} is none"))
-            .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR)),
+        other => Err(Refusal::invalid(format!(
+            "{aspect}: {other} is not a valid D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE"
+        ))
+        .with_id(D3D12_MESSAGE_ID_RENDER_PASS_ERROR)),
     }
 }
 
 fn no_local(aspect: Aspect) -> Refusal {
-    Refusal::not_implemented(format!("{aspect}: accesses of the kind PRESERVE_LOCAL"))
+    Refusal::not_implemented(format!("{aspect}: PRESERVE_LOCAL access types"))
 }
 
 fn no_resolve(aspect: Aspect, why: &str) -> Refusal {
@@ -314,7 +318,7 @@ unsafe fn ending_resolve(
     let source = own::<Resource>(device, desc.pSrcResource.as_ref(), named("pSrcResource"))?;
     let target = own::<Resource>(device, desc.pDstResource.as_ref(), named("pDstResource"))?;
     if !Arc::ptr_eq(source.driver(), &view.resource()?) {
-        return Err(no_resolve(aspect, "pSrcResource is not what the pass renders to"));
+        return Err(no_resolve(aspect, "pSrcResource is not the resource of the view"));
     }
     // SAFETY: by the COM contract, pSubresourceParameters is null or has SubresourceCount elements.
     let parts =
@@ -323,7 +327,7 @@ unsafe fn ending_resolve(
     let mut commands = Vec::new();
     for part in parts {
         if !covers(view, plane, part.SrcSubresource) {
-            let why = format!("SrcSubresource {} is not of what the pass renders to", part.SrcSubresource);
+            let why = format!("SrcSubresource {} is not in the view", part.SrcSubresource);
             return Err(no_resolve(aspect, &why));
         }
         // SrcRect is not a pointer, so a rectangle of zeros selects the whole subresource.
@@ -382,7 +386,7 @@ fn begin_attachment(
 /// Records `EndRenderPass`.
 pub(super) fn end(recording: &mut Recording) -> Result<(), Refusal> {
     let Some(pass) = recording.render_pass.take() else {
-        return Err(Refusal::invalid("EndRenderPass without BeginRenderPass")
+        return Err(Refusal::invalid("no render pass is open")
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_END_WITHOUT_BEGIN));
     };
     for mut attachment in pass.attachments {
@@ -415,7 +419,7 @@ impl Recording {
         if self.render_pass.is_none() {
             return Ok(());
         }
-        Err(Refusal::invalid("a render pass has not ended")
+        Err(Refusal::invalid("a render pass is still open")
             .with_id(D3D12_MESSAGE_ID_RENDER_PASS_CANNOT_CLOSE_COMMAND_LIST))
     }
 
@@ -448,7 +452,7 @@ impl Recording {
                         return Err(misplaced(
                             "pBarriers",
                             index,
-                            "a transition of what the pass renders to",
+                            "a transition of a render target or depth stencil of the pass",
                         ));
                     }
                 }
@@ -512,7 +516,7 @@ impl Recording {
                             }
                             let resource = own::<Resource>(device, barrier.pResource.as_ref(), "pResource")?;
                             if pass.accessed(resource).any(|bound| bound.is_in(&barrier.Subresources)) {
-                                return refuse("a barrier of what the pass renders to");
+                                return refuse("a barrier on a render target or depth stencil of the pass");
                             }
                         }
                     }
@@ -559,6 +563,6 @@ impl Attachment {
 }
 
 fn misplaced(array: &str, index: usize, what: &str) -> Refusal {
-    Refusal::invalid(format!("{array}[{index}]: {what} in a render pass"))
+    Refusal::invalid(format!("{array}[{index}]: {what} is not allowed in a render pass"))
         .with_id(D3D12_MESSAGE_ID_RENDER_PASS_INVALID_RESOURCE_BARRIER)
 }

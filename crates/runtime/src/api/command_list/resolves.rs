@@ -40,9 +40,9 @@ pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<ResolveMode, Refusal> {
         D3D12_RESOLVE_MODE_MAX => Ok(ResolveMode::Max),
         D3D12_RESOLVE_MODE_DECOMPRESS => Err(Refusal::not_implemented("D3D12_RESOLVE_MODE_DECOMPRESS")),
         D3D12_RESOLVE_MODE_ENCODE_SAMPLER_FEEDBACK | D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK => {
-            Err(Refusal::not_implemented("resolves of sampler feedback"))
+            Err(Refusal::not_implemented("sampler feedback resolves"))
         }
-        other => Err(Refusal::invalid(format!("ResolveMode {other} is no D3D12_RESOLVE_MODE"))),
+        other => Err(Refusal::invalid(format!("ResolveMode {other} is not a valid D3D12_RESOLVE_MODE"))),
     }
 }
 
@@ -61,13 +61,15 @@ impl<'a> Side<'a> {
         wrong_kind: D3D12_MESSAGE_ID,
     ) -> Result<Self, Refusal> {
         if resource.desc().Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
-            return Err(Refusal::invalid(format!("{name} is no 2D texture")).with_id(wrong_kind));
+            return Err(Refusal::invalid(format!("{name} is not a 2D texture")).with_id(wrong_kind));
         }
         let texture = resource.texture()?;
         let Some(at) = texture.subresource(index) else {
             let count = texture.subresource_count();
-            return Err(Refusal::invalid(format!("{index_name} {index} of {count}"))
-                .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SUBRESOURCE_INDEX));
+            return Err(Refusal::invalid(format!(
+                "{index_name} {index} is out of range; the texture has {count}"
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SUBRESOURCE_INDEX));
         };
         Ok(Self { texture, at, extent: texture.mip_extent(at.mip, at.plane) })
     }
@@ -91,13 +93,13 @@ impl Resolve<'_> {
         let row = format::properties(self.format).filter(|row| !row.is_typeless());
         if !row.is_some_and(has_resolve) {
             return Err(invalid_format(format!(
-                "Format {} has no D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE",
+                "Format {} does not support D3D12_FORMAT_SUPPORT1_MULTISAMPLE_RESOLVE",
                 row.map_or("DXGI_FORMAT_UNKNOWN", |row| row.name)
             )));
         }
         if target.extent != source.extent {
             return Err(Refusal::invalid(format!(
-                "DstSubresource has {}x{} texels, SrcSubresource {}x{}",
+                "DstSubresource has {}x{} texels, but SrcSubresource has {}x{}",
                 target.extent.width, target.extent.height, source.extent.width, source.extent.height
             ))
             .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_RESOURCE_MISMATCH));
@@ -114,7 +116,7 @@ impl Resolve<'_> {
         let (target, source) = self.sides()?;
         if target.at.plane != source.at.plane {
             return Err(Refusal::invalid(format!(
-                "DstSubresource is of plane {}, SrcSubresource of plane {}",
+                "DstSubresource is in plane {}, but SrcSubresource is in plane {}",
                 target.at.plane, source.at.plane
             ))
             .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_RESOURCE_MISMATCH));
@@ -124,11 +126,14 @@ impl Resolve<'_> {
         let is_integer = format::properties(plane)
             .is_some_and(|plane| matches!(plane.kind, FormatKind::Uint | FormatKind::Sint));
         if is_integer && self.mode == ResolveMode::Average {
-            let plane = if source.at.plane == 0 { "" } else { ", whose stencil is asked for" };
-            return Err(invalid_format(format!("{}{plane}: integers have no average", row.name)));
+            let plane = if source.at.plane == 0 { "" } else { " (stencil)" };
+            return Err(invalid_format(format!(
+                "{}{plane} has an integer format, which cannot be averaged",
+                row.name
+            )));
         }
         let resolver = Resolver::new(plane, self.mode)
-            .ok_or_else(|| Refusal::not_implemented(format!("resolves of {}", row.name)))?;
+            .ok_or_else(|| Refusal::not_implemented(format!("resolves of format {}", row.name)))?;
         let Some(region) = self.region(&target, &source)? else { return Ok(None) };
         Ok(Some(Command::ResolveTexels {
             target: (Arc::clone(self.target.driver()), self.target_subresource),
@@ -153,7 +158,7 @@ impl Resolve<'_> {
         let samples = (target.texture.sample_count, source.texture.sample_count);
         if samples.0 != 1 || samples.1 < 2 {
             return Err(Refusal::invalid(format!(
-                "pDstResource has {} samples and must have 1, pSrcResource has {} and must have several",
+                "pDstResource has {} samples (must be 1) and pSrcResource has {} (must be at least 2)",
                 samples.0, samples.1
             ))
             .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SAMPLE_COUNT));
@@ -171,13 +176,15 @@ impl Resolve<'_> {
             Some(rect) => {
                 let texels = [rect.left, rect.top, rect.right, rect.bottom].map(u32::try_from);
                 let [Ok(left), Ok(top), Ok(right), Ok(bottom)] = texels else {
-                    return invalid(format!("the source rectangle {rect:?} begins before the texture"));
+                    return invalid(format!("the source rectangle {rect:?} has negative coordinates"));
                 };
                 ([left, top], [right, bottom])
             }
         };
         if (0..2).any(|axis| start[axis] > end[axis] || end[axis] > all[axis]) {
-            return invalid(format!("a source from {start:?} to {end:?} is none within {all:?} texels"));
+            return invalid(format!(
+                "the source rectangle from {start:?} to {end:?} is not within {all:?} texels"
+            ));
         }
         let size = [end[0] - start[0], end[1] - start[1]];
         let room = [target.extent.width, target.extent.height];
@@ -185,7 +192,7 @@ impl Resolve<'_> {
             |axis: usize| self.target_start[axis].checked_add(size[axis]).is_none_or(|end| end > room[axis]);
         if (0..2).any(leaves) {
             return invalid(format!(
-                "{size:?} texels at {:?} leave the target of {room:?}",
+                "{size:?} texels at {:?} exceed the destination of {room:?} texels",
                 self.target_start
             ));
         }
@@ -207,14 +214,14 @@ fn check_formats(
     source: &'static FormatProperties,
 ) -> Result<&'static FormatProperties, Refusal> {
     let Some(row) = format::properties(format).filter(|row| !row.is_typeless()) else {
-        return Err(invalid_format(format!("Format {format} is none that a resolve can have")));
+        return Err(invalid_format(format!("Format {format} cannot be used for a resolve")));
     };
     for (texture, name) in [(target, "pDstResource"), (source, "pSrcResource")] {
         let is_read =
             row.family == texture.family && (texture.is_typeless() || numbers(row) == numbers(texture));
         if !is_read {
             return Err(invalid_format(format!(
-                "Format {} does not read {name}, which is of {}",
+                "Format {} is not compatible with {name}, which has format {}",
                 row.name, texture.name
             )));
         }
@@ -252,9 +259,9 @@ fn plane_format(format: DXGI_FORMAT, plane: u32) -> Result<DXGI_FORMAT, Refusal>
             1,
         ) => Ok(DXGI_FORMAT_R8_UINT),
         (DXGI_FORMAT_X32_TYPELESS_G8X24_UINT | DXGI_FORMAT_X24_TYPELESS_G8_UINT, _) => {
-            Err(invalid_format(format!("Format {format} reads stencil, and the subresources are of depth")))
+            Err(invalid_format(format!("Format {format} reads stencil, but the subresources are depth")))
         }
         (format, 0) => Ok(format),
-        (format, plane) => Err(invalid_format(format!("Format {format} does not read plane {plane}"))),
+        (format, plane) => Err(invalid_format(format!("Format {format} cannot be used for plane {plane}"))),
     }
 }

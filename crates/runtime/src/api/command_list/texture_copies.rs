@@ -94,22 +94,26 @@ impl<'a> Side<'a> {
                 D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT => {
                     Self::footprint(resource, &location.Anonymous.PlacedFootprint, ids)
                 }
-                other => ids.refuse(format!("Type {other} is no D3D12_TEXTURE_COPY_TYPE"), ids.kind),
+                other => ids.refuse(format!("Type {other} is not a valid D3D12_TEXTURE_COPY_TYPE"), ids.kind),
             }
         }
     }
 
     fn subresource(resource: &'a Resource_Impl, index: u32, ids: &Ids) -> Result<Self, Refusal> {
         if is_buffer(resource) {
-            return ids.refuse("a subresource index of a buffer, which needs a footprint", ids.dimension);
+            return ids
+                .refuse("Type is SUBRESOURCE_INDEX; a buffer requires PLACED_FOOTPRINT", ids.dimension);
         }
         let texture = resource.texture()?;
         let Some(part) = texture.subresource(index) else {
             let count = texture.subresource_count();
-            return ids.refuse(format!("SubresourceIndex {index} of {count}"), ids.subresource);
+            return ids.refuse(
+                format!("SubresourceIndex {index} is out of range; the texture has {count}"),
+                ids.subresource,
+            );
         };
         let Some(format) = format::properties(texture.format.copy_format(part.plane)) else {
-            return ids.refuse(format!("{} cannot be copied", texture.format.name), ids.format);
+            return ids.refuse(format!("format {} cannot be copied", texture.format.name), ids.format);
         };
         let Extent { width, height, depth } = texture.mip_extent(part.mip, part.plane);
         Ok(Self {
@@ -127,21 +131,23 @@ impl<'a> Side<'a> {
         ids: &Ids,
     ) -> Result<Self, Refusal> {
         if !is_buffer(resource) {
-            return ids.refuse("a footprint in a texture, which needs a subresource index", ids.dimension);
+            return ids
+                .refuse("Type is PLACED_FOOTPRINT; a texture requires SUBRESOURCE_INDEX", ids.dimension);
         }
         let footprint = &placed.Footprint;
         let format = format::properties(footprint.Format).filter(|format| !format.is_planar());
         let Some(format) = format else {
-            return ids.refuse(format!("format {} is none of a footprint", footprint.Format), ids.format);
+            return ids
+                .refuse(format!("format {} cannot be used for a footprint", footprint.Format), ids.format);
         };
         let alignment = D3D12_TEXTURE_DATA_PLACEMENT_ALIGNMENT.cast_unsigned();
         if !placed.Offset.is_multiple_of(alignment.into()) {
             return ids
-                .refuse(format!("Offset {:#x} is no multiple of {alignment}", placed.Offset), ids.offset);
+                .refuse(format!("Offset {:#x} is not a multiple of {alignment}", placed.Offset), ids.offset);
         }
         let pitch_alignment = D3D12_TEXTURE_DATA_PITCH_ALIGNMENT.cast_unsigned();
         if !footprint.RowPitch.is_multiple_of(pitch_alignment) {
-            let message = format!("RowPitch {} is no multiple of {pitch_alignment}", footprint.RowPitch);
+            let message = format!("RowPitch {} is not a multiple of {pitch_alignment}", footprint.RowPitch);
             return ids.refuse(message, ids.row_pitch);
         }
         let size = [footprint.Width, footprint.Height, footprint.Depth];
@@ -149,7 +155,7 @@ impl<'a> Side<'a> {
             && footprint.Height.is_multiple_of(format.block_height);
         if size.contains(&0) || !is_whole {
             let message = format!(
-                "{size:?} texels are empty, or not whole blocks of {}x{}",
+                "the footprint of {size:?} texels is empty or not a multiple of {}x{} blocks",
                 format.block_width, format.block_height
             );
             return ids.refuse(message, ids.dimensions);
@@ -170,7 +176,7 @@ impl<'a> Side<'a> {
         let width = resource.desc().Width;
         if end().is_none_or(|end| end > width) {
             let message = format!(
-                "a footprint of {size:?} texels at {:#x} does not lie within the buffer's {width:#x} bytes",
+                "the footprint of {size:?} texels at {:#x} exceeds the buffer's {width:#x} bytes",
                 placed.Offset
             );
             return ids.refuse(message, ids.placement);
@@ -227,15 +233,18 @@ fn source_region(source: &Side<'_>, source_box: Option<&D3D12_BOX>) -> Result<Op
         return Ok(None);
     }
     let invalid = |why: &str, id| {
-        let message = format!("pSrcBox from {start:?} to {end:?} {why} {:?}", source.extent);
+        let message = format!("pSrcBox from {start:?} to {end:?} {why} {:?} texels", source.extent);
         Err(Refusal::invalid(message).with_id(id))
     };
     if (0..3).any(|axis| end[axis] > source.extent[axis]) {
-        return invalid("leaves the source of", D3D12_MESSAGE_ID_COPYTEXTUREREGION_SRCREGIONOUTOFBOUNDS);
+        return invalid("exceeds the source of", D3D12_MESSAGE_ID_COPYTEXTUREREGION_SRCREGIONOUTOFBOUNDS);
     }
     let off = |values: [u32; 3]| (0..3).any(|axis| !values[axis].is_multiple_of(block[axis]));
     if off(start) || off(end) {
-        return invalid("is not of whole blocks, in", D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX);
+        return invalid(
+            "is not aligned to the blocks of the source of",
+            D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX,
+        );
     }
     Ok(Some(TexelRegion { start, size: [0, 1, 2].map(|axis: usize| end[axis] - start[axis]) }))
 }
@@ -255,14 +264,15 @@ fn check_formats(
         return Ok(());
     }
     let refusal = |what| {
-        Refusal::invalid(format!("{} and {} are not of one {what}", target.name, source.name)).with_id(id)
+        Refusal::invalid(format!("formats {} and {} have different {what}", target.name, source.name))
+            .with_id(id)
     };
     let is_planar = target.is_planar() || source.is_planar();
     if target.block_bytes != source.block_bytes || is_planar {
-        return Err(refusal("size of blocks"));
+        return Err(refusal("block sizes"));
     }
     if target.is_block_compressed() == source.is_block_compressed() {
-        notices.tolerate(Err(refusal("family of formats")));
+        notices.tolerate(Err(refusal("format families")));
     }
     Ok(())
 }
@@ -306,7 +316,7 @@ pub(super) unsafe fn copy_texture_region(
     let block = [target.format.block_width, target.format.block_height, 1];
     if (0..3).any(|axis| !target_start[axis].is_multiple_of(block[axis])) {
         return Err(Refusal::invalid(format!(
-            "the target's {target_start:?} is not on a block of {block:?}"
+            "the destination {target_start:?} is not aligned to blocks of {block:?} texels"
         ))
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTCOORDINATES));
     }
@@ -316,7 +326,7 @@ pub(super) unsafe fn copy_texture_region(
     };
     if (0..3).any(leaves) {
         return Err(Refusal::invalid(format!(
-            "{target_size:?} texels at {target_start:?} leave the target of {:?}",
+            "{target_size:?} texels at {target_start:?} exceed the destination of {:?} texels",
             target.extent
         ))
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_DSTREGIONOUTOFBOUNDS));
@@ -331,15 +341,17 @@ pub(super) unsafe fn copy_texture_region(
     }
     if target.sample_count != source.sample_count {
         return Err(Refusal::invalid(format!(
-            "pDst has {} samples, pSrc {}",
+            "pDst has {} samples, but pSrc has {}",
             target.sample_count, source.sample_count
         ))
         .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCRESOURCE));
     }
     if source.sample_count > 1 && (region.size != source.extent || region.size != target.extent) {
         // This is Direct3D 11's rule for CopySubresourceRegion; the reference of CopyTextureRegion does not state it.
-        recording.notices.tolerate(Err(Refusal::invalid("multisampled subresources are copied as a whole")
-            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
+        recording
+            .notices
+            .tolerate(Err(Refusal::invalid("multisampled subresources must be copied as a whole")
+                .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
     }
     recording.commands.push(Command::CopyTexels {
         target: target.location,

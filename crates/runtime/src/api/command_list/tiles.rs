@@ -31,22 +31,22 @@ pub(super) unsafe fn copy_tiles(
     };
     let runs = tiles.region(start, size)?;
     if tiles.has_packed(&runs) {
-        return Err(Refusal::invalid("CopyTiles of packed mips, whose layout is the driver's own"));
+        return Err(Refusal::invalid("packed mips cannot be copied; their layout is opaque"));
     }
     let count: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
     // Windows treats a missing direction as SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER.
     let to_tiles = match flags & !D3D12_TILE_COPY_FLAG_NO_HAZARD {
         D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE => true,
         D3D12_TILE_COPY_FLAG_NONE | D3D12_TILE_COPY_FLAG_SWIZZLED_TILED_RESOURCE_TO_LINEAR_BUFFER => false,
-        _ => return Err(Refusal::invalid(format!("Flags {flags:#x} does not name one direction"))),
+        _ => return Err(Refusal::invalid(format!("Flags {flags:#x} has both directions or unknown bits"))),
     };
     if !is_buffer(buffer) {
-        return Err(Refusal::invalid("pBuffer is no buffer"));
+        return Err(Refusal::invalid("pBuffer is not a buffer"));
     }
     let (width, bytes) = (buffer.desc().Width, count * TILE_SIZE);
     if offset.checked_add(bytes).is_none_or(|end| end > width) {
         return Err(Refusal::invalid(format!(
-            "{count} tiles from BufferStartOffsetInBytes {offset:#x} do not lie within the {width:#x} bytes of pBuffer"
+            "{count} tiles at BufferStartOffsetInBytes {offset:#x} exceed the {width:#x} bytes of pBuffer"
         )));
     }
     if to_tiles {
@@ -55,7 +55,7 @@ pub(super) unsafe fn copy_tiles(
         recording.notices.tolerate(check_target(buffer, "pBuffer"));
     }
     if Arc::ptr_eq(tiled.driver(), buffer.driver()) {
-        return Err(Refusal::invalid("pTiledResource and pBuffer are the same")
+        return Err(Refusal::invalid("pTiledResource and pBuffer are the same resource")
             .with_id(D3D12_MESSAGE_ID_COPY_ON_SAME_SUBRESOURCE));
     }
     recording.commands.push(Command::CopyTiles {

@@ -230,7 +230,7 @@ impl Device_Impl {
             let check = || {
                 self.removal().check_present()?;
                 let desc = request.desc.as_ref().map_err(Clone::clone)?;
-                let heap = Arc::clone(self.own_heap(heap)?.inner());
+                let heap = Arc::clone(self.own_heap(&heap)?.inner());
                 let resource = request.check_resource(self, name)?;
                 recreate::check_resource(create_at, &resource, self.driver().caps())?;
                 // SAFETY: guaranteed by the caller.
@@ -330,14 +330,15 @@ impl Device_Impl {
     }
 
     /// Returns the heap behind an interface, if it belongs to this device.
-    fn own_heap(&self, heap: Ref<'_, ID3D12Heap>) -> Result<ComObject<Heap>, Refusal> {
+    fn own_heap<'a>(&self, heap: &'a Ref<'_, ID3D12Heap>) -> Result<&'a Heap, Refusal> {
         let heap = heap.as_ref().ok_or_else(|| {
             Refusal::invalid("pHeap is null").with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_NULLHEAP)
         })?;
-        heap.cast_object::<Heap>()
+        heap.cast_object_ref::<Heap>()
             .ok()
+            .map(|heap| &**heap)
             .filter(|heap| heap.child().belongs_to(self))
-            .ok_or_else(|| Refusal::invalid("pHeap is a heap of another device"))
+            .ok_or_else(|| Refusal::invalid("pHeap belongs to another device"))
     }
 
     /// Computes the result of `GetResourceAllocationInfo` and its successors. For invalid input, the size is
@@ -356,7 +357,9 @@ impl Device_Impl {
     ) -> D3D12_RESOURCE_ALLOCATION_INFO {
         let whole = call::run(self.log(), name, || {
             if visible_mask > 1 {
-                return Err(Refusal::invalid(format!("visibleMask {visible_mask:#x} names no node")));
+                return Err(Refusal::invalid(format!(
+                    "visibleMask {visible_mask:#x} is out of range; the device has one node"
+                )));
             }
             let (driver, options) = (self.driver(), self.options());
             let checked = descs?.enumerate().map(|(index, desc)| {
@@ -393,14 +396,14 @@ impl Device_Impl {
             VisibleNodeMask: node_mask,
         };
         let Some(memory) = rules::heap::custom_properties(heap_type, caps.architecture) else {
-            let refusal = Refusal::invalid(format!("heapType {heap_type} is no abstract heap type"));
+            let refusal = Refusal::invalid(format!("heapType {heap_type} is not an abstract heap type"));
             self.log().refused(name, &refusal);
             return properties;
         };
         if heap_type == D3D12_HEAP_TYPE_GPU_UPLOAD && !caps.has_gpu_upload_heaps() {
             self.log().refused(
                 name,
-                &Refusal::invalid("heapType is GPU_UPLOAD, and the device does not support GPU upload heaps"),
+                &Refusal::invalid("heapType is GPU_UPLOAD, but the device does not support GPU upload heaps"),
             );
         }
         properties.CPUPageProperty = match memory.cpu_page_property {
@@ -434,7 +437,7 @@ unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'
         return Ok(&[]);
     }
     if pointer.is_null() {
-        return Err(Refusal::invalid(format!("pCastableFormats is null and NumCastableFormats is {count}")));
+        return Err(Refusal::invalid(format!("pCastableFormats is null but NumCastableFormats is {count}")));
     }
     let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
     // SAFETY: guaranteed by the caller; the pointer is not null.

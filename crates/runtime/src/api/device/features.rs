@@ -21,7 +21,7 @@ macro_rules! answers {
                 $(answers!(@field data, _asked, $field $(, $value)?);)*
                 Ok(())
             }),)*
-            other => Err(Refusal::invalid(format!("{other} is no D3D12_FEATURE that this runtime knows"))),
+            other => Err(Refusal::invalid(format!("Feature {other} is not a known D3D12_FEATURE"))),
         }
     };
     (@field $data:ident, $asked:ident, $field:ident) => { $data.$field = $asked.$field };
@@ -212,7 +212,9 @@ impl Device_Impl {
 fn shader_model(data: &mut D3D12_FEATURE_DATA_SHADER_MODEL) -> Result<(), Refusal> {
     let asked = data.HighestShaderModel;
     if asked != D3D_SHADER_MODEL_5_1 && !(D3D_SHADER_MODEL_6_0..=D3D_HIGHEST_SHADER_MODEL).contains(&asked) {
-        return Err(Refusal::invalid(format!("HighestShaderModel {asked:#x} is no D3D_SHADER_MODEL")));
+        return Err(Refusal::invalid(format!(
+            "HighestShaderModel {asked:#x} is not a valid D3D_SHADER_MODEL"
+        )));
     }
     data.HighestShaderModel = asked.min(D3D_SHADER_MODEL_6_6);
     Ok(())
@@ -222,7 +224,9 @@ fn shader_model(data: &mut D3D12_FEATURE_DATA_SHADER_MODEL) -> Result<(), Refusa
 fn root_signature(data: &mut D3D12_FEATURE_DATA_ROOT_SIGNATURE) -> Result<(), Refusal> {
     let asked = data.HighestVersion;
     if !(D3D_ROOT_SIGNATURE_VERSION_1_0..=D3D_ROOT_SIGNATURE_VERSION_1_2).contains(&asked) {
-        return Err(Refusal::invalid(format!("HighestVersion {asked} is no D3D_ROOT_SIGNATURE_VERSION")));
+        return Err(Refusal::invalid(format!(
+            "HighestVersion {asked} is not a valid D3D_ROOT_SIGNATURE_VERSION"
+        )));
     }
     data.HighestVersion = asked.min(D3D_ROOT_SIGNATURE_VERSION_1_1);
     Ok(())
@@ -246,7 +250,7 @@ fn format_info(data: &mut D3D12_FEATURE_DATA_FORMAT_INFO) -> Result<(), Refusal>
     data.PlaneCount = match data.Format {
         // The planes of 420_OPAQUE are not exposed.
         DXGI_FORMAT_UNKNOWN | DXGI_FORMAT_420_OPAQUE => 1,
-        DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("R1_UNORM is no format of D3D12's")),
+        DXGI_FORMAT_R1_UNORM => return Err(Refusal::invalid("D3D12 does not support DXGI_FORMAT_R1_UNORM")),
         DXGI_FORMAT_NV12 | DXGI_FORMAT_P010 | DXGI_FORMAT_P016 | DXGI_FORMAT_NV11 => 2,
         format => {
             let known = properties(format).ok_or_else(|| Refusal::invalid(unknown_format(format)))?;
@@ -280,7 +284,7 @@ fn quality_levels(
     // 32 like 0 is our choice.
     data.NumQualityLevels = 0;
     if data.SampleCount == 0 || data.SampleCount > 32 {
-        let message = format!("SampleCount {} is not 1 to 32", data.SampleCount);
+        let message = format!("SampleCount {} is out of range; must be 1 to 32", data.SampleCount);
         return Err(Refusal::new(E_FAIL, message));
     }
     if data.Format == DXGI_FORMAT_UNKNOWN {
@@ -307,7 +311,7 @@ fn known_format(format: DXGI_FORMAT) -> Result<&'static FormatProperties, Refusa
 }
 
 fn unknown_format(format: DXGI_FORMAT) -> String {
-    format!("{format} is no DXGI_FORMAT that the device knows")
+    format!("Format {format} is not a DXGI_FORMAT known to the device")
 }
 
 /// Returns the highest supported level among those that the caller lists.
@@ -318,20 +322,22 @@ fn unknown_format(format: DXGI_FORMAT) -> String {
 unsafe fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
     let len = usize::try_from(data.NumFeatureLevels).unwrap_or(0);
     if len == 0 || data.pFeatureLevelsRequested.is_null() {
-        return Err(Refusal::invalid("pFeatureLevelsRequested names no feature level"));
+        return Err(Refusal::invalid("pFeatureLevelsRequested is null or NumFeatureLevels is 0"));
     }
     // SAFETY: by the COM contract, the caller's array has NumFeatureLevels elements.
     let requested = unsafe { std::slice::from_raw_parts(data.pFeatureLevelsRequested, len) };
     let supported = requested.iter().copied().filter(|&level| level <= FEATURE_LEVEL).max();
     data.MaxSupportedFeatureLevel = supported.ok_or_else(|| {
-        Refusal::invalid(format!("none of the feature levels asked for is at or below {FEATURE_LEVEL:#x}"))
+        Refusal::invalid(format!(
+            "no requested feature level is supported; the highest supported is {FEATURE_LEVEL:#x}"
+        ))
     })?;
     Ok(())
 }
 
 fn check_node(index: u32) -> Result<(), Refusal> {
     if index != 0 {
-        return Err(Refusal::invalid(format!("NodeIndex {index} names no node: the device has one")));
+        return Err(Refusal::invalid(format!("NodeIndex {index} is out of range; the device has one node")));
     }
     Ok(())
 }
@@ -350,7 +356,7 @@ unsafe fn exchange<T: Copy>(
 ) -> Result<(), Refusal> {
     if usize::try_from(size).ok() != Some(size_of::<T>()) {
         return Err(Refusal::invalid(format!(
-            "FeatureSupportDataSize is {size}, the structure has {} bytes",
+            "FeatureSupportDataSize is {size}; must be {}, the size of the structure",
             size_of::<T>()
         )));
     }

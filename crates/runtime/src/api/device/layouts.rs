@@ -101,7 +101,7 @@ impl Device_Impl {
         let resource = resource.as_ref().ok_or_else(|| Refusal::invalid("pTiledResource is null"))?;
         let resource = resource
             .cast_object_ref::<Resource>()
-            .map_err(|_| Refusal::invalid("pTiledResource is no resource of this runtime"))?;
+            .map_err(|_| Refusal::invalid("pTiledResource was not created by this runtime"))?;
         if !resource.is_reserved() {
             return Err(Refusal::invalid("pTiledResource is not a reserved resource"));
         }

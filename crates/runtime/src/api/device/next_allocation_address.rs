@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_devices_and_a_threads() {
+    fn addresses_are_per_device_and_thread() {
         let (first, second) = (NextAllocationAddress::default(), NextAllocationAddress::default());
         first.set(address(1));
         second.set(address(2));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_for_a_device_that_is_gone_is_forgotten() {
+    fn addresses_of_destroyed_devices_are_removed() {
         let kept = NextAllocationAddress::default();
         for value in 1..100 {
             NextAllocationAddress::default().set(address(value));

@@ -33,7 +33,7 @@ impl PagingQueue {
         };
         sender
             .send((Instant::now(), works, fence, value))
-            .map_err(|_| Refusal::out_of_memory("the paging thread has ended"))
+            .map_err(|_| Refusal::out_of_memory("the paging thread has exited"))
     }
 }
 
@@ -51,6 +51,6 @@ fn start() -> Result<Sender<Job>, Refusal> {
     std::thread::Builder::new()
         .name("heapwright paging".to_owned())
         .spawn(page)
-        .map_err(|error| Refusal::out_of_memory(format!("the system gave no thread for paging: {error}")))?;
+        .map_err(|error| Refusal::out_of_memory(format!("failed to spawn the paging thread: {error}")))?;
     Ok(sender)
 }

@@ -49,7 +49,7 @@ macro_rules! texture_slices {
                 (D3D12_RESOURCE_DIMENSION_TEXTURE3D, (v.MipSlice, v.FirstWSlice, v.WSize, 0))
             }
             $buffer => (D3D12_RESOURCE_DIMENSION_BUFFER, (0, 0, 1, 0)),)?
-            other => return Err(Refusal::invalid(format!("ViewDimension {other} is no {}", $name))),
+            other => return Err(Refusal::invalid(format!("ViewDimension {other} is not a valid {}", $name))),
         }
     }};
 }
@@ -109,8 +109,10 @@ impl Device_Impl {
             return Err(Refusal::invalid("NumFences is 0"));
         }
         if flags & !D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0 {
-            return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_MULTIPLE_FENCE_WAIT_FLAGS"))
-                .with_id(D3D12_MESSAGE_ID_SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS));
+            return Err(Refusal::invalid(format!(
+                "Flags {flags:#x} is not a valid D3D12_MULTIPLE_FENCE_WAIT_FLAGS"
+            ))
+            .with_id(D3D12_MESSAGE_ID_SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS));
         }
         let waits = fences
             .iter()
@@ -149,7 +151,7 @@ impl Device_Impl {
             let (table, index) = self.descriptor_heaps().find(handle, "DestDescriptor")?;
             if table.desc().Type != heap_type {
                 return Err(Refusal::invalid(format!(
-                    "DestDescriptor is of a descriptor heap of type {}, not {heap_type}",
+                    "DestDescriptor is in a descriptor heap of type {}; must be of type {heap_type}",
                     table.desc().Type
                 ))
                 .with_id(D3D12_MESSAGE_ID_INVALID_DESCRIPTOR_HANDLE));
@@ -209,7 +211,7 @@ impl Device_Impl {
         let Some(desc) = desc else { return whole(resource) };
         let flags = D3D12_DSV_FLAG_READ_ONLY_DEPTH | D3D12_DSV_FLAG_READ_ONLY_STENCIL;
         if desc.Flags & !flags != 0 {
-            return Err(Refusal::invalid(format!("Flags {:#x} is no D3D12_DSV_FLAGS", desc.Flags)));
+            return Err(Refusal::invalid(format!("Flags {:#x} is not a valid D3D12_DSV_FLAGS", desc.Flags)));
         }
         // SAFETY: ViewDimension determines which member of the union the application wrote.
         let (dimension, slices) = unsafe {
@@ -249,7 +251,7 @@ impl Device_Impl {
         let is_buffer = resource.desc().Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         let Some(desc) = desc else {
             return if is_buffer {
-                Err(Refusal::invalid("a view of a buffer needs pDesc"))
+                Err(Refusal::invalid("pDesc is null; a view of a buffer requires it"))
             } else {
                 whole(resource)
             };
@@ -281,9 +283,9 @@ impl Device_Impl {
         has_desc: bool,
     ) -> Result<Descriptor, Refusal> {
         match views::viewed(self, resource, has_desc)? {
-            Some(resource) if resource.desc().Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => {
-                Err(Refusal::invalid("a shader resource view of a resource with DENY_SHADER_RESOURCE"))
-            }
+            Some(resource) if resource.desc().Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0 => Err(
+                Refusal::invalid("pResource has DENY_SHADER_RESOURCE and cannot have shader resource views"),
+            ),
             _ => Ok(Descriptor::ShadersOnly),
         }
     }
@@ -300,14 +302,14 @@ impl Device_Impl {
         let alignment = D3D12_CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT.cast_unsigned();
         if !desc.BufferLocation.0.is_multiple_of(alignment.into()) {
             return Err(Refusal::invalid(format!(
-                "BufferLocation {:#x} is no multiple of {alignment}",
+                "BufferLocation {:#x} is not a multiple of {alignment}",
                 desc.BufferLocation.0
             )));
         }
         let limit = D3D12_REQ_CONSTANT_BUFFER_ELEMENT_COUNT.cast_unsigned() * 16;
         if !desc.SizeInBytes.is_multiple_of(alignment) || desc.SizeInBytes > limit {
             return Err(Refusal::invalid(format!(
-                "SizeInBytes {} is no multiple of {alignment} up to {limit}",
+                "SizeInBytes {} is not a multiple of {alignment} or exceeds {limit}",
                 desc.SizeInBytes
             )));
         }
@@ -320,7 +322,7 @@ impl Device_Impl {
     /// # Safety
     ///
     /// Each array of starts is null or has as many elements as its count, and so does each array of sizes.
-    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays, and the counts of them")]
+    #[expect(clippy::too_many_arguments, reason = "D3D12's arrays and their counts")]
     pub(super) unsafe fn copy_descriptors(
         &self,
         target_count: u32,
@@ -356,7 +358,7 @@ impl Device_Impl {
             |ranges: &[DescriptorRange]| ranges.iter().map(|range| u64::from(range.count)).sum::<u64>();
         if total(&targets) != total(&sources) {
             return Err(invalid(format!(
-                "{} descriptors are copied to {}",
+                "the source ranges have {} descriptors, but the destination ranges have {}",
                 total(&sources),
                 total(&targets)
             )));
@@ -366,11 +368,13 @@ impl Device_Impl {
             let (table, first) = self.descriptor_heaps().find(range.start, name)?;
             let end = u64::from(first) + u64::from(range.count);
             if end > u64::from(table.desc().NumDescriptors) || table.desc().Type != heap_type {
-                return Err(invalid(format!("{name} does not lie within one heap of type {heap_type}")));
+                return Err(invalid(format!(
+                    "{name} is not within a single descriptor heap of type {heap_type}"
+                )));
             }
             if is_source && table.is_shader_visible() {
                 return Err(invalid(format!(
-                    "{name} is of a shader-visible heap, which the CPU does not read"
+                    "{name} is in a shader-visible heap, which the CPU cannot read"
                 ))
                 .with_id(D3D12_MESSAGE_ID_COPY_DESCRIPTORS_WRITE_ONLY_DESCRIPTOR));
             }
@@ -448,7 +452,7 @@ fn texture_view(
     let actual = resource.desc().Dimension;
     if actual != dimension || actual == D3D12_RESOURCE_DIMENSION_BUFFER {
         return Err(Refusal::invalid(format!(
-            "ViewDimension is for a resource of dimension {dimension}, the resource's is {actual}"
+            "ViewDimension requires a resource of dimension {dimension}, but pResource has dimension {actual}"
         )));
     }
     View::of_texture(resource, format, slices).map(Descriptor::View)

@@ -1,6 +1,6 @@
 //! Device removal: its reason and its effect on fences.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use heapwright_d3d12::{
     D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT, D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_NOT_AT_FAULT,
@@ -16,13 +16,13 @@ use crate::rules::Refusal;
 /// The removal state of a device, shared by the device and its driver's queues.
 pub(crate) struct Removal {
     log: Arc<MessageLog>,
+    /// The reason for the removal. Set while `state` is locked; only the first one is kept.
+    reason: OnceLock<HRESULT>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The reason for the removal. Only the first one is kept.
-    reason: Option<HRESULT>,
     /// The device's fences, including the queues' progress fences.
     fences: Vec<Weak<Fence>>,
     /// Length of `fences` at which released fences are removed from it.
@@ -32,12 +32,12 @@ struct State {
 impl Removal {
     /// Creates the state of a device that is not removed.
     pub(super) fn new(log: Arc<MessageLog>) -> Self {
-        Self { log, state: Mutex::default() }
+        Self { log, reason: OnceLock::new(), state: Mutex::default() }
     }
 
-    /// Returns the reason for the removal, or `None` if the device is not removed.
+    /// Returns the reason for the removal, or `None` if the device is not removed. Takes no lock.
     pub(in crate::api) fn reason(&self) -> Option<HRESULT> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).reason
+        self.reason.get().copied()
     }
 
     /// Refuses a call that requires a device that is not removed.
@@ -48,7 +48,7 @@ impl Removal {
     pub(in crate::api) fn check_present(&self) -> Result<(), Refusal> {
         match self.reason() {
             None => Ok(()),
-            Some(_) => Err(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, "the device is lost")),
+            Some(_) => Err(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, "the device is removed")),
         }
     }
 
@@ -62,7 +62,7 @@ impl Removal {
     /// Adds `fence` to the device's fences: it is set to `u64::MAX` when the device is removed. Cost: O(1), amortized.
     pub(in crate::api) fn watch_fence(&self, fence: &Arc<Fence>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.reason.is_some() {
+        if self.reason.get().is_some() {
             drop(state);
             fence.lose();
             return;
@@ -76,7 +76,7 @@ impl Removal {
 
     /// Removes the device for `ID3D12Device5::RemoveDevice`.
     pub(super) fn remove_on_request(&self) {
-        let message = "the application removed the device".to_owned();
+        let message = "the application called RemoveDevice".to_owned();
         let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_NOT_AT_FAULT;
         self.lose(Refusal::new(DXGI_ERROR_DEVICE_REMOVED, message).with_id(id));
     }
@@ -90,10 +90,9 @@ impl Removal {
     fn lose(&self, why: Refusal) {
         let fences = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.reason.is_some() {
+            if self.reason.set(why.hresult()).is_err() {
                 return;
             }
-            state.reason = Some(why.hresult());
             std::mem::take(&mut state.fences)
         };
         // Logged before the fences are set, so that a thread woken by a fence finds the message.

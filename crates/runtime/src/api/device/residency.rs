@@ -129,7 +129,7 @@ impl Device_Impl {
         let check = || {
             if flags & !D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 {
                 return Err(Refusal::invalid(format!(
-                    "Flags {flags:#x} has bits that are no residency flag"
+                    "Flags {flags:#x} has unknown bits; only DENY_OVERBUDGET is allowed"
                 )));
             }
             let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
@@ -143,7 +143,7 @@ impl Device_Impl {
         let enqueue = || {
             if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget(&pageables) {
                 return Err(Refusal::out_of_memory(
-                    "resident they would exceed the budget, which DENY_OVERBUDGET forbids",
+                    "making the objects resident would exceed the budget, and DENY_OVERBUDGET is set",
                 ));
             }
             // Within the batch, so that the thread pages in the order in which the calls were counted.
@@ -177,7 +177,9 @@ impl Device_Impl {
         let batch = self.driver().residency().begin(Call::Evict);
         let pageables = checked?;
         batch.check_evicts(pageables.iter().map(Pageable::record)).map_err(|index| {
-            Refusal::invalid(format!("ppObjects[{index}] is evicted more often than it was made resident"))
+            Refusal::invalid(format!(
+                "ppObjects[{index}] would be evicted more often than it was made resident"
+            ))
         })?;
         for pageable in &pageables {
             pageable.evict()?;
@@ -205,7 +207,9 @@ impl Device_Impl {
             let priority = unsafe { priorities.add(index).read() };
             // The upper half is one of D3D12's levels; the lower half ranks objects within the level.
             if !PRIORITY_LEVELS.iter().any(|level| level >> 16 == priority >> 16) {
-                return Err(Refusal::invalid(format!("pPriorities[{index}] {priority:#x} is no priority")));
+                return Err(Refusal::invalid(format!(
+                    "pPriorities[{index}] {priority:#x} is not a valid D3D12_RESIDENCY_PRIORITY"
+                )));
             }
         }
         Ok(())
@@ -217,8 +221,11 @@ impl Device_Impl {
         for (index, object) in objects.iter().enumerate() {
             let object =
                 object.as_ref().ok_or_else(|| Refusal::invalid(format!("ppObjects[{index}] is null")))?;
-            let none =
-                || Refusal::invalid(format!("ppObjects[{index}] is no pageable object of this runtime"));
+            let none = || {
+                Refusal::invalid(format!(
+                    "ppObjects[{index}] is not a pageable object created by this runtime"
+                ))
+            };
             let of_memory = |child: &'a Child| {
                 child.memory().map(|memory| (child, Pageable::Memory(&**memory))).ok_or_else(none)
             };
@@ -227,7 +234,7 @@ impl Device_Impl {
             } else if let Ok(resource) = object.cast_object_ref::<Resource>() {
                 let child = resource.pageable_child().ok_or_else(|| {
                     Refusal::invalid(format!(
-                        "ppObjects[{index}] is a placed or reserved resource: the heap behind it is what is resident"
+                        "ppObjects[{index}] is a placed or reserved resource; residency applies to its heaps"
                     ))
                 })?;
                 of_memory(child)

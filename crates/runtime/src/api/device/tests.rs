@@ -30,23 +30,27 @@ fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
         pageable: PageableKind::Heap,
         create_at: None,
     };
-    let device = driver.create_device(&DeviceArgs::default()).expect("it reserves nothing");
+    let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
     driver.create_heap(&*device, &args).expect("there is room").gpu_virtual_address()
 }
 
 /// *Recreate At GPUVA*: the ranges are passed to the driver when the device is created, and stay reserved until it is
 /// destroyed.
 #[test]
-fn a_device_holds_its_reserved_ranges_for_as_long_as_it_lives() {
+fn a_device_keeps_its_reserved_ranges_until_it_is_destroyed() {
     let driver: Arc<dyn Driver> =
         Arc::new(HostDriver::new(&HostProfile { address_seed: Some(0), ..*HostProfile::default_profile() }));
     let start = first_heap_address(&*driver);
     let range = GpuVirtualAddressRange { start, size: ByteSize::new(1) };
     let device = create(&driver, range).expect("free");
     assert_ne!(first_heap_address(&*driver), start);
-    assert_eq!(create(&driver, range).err().map(|error| error.code()), Some(E_INVALIDARG), "in use");
+    assert_eq!(
+        create(&driver, range).err().map(|error| error.code()),
+        Some(E_INVALIDARG),
+        "the range is already reserved"
+    );
     let empty = GpuVirtualAddressRange { start, size: ByteSize::ZERO };
-    create(&driver, empty).expect("it names no address");
+    create(&driver, empty).expect("an empty range is accepted");
     drop(device);
     assert_eq!(first_heap_address(&*driver), start);
 }

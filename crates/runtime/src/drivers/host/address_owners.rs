@@ -104,7 +104,7 @@ impl AddressOwners {
             return Err(CreateAtFault::InUse { address });
         }
         let taken = reservation.free.take_at(wanted);
-        debug_assert!(taken, "all of it is free");
+        debug_assert!(taken, "the whole range is free");
         Ok(wanted)
     }
 
@@ -136,7 +136,7 @@ impl AddressOwners {
         for &range in &all {
             let (below, above) = (self.below_place(range), self.above_place(range));
             let taken = self.below.take_at(below) && self.above.take_at(above);
-            debug_assert!(taken, "each of its parts is free");
+            debug_assert!(taken, "each part of the range is free");
             free.give_back(range);
         }
         let id = ReservationId(self.next);

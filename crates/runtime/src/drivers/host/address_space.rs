@@ -79,21 +79,21 @@ impl fmt::Display for PageFault {
             FaultCause::Unmapped => {
                 write!(
                     f,
-                    "page fault at GPU address {address:#x}: nothing is there, or its heap was released"
+                    "page fault at GPU address {address:#x}: no heap is mapped there, or the heap was released"
                 )
             }
             FaultCause::NullTile => {
                 write!(
                     f,
-                    "page fault at GPU address {address:#x}: a tile that is mapped to NULL, which tiled resources tier 1 \
-                     leaves undefined"
+                    "page fault at GPU address {address:#x}: the tile is mapped to NULL; accessing it is undefined on \
+                     tiled resources tier 1"
                 )
             }
             FaultCause::Evicted(name) => {
                 write!(f, "page fault at GPU address {address:#x}: {name} is not resident")
             }
             FaultCause::HostOutOfMemory => {
-                write!(f, "no memory of the host's behind GPU address {address:#x}")
+                write!(f, "out of host memory at GPU address {address:#x}")
             }
         }
     }

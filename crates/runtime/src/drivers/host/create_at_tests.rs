@@ -38,48 +38,48 @@ fn fault<T>(result: Result<T, DriverError>) -> Option<CreateAtFault> {
 }
 
 #[test]
-fn a_heap_is_created_where_it_was() {
+fn a_heap_is_recreated_at_its_address() {
     let recording =
         HostDriver::new(&HostProfile { address_seed: Some(1), ..*HostProfile::default_profile() });
     let heaps: Vec<_> =
-        (1..20).map(|count| recording.make_heap(&pages(count)).expect("there is room")).collect();
+        (1..20).map(|count| recording.make_heap(&pages(count)).expect("the request fits")).collect();
     let recorded: Vec<_> =
         heaps.iter().map(|heap| addresses(heap.gpu_virtual_address().get(), heap.size().get())).collect();
     let replaying = driver("discrete");
-    let device = device(&replaying, &recorded).expect("all is free");
+    let device = device(&replaying, &recorded).expect("all addresses are free");
     for range in recorded.iter().rev() {
         let args = HeapArgs { size: range.size, create_at: Some(range.start), ..pages(1) };
-        let heap = replaying.create_heap(&*device, &args).expect("reserved and free");
+        let heap = replaying.create_heap(&*device, &args).expect("the range is reserved and free");
         assert_eq!((heap.gpu_virtual_address(), heap.size()), (range.start, range.size));
         let other =
-            replaying.create_heap(&*device, &HeapArgs { create_at: None, ..args }).expect("elsewhere");
+            replaying.create_heap(&*device, &HeapArgs { create_at: None, ..args }).expect("the request fits");
         assert!(recorded.iter().all(|range| range.start != other.gpu_virtual_address()));
     }
 }
 
 /// A heap of 4 KiB has a page of its own, so its recorded range reserves the whole page.
 #[test]
-fn a_recorded_range_that_is_no_page_reserves_what_the_object_needs() {
+fn a_recorded_range_below_a_page_reserves_whole_pages() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST, 4096)]).expect("free");
+    let device = device(&driver, &[addresses(FIRST, 4096)]).expect("the range is free");
     let small = HeapArgs { implicit: true, ..video(ByteSize::new(1000)) };
-    let heap = driver.create_heap(&*device, &at(small, FIRST)).expect("reserved");
+    let heap = driver.create_heap(&*device, &at(small, FIRST)).expect("the range is reserved");
     assert_eq!(heap.size().get(), 4096);
     drop(heap);
     driver.create_heap(&*device, &at(pages(1), FIRST)).expect("all of the page is reserved");
 }
 
 #[test]
-fn a_placed_buffer_is_where_its_heap_and_offset_say() {
+fn a_placed_buffers_address_follows_from_heap_and_offset() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("free");
-    let heap = driver.create_heap(&*device, &at(pages(4), FIRST)).expect("reserved");
+    let device = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("the range is free");
+    let heap = driver.create_heap(&*device, &at(pages(4), FIRST)).expect("the range is reserved");
     let place = |address| {
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&heap), offset: PAGE };
         driver.create_resource(&*device, &buffer(1000, address), placement)
     };
     for address in [None, Some(FIRST + PAGE)] {
-        let placed = place(address).expect("where it is anyway");
+        let placed = place(address).expect("the heap's current address");
         assert_eq!(placed.gpu_virtual_address().get(), FIRST + PAGE);
         assert_eq!(placed.allocation(), addresses(FIRST + PAGE, PAGE), "whole multiples of its alignment");
     }
@@ -90,9 +90,9 @@ fn a_placed_buffer_is_where_its_heap_and_offset_say() {
 }
 
 #[test]
-fn a_reserved_buffer_has_addresses_of_ones_choice_too() {
+fn a_reserved_buffer_can_be_created_at_an_address() {
     let driver = driver("discrete");
-    let device = device(&driver, &[addresses(FIRST + PAGE, 3 * PAGE)]).expect("free");
+    let device = device(&driver, &[addresses(FIRST + PAGE, 3 * PAGE)]).expect("the range is free");
     let reserve = |address| {
         driver.create_resource(&*device, &buffer(2 * PAGE + 1, Some(address)), ResourcePlacement::Reserved)
     };
@@ -105,32 +105,32 @@ fn a_reserved_buffer_has_addresses_of_ones_choice_too() {
 }
 
 #[test]
-fn one_devices_reservation_is_not_anothers() {
+fn devices_cannot_use_each_others_reservations() {
     let driver = driver("discrete");
-    let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("free");
-    let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("free");
+    let first = device(&driver, &[addresses(FIRST, PAGE)]).expect("the range is free");
+    let second = device(&driver, &[addresses(FIRST + PAGE, PAGE)]).expect("the range is free");
     let not_reserved = |start| Some(CreateAtFault::NotReserved { address: address(start) });
     assert_eq!(fault(driver.create_heap(&*second, &at(pages(1), FIRST))), not_reserved(FIRST));
     assert_eq!(fault(driver.create_heap(&*first, &at(pages(2), FIRST))), not_reserved(FIRST + PAGE));
-    driver.create_heap(&*first, &at(pages(1), FIRST)).expect("its own");
+    driver.create_heap(&*first, &at(pages(1), FIRST)).expect("its own reservation");
 }
 
 /// A heap shared with another device may outlive the device that reserved its addresses.
 #[test]
 fn a_heap_outlives_the_device_that_reserved_its_addresses() {
     let driver = driver("discrete");
-    let reserving = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("free");
-    let heap = driver.create_heap(&*reserving, &at(pages(1), FIRST + PAGE)).expect("reserved");
+    let reserving = device(&driver, &[addresses(FIRST, 4 * PAGE)]).expect("the range is free");
+    let heap = driver.create_heap(&*reserving, &at(pages(1), FIRST + PAGE)).expect("the range is reserved");
     drop(reserving);
-    let others: Vec<_> = (0..8).map(|_| driver.make_heap(&pages(1)).expect("there is room")).collect();
+    let others: Vec<_> = (0..8).map(|_| driver.make_heap(&pages(1)).expect("the request fits")).collect();
     assert!(others.iter().all(|other| other.gpu_virtual_address() != heap.gpu_virtual_address()));
-    assert_eq!(others[0].gpu_virtual_address().get(), FIRST, "given back with the device");
+    assert_eq!(others[0].gpu_virtual_address().get(), FIRST, "freed with the device");
     drop((heap, others));
-    assert_eq!(driver.make_heap(&pages(4)).expect("there is room").gpu_virtual_address().get(), FIRST);
+    assert_eq!(driver.make_heap(&pages(4)).expect("the request fits").gpu_virtual_address().get(), FIRST);
 }
 
 #[test]
-fn the_runtime_lets_it_from_ddi_0111_on() {
+fn recreate_at_is_supported_from_ddi_0111_on() {
     for (ddi_version, tier, has_it) in
         [(88, 0, false), (109, 1, false), (110, 1, false), (111, 1, true), (115, 1, true)]
     {
@@ -140,10 +140,10 @@ fn the_runtime_lets_it_from_ddi_0111_on() {
 }
 
 #[test]
-fn gpus_without_a_seed_begin_at_different_addresses() {
+fn gpus_without_a_seed_start_at_different_addresses() {
     let first = || {
         let driver = HostDriver::new(HostProfile::default_profile());
-        driver.make_heap(&pages(1)).expect("there is room").gpu_virtual_address()
+        driver.make_heap(&pages(1)).expect("the request fits").gpu_virtual_address()
     };
     let places: std::collections::BTreeSet<_> = (0..8).map(|_| first()).collect();
     assert!(places.len() > 1, "{places:?}");
@@ -156,13 +156,16 @@ fn a_hundred_thousand_ranges_are_reserved_and_used() {
     let count = 100_000;
     let start = |index: u64| FIRST + 2 * index * PAGE;
     let ranges: Vec<_> = (0..count).rev().map(|index| addresses(start(index), PAGE)).collect();
-    let device = device(&driver, &ranges).expect("all is free");
+    let device = device(&driver, &ranges).expect("all addresses are free");
     let make =
         |index| driver.create_heap(&*device, &at(HeapArgs { not_resident: true, ..pages(1) }, start(index)));
     for index in (0..count).step_by(97) {
-        assert_eq!(make(index).expect("reserved and free").gpu_virtual_address().get(), start(index));
+        assert_eq!(
+            make(index).expect("the range is reserved and free").gpu_virtual_address().get(),
+            start(index)
+        );
     }
-    let between = driver.make_heap(&pages(1)).expect("there is room");
+    let between = driver.make_heap(&pages(1)).expect("the request fits");
     assert_eq!(between.gpu_virtual_address().get(), FIRST + PAGE);
 }
 
@@ -185,13 +188,13 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// A failed creation holds nothing: no memory of a segment group, no address, no entry in the residency ledger.
     #[test]
-    fn what_is_refused_leaves_nothing_behind(
+    fn refused_creations_leave_nothing_behind(
         reserved in prop::collection::vec((0_u64..40 * PAGE, 1_u64..8 * PAGE), 0..8),
         steps in prop::collection::vec(step(), 1..60),
     ) {
         let driver = driver("discrete-2gib");
         let ranges: Vec<_> = reserved.iter().map(|&(at, size)| addresses(FIRST + at, size)).collect();
-        let device = device(&driver, &ranges).expect("all is free");
+        let device = device(&driver, &ranges).expect("all addresses are free");
         let is_reserved = |page: u64| {
             reserved.iter().any(|&(at, size)| (at / PAGE..(at + size).div_ceil(PAGE)).contains(&page))
         };
@@ -233,7 +236,7 @@ proptest! {
         }
         drop(live);
         drop(device);
-        let whole = driver.make_heap(&pages(64)).expect("there is room");
-        prop_assert_eq!(whole.gpu_virtual_address().get(), FIRST, "every address came back");
+        let whole = driver.make_heap(&pages(64)).expect("the request fits");
+        prop_assert_eq!(whole.gpu_virtual_address().get(), FIRST, "every address was freed");
     }
 }

@@ -62,7 +62,7 @@ impl FreeAddresses {
             return;
         }
         let below = self.ends.range(..=start).next_back().map(|(&start, &end)| Interval { start, end });
-        debug_assert!(below.is_none_or(|below| below.end <= start), "addresses are given back once");
+        debug_assert!(below.is_none_or(|below| below.end <= start), "addresses were freed twice");
         if let Some(below) = below.filter(|below| below.end == start) {
             self.remove(below);
             start = below.start;

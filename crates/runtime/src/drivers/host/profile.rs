@@ -106,7 +106,7 @@ impl SegmentProfile {
 /// A current discrete GPU, on which the other profiles are based.
 const DISCRETE: HostProfile = HostProfile {
     name: "discrete",
-    description: "discrete GPU, 16 GiB, all of it visible to the CPU",
+    description: "discrete GPU, 16 GiB, all video memory CPU-visible",
     vendor_id: 0x4857,
     device_id: 1,
     architecture: Architecture::Discrete,
@@ -145,7 +145,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "heap-tier-1",
-        description: "discrete GPU that keeps buffers and textures in separate heaps, and tiles no volumes",
+        description: "discrete GPU with resource heap tier 1 and tiled resources tier 2",
         device_id: 3,
         resource_heap_tier: 1,
         tiled_resources_tier: 2,
@@ -153,7 +153,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "old-ddi",
-        description: "discrete GPU with a driver older than tight alignment and GPU upload heaps",
+        description: "discrete GPU with a driver without tight alignment and GPU upload heaps",
         device_id: 4,
         tight_buffer_alignment: None,
         tight_texture_alignment: None,
@@ -164,7 +164,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "uma",
-        description: "integrated GPU, not coherent with the CPU's caches, 8-byte buffers, standard swizzle",
+        description: "integrated GPU, not cache-coherent, 8-byte buffer alignment, standard swizzle",
         device_id: 5,
         architecture: Architecture::Uma,
         has_standard_swizzle: true,
@@ -175,7 +175,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "cache-coherent-uma",
-        description: "integrated GPU, coherent with the CPU's caches, 64-byte buffers, standard swizzle",
+        description: "integrated GPU, cache-coherent, 64-byte buffer alignment, standard swizzle",
         device_id: 6,
         architecture: Architecture::CacheCoherentUma,
         has_standard_swizzle: true,
@@ -185,7 +185,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "compressing",
-        description: "discrete GPU that keeps compression data beside render targets and depth-stencil textures",
+        description: "discrete GPU that adds compression metadata to render targets and depth-stencil textures",
         device_id: 7,
         tiled_resources_tier: 4,
         tight_buffer_alignment: Alignment::new(16),
@@ -195,7 +195,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "slow-paging",
-        description: "discrete GPU, 4 GiB, that takes a millisecond to page 16 MiB in",
+        description: "discrete GPU, 4 GiB, paging in takes 1 ms per 16 MiB",
         device_id: 8,
         local: SegmentProfile::of_gib(4),
         paging_nanos_per_mib: 62_500,
@@ -203,7 +203,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "shrinking-budget",
-        description: "discrete GPU, 4 GiB, whose budget another program halves and gives back",
+        description: "discrete GPU, 4 GiB, whose budget temporarily drops to half",
         device_id: 9,
         local: SegmentProfile::of_gib(4),
         budget_schedule: &[
@@ -214,7 +214,7 @@ static PROFILES: [HostProfile; 10] = [
     },
     HostProfile {
         name: "first-generation",
-        description: "discrete GPU, 4 GiB, of the first D3D12: ID3D12Device alone, no later feature, no adapter",
+        description: "discrete GPU, 4 GiB, first version of D3D12: only ID3D12Device, no later features, no adapter",
         device_id: 10,
         resource_heap_tier: 1,
         tiled_resources_tier: 1,

@@ -82,7 +82,7 @@ impl Worker {
                 Ok(Ok(())) => {}
                 Ok(Err(message)) => return self.removal.remove(DXGI_ERROR_DEVICE_HUNG, message),
                 Err(_panic) => {
-                    let message = "a defect of heapwright-runtime: a queue panicked".to_owned();
+                    let message = "a queue thread panicked; this is a bug in heapwright-runtime".to_owned();
                     return self.removal.remove(DXGI_ERROR_DEVICE_REMOVED, message);
                 }
             }

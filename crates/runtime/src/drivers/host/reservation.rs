@@ -85,7 +85,7 @@ mod os {
     pub(super) unsafe fn release(base: NonNull<u8>, len: usize) {
         // SAFETY: the caller's promise.
         let result = unsafe { libc::munmap(base.as_ptr().cast(), len) };
-        debug_assert_eq!(result, 0, "munmap of an own mapping cannot fail");
+        debug_assert_eq!(result, 0, "munmap of a mapping from `reserve` cannot fail");
     }
 }
 
@@ -120,6 +120,6 @@ mod os {
     pub(super) unsafe fn release(base: NonNull<u8>, _len: usize) {
         // SAFETY: the caller's promise; releasing requires size 0 and frees the whole reservation.
         let result = unsafe { VirtualFree(base.as_ptr().cast(), 0, MEM_RELEASE.cast_unsigned()) };
-        debug_assert!(result.as_bool(), "VirtualFree of an own reservation cannot fail");
+        debug_assert!(result.as_bool(), "VirtualFree of a reservation from `reserve` cannot fail");
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [Budg
     };
     let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(follow);
     if let Err(error) = started {
-        tracing::error!(%error, "the system gave no thread: the budget of the simulated GPU stays as it is");
+        tracing::error!(%error, "failed to spawn the budget thread; the budget of the simulated GPU stays constant");
     }
 }
 
@@ -119,7 +119,7 @@ impl Segment {
     /// Reverses [`charge`](Self::charge).
     fn discharge(&self, size: ByteSize) {
         let before = self.usage.fetch_sub(size.get(), Ordering::Relaxed);
-        debug_assert!(before >= size.get(), "more given back than taken");
+        debug_assert!(before >= size.get(), "more bytes discharged than charged");
     }
 
     /// Returns whether `size` additional bytes would stay within the budget.

@@ -22,7 +22,7 @@ pub(super) trait MakeHeap {
 
 impl MakeHeap for HostDriver {
     fn make_heap(&self, args: &HeapArgs) -> Result<Arc<dyn DriverHeap>, DriverError> {
-        let device = self.create_device(&DeviceArgs::default()).expect("it reserves nothing");
+        let device = self.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         self.create_heap(&*device, args)
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn usage(driver: &HostDriver) -> (u64, u64) {
 }
 
 #[test]
-fn profiles_are_sound_and_named_apart() {
+fn profiles_are_valid_and_have_unique_names() {
     for (index, profile) in HostProfile::all().iter().enumerate() {
         assert_eq!(HostProfile::find(profile.name), Some(profile), "names are unique");
         assert!(profile.local.budget <= profile.local.capacity);
@@ -78,7 +78,7 @@ fn profiles_are_sound_and_named_apart() {
 
 /// Rules depend on these properties, so every value must be available for tests.
 #[test]
-fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
+fn profiles_cover_all_tiled_resources_tiers_and_swizzle_caps() {
     let with = |wanted: &dyn Fn(&HostProfile) -> bool| HostProfile::all().iter().any(wanted);
     for tier in 1..=4 {
         assert!(with(&|profile| profile.tiled_resources_tier == tier), "tier {tier}");
@@ -91,10 +91,10 @@ fn profiles_have_every_tier_of_tiles_and_both_of_swizzle() {
 }
 
 #[test]
-fn memory_is_charged_to_its_segment_group_and_given_back() {
+fn memory_is_charged_to_its_segment_group_and_released() {
     let size = ByteSize::from_mib(3);
     let discrete = driver("discrete");
-    let local = discrete.make_heap(&video(size)).expect("there is room");
+    let local = discrete.make_heap(&video(size)).expect("the request fits");
     let system = discrete.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack));
     assert_eq!(usage(&discrete), (size.get(), size.get()));
     drop(local);
@@ -111,18 +111,18 @@ fn memory_is_charged_to_its_segment_group_and_given_back() {
 #[test]
 fn heaps_are_charged_in_64_kib_and_implicit_ones_in_4_kib() {
     let driver = driver("discrete");
-    let heap = driver.make_heap(&video(ByteSize::new(1))).expect("there is room");
+    let heap = driver.make_heap(&video(ByteSize::new(1))).expect("the request fits");
     assert_eq!(usage(&driver).0, 64 * 1024);
     drop(heap);
     let implicit = HeapArgs { implicit: true, ..video(ByteSize::new(1)) };
-    let _heap = driver.make_heap(&implicit).expect("there is room");
+    let _heap = driver.make_heap(&implicit).expect("the request fits");
     assert_eq!(usage(&driver).0, 4 * 1024);
 }
 
 #[test]
-fn what_does_not_fit_takes_nothing() {
+fn failed_allocations_charge_nothing() {
     let driver = driver("discrete-2gib");
-    let held = driver.make_heap(&video(ByteSize::from_mib(1500))).expect("there is room");
+    let held = driver.make_heap(&video(ByteSize::from_mib(1500))).expect("the request fits");
     let error = driver.make_heap(&video(ByteSize::from_mib(1500))).err();
     let capacity = ByteSize::from_gib(2);
     let (requested, usage_now) = (ByteSize::from_mib(1500), ByteSize::from_mib(1500));
@@ -133,7 +133,7 @@ fn what_does_not_fit_takes_nothing() {
     assert_eq!(usage(&driver).0, usage_now.get());
     drop(held);
     assert_eq!(usage(&driver), (0, 0));
-    let whole = driver.make_heap(&video(capacity)).expect("all of it");
+    let whole = driver.make_heap(&video(capacity)).expect("the whole capacity fits");
     drop(whole);
 }
 
@@ -160,7 +160,9 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
     for page in [CpuPageProperty::WriteCombine, CpuPageProperty::NotAvailable] {
         let desc = args(ByteSize::from_gib(1), MemoryPool::L1, page);
         let heap = driver.make_heap(&desc).expect("within budget");
-        let absent = driver.make_heap(&HeapArgs { not_resident: true, ..desc }).expect("it takes nothing");
+        let absent = driver
+            .make_heap(&HeapArgs { not_resident: true, ..desc })
+            .expect("a heap that is not resident uses no memory");
         assert_eq!(usage(&driver), (gib, 0));
         heap.evict().expect("resident");
         let full = driver.make_heap(&video(ByteSize::from_gib(16))).expect("all of video memory");
@@ -187,7 +189,7 @@ fn gpu_upload_heaps_fall_back_to_system_memory_when_made_resident() {
 
 /// If system memory is full, video memory above the budget is used.
 #[test]
-fn memory_without_system_memory_to_fall_back_to_stays_in_video_memory() {
+fn memory_without_a_system_memory_fallback_stays_in_video_memory() {
     let none = SegmentProfile::EMPTY;
     let driver = HostDriver::new(&HostProfile { non_local: none, ..*HostProfile::default_profile() });
     let gpu_upload = |gib| args(ByteSize::from_gib(gib), MemoryPool::L1, CpuPageProperty::WriteCombine);
@@ -243,24 +245,24 @@ fn committed_resources_are_charged_in_4_kib_from_the_ddi_of_tight_alignment_on()
     {
         let driver = HostDriver::new(&HostProfile { ddi_version, ..*HostProfile::default_profile() });
         let small = HeapArgs { alignment: KIB_4, ..video(ByteSize::new(100)) };
-        let heap = driver.make_heap(&small).expect("there is room");
+        let heap = driver.make_heap(&small).expect("the request fits");
         assert_eq!(usage(&driver).0, tight * 1024, "DDI {ddi_version}");
         drop(heap);
         let marked = HeapArgs { implicit: true, ..video(ByteSize::new(100)) };
-        let _heap = driver.make_heap(&marked).expect("there is room");
+        let _heap = driver.make_heap(&marked).expect("the request fits");
         assert_eq!(usage(&driver).0, implicit * 1024, "DDI {ddi_version}");
     }
 }
 
 #[test]
-fn addresses_are_aligned_and_apart() {
+fn addresses_are_aligned_and_do_not_overlap() {
     let driver = driver("discrete");
     let four_mib = Alignment::new(4 << 20).expect("a power of two");
     let mut heaps = Vec::new();
     for i in 1..40 {
         let alignment = if i % 3 == 0 { four_mib } else { KIB_64 };
         let size = ByteSize::from_kib(i * 77);
-        let heap = driver.make_heap(&HeapArgs { alignment, ..video(size) }).expect("there is room");
+        let heap = driver.make_heap(&HeapArgs { alignment, ..video(size) }).expect("the request fits");
         let start = heap.gpu_virtual_address();
         assert!(start.is_aligned(alignment) && start.get() >= 1 << 32);
         heaps.push((start.get(), size.get(), heap));
@@ -288,13 +290,13 @@ pub(super) const FIRST: u64 = 1 << 32;
 
 /// Recreate-at-GPUVA specification: addresses that a device reserves are not allocated while it lives.
 #[test]
-fn what_a_device_reserves_is_given_to_nothing_else() {
+fn reserved_addresses_are_not_given_to_other_objects() {
     let driver = driver("discrete");
     let kib_64 = ByteSize::from_kib(64);
     // The first two places and that of the fourth heap; a single reserved byte makes a place unusable.
     let reserved = [addresses(FIRST, 2 * kib_64.get()), addresses(FIRST + 3 * kib_64.get() + 999, 1)];
-    let device = device(&driver, &reserved).expect("all is free");
-    let place = || driver.make_heap(&video(kib_64)).expect("there is room");
+    let device = device(&driver, &reserved).expect("all addresses are free");
+    let place = || driver.make_heap(&video(kib_64)).expect("the request fits");
     let heaps: Vec<_> = (0..64).map(|_| place()).collect();
     for heap in &heaps {
         let start = heap.gpu_virtual_address().get();
@@ -306,8 +308,8 @@ fn what_a_device_reserves_is_given_to_nothing_else() {
     }
     drop(heaps);
     drop(device);
-    let whole = driver.make_heap(&video(ByteSize::from_kib(256))).expect("there is room");
-    assert_eq!(whole.gpu_virtual_address().get(), FIRST, "given back with the device");
+    let whole = driver.make_heap(&video(ByteSize::from_kib(256))).expect("the request fits");
+    assert_eq!(whole.gpu_virtual_address().get(), FIRST, "freed with the device");
 }
 
 #[test]
@@ -321,13 +323,13 @@ fn reserved_ranges_of_one_device_may_overlap_one_another() {
         addresses(FIRST, 65_536),
         addresses(FIRST + 131_072, 1),
     ];
-    let first = device(&driver, &ranges).expect("all is free");
+    let first = device(&driver, &ranges).expect("all addresses are free");
     for taken in ranges {
         let error = device(&driver, &[taken]).err();
         assert_eq!(error, Some(DriverError::AddressesInUse { range: taken }), "another device's");
     }
     let beside = addresses(FIRST + 131_073, 1);
-    assert!(device(&driver, &[beside]).is_err(), "in a page of the first");
+    assert!(device(&driver, &[beside]).is_err(), "in a page of the first range");
     let second = device(&driver, &[addresses(FIRST + 196_608, 1)]).expect("the next page");
     drop((first, second));
     device(&driver, &ranges).expect("free again");
@@ -336,7 +338,7 @@ fn reserved_ranges_of_one_device_may_overlap_one_another() {
 #[test]
 fn addresses_in_use_are_not_reserved() {
     let driver = driver("discrete");
-    let heap = driver.make_heap(&video(ByteSize::from_mib(1))).expect("there is room");
+    let heap = driver.make_heap(&video(ByteSize::from_mib(1))).expect("the request fits");
     let start = heap.gpu_virtual_address().get();
     assert_eq!(start, FIRST);
     let behind = addresses(start + (1 << 20), 1 << 20);
@@ -344,9 +346,10 @@ fn addresses_in_use_are_not_reserved() {
         let error = device(&driver, &[addresses(1 << 36, 1), taken]).err();
         assert_eq!(error, Some(DriverError::AddressesInUse { range: taken }));
     }
-    let reserved = device(&driver, &[addresses(1 << 36, 1), behind]).expect("nothing was held");
+    let reserved =
+        device(&driver, &[addresses(1 << 36, 1), behind]).expect("a failed reservation holds no addresses");
     drop(heap);
-    device(&driver, &[addresses(start, 1 << 20)]).expect("what a heap gave back");
+    device(&driver, &[addresses(start, 1 << 20)]).expect("the address range of a released heap is free");
     assert!(device(&driver, &[behind]).is_err());
     drop(reserved);
 }
@@ -369,25 +372,25 @@ fn a_range_to_reserve_lies_within_the_address_space() {
         assert_eq!(error, Some(DriverError::AddressesInvalid { range }), "{range}");
     }
     let empty = [addresses(FIRST, 0), addresses(1, 0), addresses(end, 0), addresses(u64::MAX, 0)];
-    let reserved = device(&driver, &empty).expect("they name no address");
+    let reserved = device(&driver, &empty).expect("the ranges are empty");
     assert!(
         device(&driver, &[empty[0], addresses(FIRST, 65_536), empty[1]]).is_ok(),
-        "nothing is reserved by them"
+        "empty ranges reserve no addresses"
     );
     drop(reserved);
     let all = device(&driver, &[addresses(FIRST, end - FIRST)]).expect("the whole space");
     let full = driver.make_heap(&video(ByteSize::new(1))).err();
     assert_eq!(full, Some(DriverError::OutOfAddressSpace { requested: ByteSize::from_kib(64) }));
     drop(all);
-    driver.make_heap(&video(ByteSize::new(1))).expect("there is room again");
+    driver.make_heap(&video(ByteSize::new(1))).expect("the request fits again");
 }
 
 #[test]
-fn mapped_bytes_are_zero_first_and_keep_their_place() {
+fn mapped_memory_is_zeroed_and_keeps_its_address() {
     let driver = driver("discrete");
     let size = ByteSize::from_gib(4);
     let heap =
-        driver.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("there is room");
+        driver.make_heap(&args(size, MemoryPool::L0, CpuPageProperty::WriteBack)).expect("the request fits");
     let start = heap.map(0, size.get()).expect("CPU-accessible");
     let middle = heap.map(2 << 30, 16).expect("CPU-accessible");
     // SAFETY: both pointers lie in the mapped heap, which lives to the end of the test, and nothing else uses it.
@@ -401,12 +404,12 @@ fn mapped_bytes_are_zero_first_and_keep_their_place() {
         heap.map(size.get(), 1).err(),
         Some(DriverError::HostOutOfMemory { requested: ByteSize::new(1) })
     );
-    let hidden = driver.make_heap(&video(size)).expect("there is room");
+    let hidden = driver.make_heap(&video(size)).expect("the request fits");
     assert_eq!(hidden.map(0, 1).err(), Some(DriverError::NotCpuAccessible));
 }
 
 #[test]
-fn reservations_have_a_bound() {
+fn reservations_are_limited() {
     let driver = driver("discrete");
     let info = driver.video_memory(SegmentGroup::Local);
     assert_eq!(info.current_reservation, ByteSize::ZERO);
@@ -420,20 +423,20 @@ fn reservations_have_a_bound() {
 
 /// Returns whether the GPU can access the heap now.
 fn is_resident(heap: &Arc<dyn DriverHeap>) -> bool {
-    heap.as_any().downcast_ref::<HostHeap>().expect("the host driver's").has_arrived()
+    heap.as_any().downcast_ref::<HostHeap>().expect("created by the host driver").has_arrived()
 }
 
 /// Creates a heap of 16 MiB on `profile` and evicts it.
 fn evicted(profile: &str) -> Arc<dyn DriverHeap> {
-    let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("there is room");
-    assert!(is_resident(&heap), "as it was created");
+    let heap = driver(profile).make_heap(&video(ByteSize::from_mib(16))).expect("the request fits");
+    assert!(is_resident(&heap), "resident after creation");
     heap.evict().expect("it is resident");
     assert!(!is_resident(&heap));
     heap
 }
 
 fn begin(heap: &Arc<dyn DriverHeap>) -> impl FnOnce() + Send + 'static {
-    let work = heap.make_resident().expect("there is room").expect("it is not paged in yet");
+    let work = heap.make_resident().expect("the request fits").expect("it is not paged in yet");
     || {
         PagingWork::run_all([work], Instant::now());
     }
@@ -442,39 +445,42 @@ fn begin(heap: &Arc<dyn DriverHeap>) -> impl FnOnce() + Send + 'static {
 /// Many small heaps take as long as one of their total size: oversleeping does not accumulate.
 #[test]
 fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
-    let start = Instant::now().checked_sub(Duration::from_secs(1)).expect("the clock began before");
+    let start = Instant::now().checked_sub(Duration::from_secs(1)).expect("the clock started earlier");
     let works = (0..1000).map(|_| PagingWork::new(Duration::from_millis(1), || {}));
     assert_eq!(PagingWork::run_all(works, start), start + Duration::from_secs(1));
-    assert!(start.elapsed() < Duration::from_millis(1500), "all were late already, and none was waited for");
+    assert!(
+        start.elapsed() < Duration::from_millis(1500),
+        "all deadlines had passed, so no wait was required"
+    );
 }
 
 #[test]
-fn a_heap_arrives_when_it_was_paged_in_and_not_before() {
+fn a_heap_becomes_resident_when_paging_completes() {
     for profile in ["discrete", "slow-paging"] {
         let heap = evicted(profile);
         let work = begin(&heap);
-        assert!(!is_resident(&heap), "{profile}: what is enqueued is not there yet");
+        assert!(!is_resident(&heap), "{profile}: enqueued paging is not finished");
         work();
         assert!(is_resident(&heap), "{profile}");
-        assert!(heap.make_resident().expect("counted").is_none(), "{profile}: nothing remains to be done");
+        assert!(heap.make_resident().expect("a resident heap").is_none(), "{profile}: no paging remains");
     }
 }
 
 #[test]
-fn paging_that_an_evict_overtook_brings_nothing() {
+fn paging_overtaken_by_evict_has_no_effect() {
     let heap = evicted("discrete");
     let (first, second) = {
         let first = begin(&heap);
-        heap.evict().expect("before it arrives");
+        heap.evict().expect("before the heap is paged in");
         (first, begin(&heap))
     };
     first();
-    assert!(!is_resident(&heap), "that paging was for nothing: the bytes went out again");
+    assert!(!is_resident(&heap), "the heap was evicted before it was paged in");
     second();
     assert!(is_resident(&heap));
     heap.evict().expect("it is resident");
     let late = begin(&heap);
-    heap.evict().expect("before it arrives");
+    heap.evict().expect("before the heap is paged in");
     late();
     assert!(!is_resident(&heap));
 }
@@ -485,17 +491,17 @@ fn a_second_call_waits_for_the_paging_of_the_first() {
     let (first, second) = (begin(&heap), begin(&heap));
     let (seen_by, waiting) = (Arc::clone(&heap), std::sync::mpsc::channel());
     let waiter = std::thread::spawn(move || {
-        waiting.0.send(()).expect("somebody listens");
+        waiting.0.send(()).expect("the receiver is alive");
         second();
         is_resident(&seen_by)
     });
-    waiting.1.recv().expect("it began");
+    waiting.1.recv().expect("the thread started");
     first();
-    assert!(waiter.join().expect("no panic"), "it returned before the heap was there");
+    assert!(waiter.join().expect("no panic"), "the wait returned before the heap was resident");
 }
 
 #[test]
-fn who_waits_for_a_heap_that_is_evicted_waits_no_more() {
+fn evicting_a_heap_ends_waits_for_its_paging() {
     let heap = evicted("slow-paging");
     let (first, second) = (begin(&heap), begin(&heap));
     let waiter = std::thread::spawn(second);

@@ -26,12 +26,12 @@ fn interleaved(drawn: &str, block_bytes: u32, [x, y, z]: [u32; 3]) -> u64 {
         offset |= u64::from(left[axis] & 1) << place;
         left[axis] >>= 1;
     }
-    assert_eq!(left, [0; 3], "the drawing has a place for every bit");
+    assert_eq!(left, [0; 3], "the drawing contains every bit");
     offset
 }
 
 #[test]
-fn blocks_lie_where_the_documents_draw_them() {
+fn block_positions_match_the_documented_drawings() {
     for (block_bytes, dimension, drawn) in DRAWN {
         let pattern = StandardSwizzle::of(block_bytes, dimension).expect("a pattern");
         let shape = TileShape::standard(TileSize::Kib64, block_bytes, 1, dimension);
@@ -49,16 +49,16 @@ fn blocks_lie_where_the_documents_draw_them() {
         }
         let blocks = seen.iter().filter(|&&seen| seen).count();
         assert_eq!(
-            blocks * usize::try_from(block_bytes).expect("small"),
+            blocks * usize::try_from(block_bytes).expect("the size fits in usize"),
             65_536,
-            "a tile is filled: {drawn}"
+            "the blocks fill the tile: {drawn}"
         );
     }
 }
 
 /// The example in the reference of `D3D12_TEXTURE_LAYOUT`, in terms of its `_pdep_u32`.
 #[test]
-fn the_published_masks_give_the_same() {
+fn published_masks_give_the_same_patterns() {
     let deposit = |value: u32, mask: u32| {
         (0..16)
             .filter(|bit| mask >> bit & 1 == 1)
@@ -73,7 +73,7 @@ fn the_published_masks_give_the_same() {
 }
 
 #[test]
-fn sixteen_bytes_of_a_row_lie_side_by_side() {
+fn sixteen_bytes_of_a_row_are_contiguous() {
     for (block_bytes, dimension, _) in DRAWN {
         let pattern = StandardSwizzle::of(block_bytes, dimension).expect("a pattern");
         assert_eq!(pattern.run() * block_bytes, 16);
@@ -87,7 +87,7 @@ fn sixteen_bytes_of_a_row_lie_side_by_side() {
 }
 
 #[test]
-fn what_has_no_pattern_has_none() {
+fn unsupported_combinations_have_no_pattern() {
     for block_bytes in [0, 3, 12, 32, u32::MAX] {
         assert_eq!(StandardSwizzle::of(block_bytes, TileDimension::Two), None, "{block_bytes}");
     }

@@ -33,7 +33,9 @@ pub(super) fn check_buffer(
         // If the tight alignment flag is overruled, a floor has no effect: the alignment is 64 KiB in any case.
         0 => Ok(AlignmentRequest::Fixed(DEFAULT)),
         bytes if bytes == DEFAULT.get() => Ok(AlignmentRequest::Fixed(DEFAULT)),
-        other => Err(Refusal::invalid(format!("a buffer's Alignment is {other:#x}, neither 0 nor 64 KiB"))),
+        other => Err(Refusal::invalid(format!(
+            "D3D12_RESOURCE_DESC::Alignment {other:#x} of a buffer must be 0 or 64 KiB"
+        ))),
     }
 }
 
@@ -47,7 +49,8 @@ pub(super) fn check_texture(
     let is_tight = desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0;
     if is_tight && texture.layout.is_tiled() {
         return Err(Refusal::invalid(
-            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT excludes the 64KB_*_SWIZZLE layouts, whose alignment is 64 KiB",
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT cannot be combined with the 64KB_*_SWIZZLE layouts, whose \
+             alignment is 64 KiB",
         ));
     }
     if let Some(floor) = check_tight(desc, texture.largest_tight_alignment(), caps, options)? {
@@ -61,9 +64,9 @@ pub(super) fn check_texture(
         bytes if bytes == small.get() => {
             if !texture.is_small() {
                 return Err(Refusal::invalid(format!(
-                    "Alignment is {bytes:#x}, which only a small resource may have: layout UNKNOWN, neither render \
-                     target nor depth-stencil unless it is multisampled, and a most detailed mip level of no more than \
-                     {:#x} bytes in tiles of {bytes:#x}",
+                    "D3D12_RESOURCE_DESC::Alignment {bytes:#x} is only valid for a small resource: layout UNKNOWN, \
+                     not a render target or depth-stencil unless multisampled, and a most detailed mip level of at \
+                     most {:#x} bytes in tiles of {bytes:#x} bytes",
                     default.get()
                 ))
                 .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE));
@@ -72,7 +75,8 @@ pub(super) fn check_texture(
         }
         other => {
             return Err(Refusal::invalid(format!(
-                "a texture's Alignment is {other:#x} and must be 0, {:#x}, or {:#x} if it is small",
+                "D3D12_RESOURCE_DESC::Alignment {other:#x} of a texture must be 0, {:#x} or, for a small resource, \
+                 {:#x}",
                 default.get(),
                 small.get()
             )));
@@ -93,12 +97,13 @@ fn check_tight(
     }
     if !caps.has_tight_alignment() {
         return Err(Refusal::invalid(
-            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on a device whose tight alignment tier is NOT_SUPPORTED",
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT is not supported: the device's tight alignment tier is \
+             NOT_SUPPORTED",
         ));
     }
     if desc.Alignment != 0 && !options.alignment_is_floor {
         return Err(Refusal::invalid(format!(
-            "Alignment is {:#x} and must be 0 with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
+            "D3D12_RESOURCE_DESC::Alignment {:#x} must be 0 with D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
             desc.Alignment
         )));
     }
@@ -112,7 +117,7 @@ fn check_tight(
     let floor = Alignment::new(desc.Alignment).filter(|&floor| floor <= largest);
     floor.map(Some).ok_or_else(|| {
         Refusal::invalid(format!(
-            "Alignment is {:#x} and must be a power of two of at most {:#x} with \
+            "D3D12_RESOURCE_DESC::Alignment {:#x} must be a power of two of at most {:#x} with \
              D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT",
             desc.Alignment,
             largest.get()

@@ -26,12 +26,12 @@ pub(super) fn check(
     options: &Options,
 ) -> Result<Buffer, Refusal> {
     if desc.Width == 0 {
-        return Err(Refusal::invalid("a buffer has D3D12_RESOURCE_DESC::Width 0")
+        return Err(Refusal::invalid("D3D12_RESOURCE_DESC::Width of a buffer must not be 0")
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS));
     }
     if desc.Width > 1 << caps.gpu_va_bits_per_resource {
         return Err(Refusal::invalid(format!(
-            "a buffer of {:#x} bytes is above the {} bits of GPU virtual address that a resource has",
+            "D3D12_RESOURCE_DESC::Width {:#x} of a buffer exceeds the GPU virtual address space of a resource, {} bits",
             desc.Width, caps.gpu_va_bits_per_resource
         ))
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS));

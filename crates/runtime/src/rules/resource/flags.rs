@@ -41,9 +41,9 @@ const LATER_FLAGS: D3D12_RESOURCE_FLAGS = D3D12_RESOURCE_FLAG_VIDEO_DECODE_REFER
 /// Checks that the device's generation knows the flags.
 pub(super) fn check_generation(flags: D3D12_RESOURCE_FLAGS, caps: &DriverCaps) -> Result<(), Refusal> {
     match flags & LATER_FLAGS {
-        later if caps.is_first_generation && later != 0 => {
-            Err(Refusal::invalid(format!("resource flags {later:#x} came after the first D3D12")))
-        }
+        later if caps.is_first_generation && later != 0 => Err(Refusal::invalid(format!(
+            "resource flags {later:#x} are not supported by the first version of D3D12"
+        ))),
         _ => Ok(()),
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn check_texture(
     texture: &TextureFacts<'_>,
 ) -> Result<TextureUsage, Refusal> {
     if flags & D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE != 0 {
-        return Err(Refusal::invalid("RAYTRACING_ACCELERATION_STRUCTURE is a flag of buffers"));
+        return Err(Refusal::invalid("RAYTRACING_ACCELERATION_STRUCTURE is only valid for buffers"));
     }
     for (flag, name) in MISSING_TEXTURE_FLAGS {
         if flags & flag != 0 {
@@ -87,7 +87,7 @@ pub(super) fn check_texture(
         }
     }
     if flags & !TEXTURE_FLAGS != 0 {
-        return Err(Refusal::invalid(format!("resource flags {:#x} are unknown", flags & !TEXTURE_FLAGS)));
+        return Err(Refusal::invalid(format!("unknown resource flag bits {:#x}", flags & !TEXTURE_FLAGS)));
     }
     let has = |flag: D3D12_RESOURCE_FLAGS| flags & flag != 0;
     let usage = TextureUsage {
@@ -109,11 +109,11 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
     let rules: [(bool, &'static str); 12] = [
         (
             usage.render_target && usage.depth_stencil,
-            "ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL exclude each other",
+            "ALLOW_RENDER_TARGET and ALLOW_DEPTH_STENCIL are mutually exclusive",
         ),
         (
             usage.depth_stencil && usage.unordered_access,
-            "ALLOW_DEPTH_STENCIL and ALLOW_UNORDERED_ACCESS exclude each other",
+            "ALLOW_DEPTH_STENCIL and ALLOW_UNORDERED_ACCESS are mutually exclusive",
         ),
         (
             usage.depth_stencil && texture.dimension == TextureDimension::Texture3D,
@@ -125,7 +125,7 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
         ),
         (
             usage.simultaneous_access && usage.depth_stencil,
-            "ALLOW_SIMULTANEOUS_ACCESS and ALLOW_DEPTH_STENCIL exclude each other",
+            "ALLOW_SIMULTANEOUS_ACCESS and ALLOW_DEPTH_STENCIL are mutually exclusive",
         ),
         (
             usage.simultaneous_access && multisampled,
@@ -133,7 +133,7 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
         ),
         (
             usage.cross_adapter && usage.depth_stencil,
-            "ALLOW_CROSS_ADAPTER and ALLOW_DEPTH_STENCIL exclude each other",
+            "ALLOW_CROSS_ADAPTER and ALLOW_DEPTH_STENCIL are mutually exclusive",
         ),
         (
             usage.cross_adapter && texture.dimension != TextureDimension::Texture2D,
@@ -141,11 +141,11 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
         ),
         (
             usage.cross_adapter && texture.layout == TextureMemoryLayout::UndefinedSwizzle64Kib,
-            "ALLOW_CROSS_ADAPTER and D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE exclude each other",
+            "ALLOW_CROSS_ADAPTER and D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE are mutually exclusive",
         ),
         (
             usage.depth_stencil && texture.layout == TextureMemoryLayout::StandardSwizzle64Kib,
-            "ALLOW_DEPTH_STENCIL and D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE exclude each other",
+            "ALLOW_DEPTH_STENCIL and D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE are mutually exclusive",
         ),
         (
             multisampled && !usage.is_render_target_or_depth_stencil(),
@@ -153,8 +153,8 @@ fn check_combination(usage: TextureUsage, texture: &TextureFacts<'_>) -> Result<
         ),
         (
             multisampled && usage.unordered_access,
-            "ALLOW_UNORDERED_ACCESS needs D3D12_RESOURCE_DESC::SampleDesc.Count 1, for the device does not have \
-             WriteableMSAATexturesSupported",
+            "ALLOW_UNORDERED_ACCESS needs D3D12_RESOURCE_DESC::SampleDesc.Count 1, because \
+             WriteableMSAATexturesSupported is FALSE",
         ),
     ];
     match rules.into_iter().find(|&(refused, _)| refused) {

@@ -77,7 +77,8 @@ pub(crate) fn notices(desc: &D3D12_RESOURCE_DESC1) -> Notices {
         // Tight alignment specification, *Validation*.
         notices.push(Notice::warning(
             D3D12_MESSAGE_ID_UNKNOWN,
-            "USE_TIGHT_ALIGNMENT has no effect beside ALLOW_CROSS_ADAPTER: the alignment stays 64 KiB, or 4 MiB for MSAA",
+            "USE_TIGHT_ALIGNMENT has no effect with ALLOW_CROSS_ADAPTER: the alignment is 64 KiB, or 4 MiB for MSAA \
+             textures",
         ));
     }
     notices
@@ -110,7 +111,9 @@ pub(crate) fn check_castable(
         | D3D12_RESOURCE_DIMENSION_TEXTURE3D => {
             texture::check(desc, castable_formats, caps, options).map(Resource::Texture)
         }
-        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is no dimension"))
-            .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY)),
+        other => {
+            Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Dimension {other} is not a valid dimension"))
+                .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY))
+        }
     }
 }

@@ -20,12 +20,12 @@ pub(crate) fn check(
 ) -> Result<(), Refusal> {
     if tiled_resources_tier == 0 {
         return Err(Refusal::invalid(
-            "a reserved resource on a device whose tiled resources tier is NOT_SUPPORTED",
+            "reserved resources are not supported: the device's tiled resources tier is NOT_SUPPORTED",
         ));
     }
     if flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
         return Err(Refusal::invalid(
-            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT on a reserved resource, whose tiles are 64 KiB",
+            "D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT is not valid for a reserved resource, whose tiles are 64 KiB",
         )
         .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS));
     }
@@ -45,7 +45,7 @@ pub(crate) fn check(
         .ok_or_else(|| Refusal::invalid("a reserved texture has more than 2^32 tiles"))?;
     if args.array_size > 1 && grid.packed_mips > 0 && tiled_resources_tier < 4 {
         return Err(Refusal::invalid(
-            "D3D12_RESOURCE_DESC::MipLevels of a reserved array reaches into the packed mips, which needs tiled \
+            "D3D12_RESOURCE_DESC::MipLevels of a reserved texture array includes packed mips, which needs tiled \
              resources tier 4",
         ));
     }

@@ -74,7 +74,7 @@ fn check_format(
 ) -> Result<&'static FormatProperties, Refusal> {
     let Some(row) = properties(format) else {
         return Err(Refusal::invalid(format!(
-            "a texture's D3D12_RESOURCE_DESC::Format {format} is no texture format"
+            "D3D12_RESOURCE_DESC::Format {format} is not a texture format"
         )));
     };
     if row.kind == FormatKind::Unsupported {
@@ -107,7 +107,7 @@ fn check_extent(desc: &D3D12_RESOURCE_DESC1, dimension: TextureDimension) -> Res
     let within = |field: &str, value: u64, limit: u32| {
         u32::try_from(value).ok().filter(|value| (1..=limit).contains(value)).ok_or_else(|| {
             Refusal::invalid(format!(
-                "D3D12_RESOURCE_DESC::{field} {value} of a texture is not in 1 to {limit}"
+                "D3D12_RESOURCE_DESC::{field} {value} of a texture must be between 1 and {limit}"
             ))
         })
     };
@@ -133,7 +133,7 @@ fn check_blocks(extent: Extent, format: &FormatProperties) -> Result<(), Refusal
     {
         if !texels.is_multiple_of(block.max(1)) {
             return Err(Refusal::invalid(format!(
-                "D3D12_RESOURCE_DESC::{field} {texels} is not a multiple of the {block} texels that a block of {} has",
+                "D3D12_RESOURCE_DESC::{field} {texels} must be a multiple of {block}, the block size of Format {}",
                 format.name
             )));
         }
@@ -161,14 +161,15 @@ fn check_mips(
         levels if levels <= MIP_LEVELS => levels,
         levels => {
             return Err(Refusal::invalid(format!(
-                "D3D12_RESOURCE_DESC::MipLevels {levels} is above the {MIP_LEVELS} that a texture may have"
+                "D3D12_RESOURCE_DESC::MipLevels {levels} exceeds the maximum of {MIP_LEVELS}"
             )));
         }
     };
     let subresources = mip_levels * array_size * format.plane_count();
     if subresources > SUBRESOURCES {
         return Err(Refusal::invalid(format!(
-            "D3D12_RESOURCE_DESC::MipLevels and DepthOrArraySize make {subresources} subresources, above {SUBRESOURCES}"
+            "D3D12_RESOURCE_DESC::MipLevels and DepthOrArraySize result in {subresources} subresources, above the \
+             maximum of {SUBRESOURCES}"
         )));
     }
     Ok(mip_levels)
@@ -199,7 +200,7 @@ fn check_samples(
     // Quality level 0xffffffff selects the standard pattern.
     if quality >= levels && quality != D3D12_STANDARD_MULTISAMPLE_PATTERN.cast_unsigned() {
         return Err(Refusal::invalid(format!(
-            "D3D12_RESOURCE_DESC::SampleDesc.Quality {quality} is not below the {levels} quality levels that there are"
+            "D3D12_RESOURCE_DESC::SampleDesc.Quality {quality} must be less than the number of quality levels, {levels}"
         )));
     }
     if dimension != TextureDimension::Texture2D {
@@ -231,14 +232,14 @@ fn check_layout(
                 && !format.is_block_compressed();
             if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER == 0 || !one_image {
                 return Err(Refusal::invalid(
-                    "D3D12_TEXTURE_LAYOUT_ROW_MAJOR is for buffers, and for TEXTURE2D with ALLOW_CROSS_ADAPTER, one mip \
-                     level, one slice, one sample and a format of one plane without blocks",
+                    "D3D12_TEXTURE_LAYOUT_ROW_MAJOR needs a buffer, or a TEXTURE2D with ALLOW_CROSS_ADAPTER, one mip \
+                     level, one array slice, one sample and a format that is neither planar nor block-compressed",
                 ));
             }
             if !caps.cross_adapter_row_major {
                 return Err(Refusal::invalid(
-                    "a texture with D3D12_TEXTURE_LAYOUT_ROW_MAJOR needs CrossAdapterRowMajorTextureSupported, which the \
-                     device does not have",
+                    "a texture with D3D12_TEXTURE_LAYOUT_ROW_MAJOR is not supported: \
+                     CrossAdapterRowMajorTextureSupported is FALSE",
                 ));
             }
             Ok(TextureMemoryLayout::RowMajor)
@@ -246,7 +247,8 @@ fn check_layout(
         D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE => {
             if caps.tiled_resources_tier == 0 {
                 return Err(Refusal::invalid(
-                    "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE on a device whose tiled resources tier is NOT_SUPPORTED",
+                    "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE is not supported: the device's tiled resources tier \
+                     is NOT_SUPPORTED",
                 ));
             }
             check_tiled(dimension, format, "D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE")?;
@@ -260,8 +262,8 @@ fn check_layout(
         D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE => {
             if !caps.standard_swizzle {
                 return Err(Refusal::invalid(
-                    "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE needs StandardSwizzle64KBSupported, which the device \
-                     does not have",
+                    "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE is not supported: StandardSwizzle64KBSupported is \
+                     FALSE",
                 ));
             }
             check_tiled(dimension, format, "D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE")?;
@@ -272,7 +274,7 @@ fn check_layout(
             }
             Ok(TextureMemoryLayout::StandardSwizzle64Kib)
         }
-        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Layout {other} is no layout"))
+        other => Err(Refusal::invalid(format!("D3D12_RESOURCE_DESC::Layout {other} is not a valid layout"))
             .with_id(D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT)),
     }
 }
@@ -285,7 +287,7 @@ fn check_tiled(
 ) -> Result<(), Refusal> {
     if format.support().support2 & D3D12_FORMAT_SUPPORT2_TILED == 0 {
         return Err(Refusal::invalid(format!(
-            "{layout} needs a format that is TILED, which {} is not",
+            "{layout} is not supported with Format {}, which does not support D3D12_FORMAT_SUPPORT2_TILED",
             format.name
         )));
     }
@@ -303,7 +305,7 @@ fn check_size(args: &TextureArgs, caps: &DriverCaps) -> Result<(), Refusal> {
         args.mip_blocks(0, 0).volume().checked_mul(per_texel).and_then(|size| size.checked_mul(slices));
     if bytes.is_none_or(|bytes| bytes > 1 << caps.gpu_va_bits_per_resource) {
         return Err(Refusal::invalid(format!(
-            "a texture of this size is above the {} bits of GPU virtual address that a resource has",
+            "the texture exceeds the GPU virtual address space of a resource, {} bits",
             caps.gpu_va_bits_per_resource
         )));
     }

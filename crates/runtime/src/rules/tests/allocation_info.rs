@@ -49,7 +49,7 @@ fn the_size_of_several_resources_depends_on_their_order() {
         assert_eq!(
             layout(&tail),
             Some((4 << 20, 2 << 20)),
-            "8,192 of them fill the room before the large one"
+            "8,192 buffers fill the gap before the large one"
         );
     }
 }
@@ -57,7 +57,7 @@ fn the_size_of_several_resources_depends_on_their_order() {
 /// On a GPU that aligns buffers more than textures, a buffer smaller than its alignment ends where the texture after it
 /// begins.
 #[test]
-fn parts_do_not_overlap_whichever_is_aligned_more() {
+fn parts_do_not_overlap_for_any_order_of_alignments() {
     let alignments = [8, 16, 64, 256].map(Alignment::new);
     for buffers in alignments {
         for textures in alignments {
@@ -92,7 +92,7 @@ fn parts_do_not_overlap_whichever_is_aligned_more() {
 }
 
 #[test]
-fn a_layout_that_overflows_has_no_answer() {
+fn an_overflowing_layout_is_refused() {
     assert_eq!(layout(&[member(u64::MAX, 1), member(1, 1)]), None);
     assert_eq!(layout(&[member(u64::MAX - 5, 256)]), None);
 }
@@ -125,7 +125,7 @@ fn alignments(desc: &D3D12_RESOURCE_DESC1, profile: &str) -> (u64, u64) {
 
 /// Without the flag, every driver has the alignment of the description, or the default.
 #[test]
-fn default_alignments_are_those_of_the_document() {
+fn default_alignments_match_the_documentation() {
     let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
     let asks = |desc: D3D12_RESOURCE_DESC1, alignment| D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
     let table = [
@@ -170,7 +170,7 @@ fn tight_textures_stay_within_the_tables() {
 
 /// A cross-adapter resource has 64 KiB, or 4 MiB if multisampled, with and without the tight alignment flag.
 #[test]
-fn cross_adapter_overrules_tight_alignment() {
+fn cross_adapter_overrides_tight_alignment() {
     let flags = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
     for (desc, expected) in [(buffer(8), 65_536), (texture2d(8, 8), 65_536), (multisampled(4), 4 << 20)] {
         let desc = D3D12_RESOURCE_DESC1 { Flags: desc.Flags | flags, ..desc };
@@ -193,7 +193,7 @@ fn a_floor_raises_the_alignment() {
 }
 
 #[test]
-fn several_resources_are_reported_one_by_one() {
+fn several_resources_are_reported_individually() {
     let driver = driver("discrete");
     let check = |desc| resource::check(&desc, driver.caps(), &PLAIN);
     let descs = [tight(100), texture2d(1024, 1024), tight(1)];
@@ -226,14 +226,15 @@ fn the_compressing_profile_pads_render_targets() {
 /// The subject of rule I-11 of data inheritance: memory of a render target beyond its tiles, whatever its layout
 /// defines.
 #[test]
-fn defined_layouts_hide_memory_behind_their_tiles() {
+fn defined_layouts_have_hidden_memory_after_their_tiles() {
     let beyond_tiles = |profile, layout, flags| {
         let driver = driver(profile);
         let desc =
             D3D12_RESOURCE_DESC1 { Layout: layout, Flags: flags, MipLevels: 3, ..texture2d(1024, 1024) };
         let caps = DriverCaps { standard_swizzle: true, ..*driver.caps() };
         let resource = resource::check(&desc, &caps, &PLAIN).expect("valid");
-        let tiles = crate::rules::tiling::Tiling::new(&resource).expect("tiles").tile_count();
+        let tiles =
+            crate::rules::tiling::Tiling::new(&resource).expect("the resource has tiles").tile_count();
         allocation_info::of_placed(&resource, driver).size.get() - u64::from(tiles) * 65_536
     };
     for layout in [D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE] {

@@ -8,7 +8,7 @@ fn check(desc: &D3D12_RESOURCE_DESC1, castable: &[DXGI_FORMAT]) -> Result<(), (H
 }
 
 #[test]
-fn castable_formats_have_blocks_of_one_size() {
+fn castable_formats_have_equal_block_sizes() {
     let of = |format| D3D12_RESOURCE_DESC1 { Format: format, ..texture2d(64, 64) };
     let table: [(DXGI_FORMAT, &[DXGI_FORMAT], bool); 14] = [
         (DXGI_FORMAT_R8G8B8A8_UNORM, &[], true),
@@ -37,9 +37,9 @@ fn castable_formats_have_blocks_of_one_size() {
 }
 
 #[test]
-fn buffers_cast_to_nothing() {
+fn buffers_have_no_castable_formats() {
     assert_eq!(check(&buffer(16), &[]), Ok(()));
-    assert_eq!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN; 2]), Ok(()), "what it has");
+    assert_eq!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN; 2]), Ok(()), "a buffer's own format");
     assert!(check(&buffer(16), &[DXGI_FORMAT_UNKNOWN, DXGI_FORMAT_R32_UINT]).is_err());
 }
 
@@ -58,7 +58,7 @@ fn a_castable_format_allows_its_views() {
 /// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: the formats to which a typed format can be cast
 /// within its family count.
 #[test]
-fn flags_ask_the_family_of_a_typed_format() {
+fn flags_use_the_support_of_the_format_family() {
     let of = |format, flags| {
         check(&D3D12_RESOURCE_DESC1 { Format: format, Flags: flags, ..texture2d(64, 64) }, &[]).is_ok()
     };
@@ -88,7 +88,7 @@ fn flags_ask_the_family_of_a_typed_format() {
 
 /// The tight alignment specification applies to all textures.
 #[test]
-fn volumes_are_tight_too() {
+fn volumes_can_be_tightly_aligned() {
     let volume = D3D12_RESOURCE_DESC1 {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
         DepthOrArraySize: 8,

@@ -13,7 +13,7 @@ fn depth(format: DXGI_FORMAT, depth: f32) -> D3D12_CLEAR_VALUE {
 }
 
 #[test]
-fn clear_values_are_for_render_targets_and_depth_stencils() {
+fn only_render_targets_and_depth_stencils_have_clear_values() {
     let target = |format| {
         valid(&D3D12_RESOURCE_DESC1 {
             Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,

@@ -47,7 +47,7 @@ fn rows_are_aligned_to_256_and_subresources_to_512() {
     assert_eq!(total, 2148, "no padding behind the last row");
     let (last, total) = all(&mipped, 2, 1, 77).expect("valid");
     assert_eq!((last[0].placed.Offset, total), (77, 100), "the base offset is not part of the total");
-    let (wrapped, _) = all(&mipped, 0, 2, u64::MAX).expect("offsets wrap as on native D3D12");
+    let (wrapped, _) = all(&mipped, 0, 2, u64::MAX).expect("offsets wrap around, as on native D3D12");
     assert_eq!(wrapped[1].placed.Offset, 1535);
 }
 
@@ -75,7 +75,7 @@ fn blocks_volumes_and_planes_have_footprints() {
     let stencil_at = (118 * 1024_u64 + 520).next_multiple_of(512);
     assert_eq!(rows(&found)[1], (DXGI_FORMAT_R8_TYPELESS, 130, 119, 1, 512, 119, 130, stencil_at));
 
-    let (found, total) = all(&multisampled(4), 0, 1, 0).expect("as if it had one sample");
+    let (found, total) = all(&multisampled(4), 0, 1, 0).expect("multisampled textures count as one sample");
     assert_eq!((found[0].row_size, total), (256, 64 * 256));
 }
 
@@ -100,7 +100,7 @@ fn subresources_that_do_not_exist_have_no_footprints() {
 proptest! {
     /// Subresources do not overlap and stay within the total.
     #[test]
-    fn footprints_are_apart(desc in any_texture()) {
+    fn footprints_do_not_overlap(desc in any_texture()) {
         let args = valid(&desc).texture().expect("a texture").args;
         let (found, total) = all(&desc, 0, args.subresource_count(), 0).expect("valid");
         let mut end = 0;

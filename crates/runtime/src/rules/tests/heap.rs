@@ -42,7 +42,7 @@ fn custom_properties_follow_the_architecture() {
 }
 
 #[test]
-fn custom_heaps_take_the_combinations_that_exist() {
+fn custom_heaps_accept_the_valid_combinations() {
     let cases = [
         // profile, CPU page property, pool, valid
         ("discrete", D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1, true),
@@ -84,7 +84,7 @@ fn heap_descriptions_are_checked_field_by_field() {
         (|d| d.Properties.CPUPageProperty = 1, E_INVALIDARG, "CPUPageProperty"),
         (|d| d.Properties.MemoryPoolPreference = 1, E_INVALIDARG, "MemoryPoolPreference"),
         (|d| d.Properties.CreationNodeMask = 2, E_INVALIDARG, "CreationNodeMask"),
-        (|d| d.Flags = 0xC4, E_INVALIDARG, "deny every kind"),
+        (|d| d.Flags = 0xC4, E_INVALIDARG, "must not contain all of"),
         (|d| d.Flags = 1 << 30, E_INVALIDARG, "unknown"),
         (|d| d.Flags = D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, E_INVALIDARG, "ManualWriteTracking"),
         (|d| d.Flags = D3D12_HEAP_FLAG_HARDWARE_PROTECTED, E_NOTIMPL, "HARDWARE_PROTECTED"),
@@ -102,7 +102,7 @@ fn heap_descriptions_are_checked_field_by_field() {
 }
 
 #[test]
-fn heap_tier_1_wants_one_kind_of_resource() {
+fn heap_tier_1_requires_one_resource_category() {
     let allowed = |flags, profile| {
         heap::check(
             &D3D12_HEAP_DESC { Flags: flags, ..heap(D3D12_HEAP_TYPE_DEFAULT) },
@@ -140,7 +140,7 @@ fn gpu_upload_heaps_need_support_and_exclude_sharing() {
 }
 
 #[test]
-fn committed_resources_take_no_allow_or_deny_flags() {
+fn committed_resources_refuse_allow_and_deny_flags() {
     let properties = heap(D3D12_HEAP_TYPE_DEFAULT).Properties;
     let check = |flags| heap::check_implicit(&properties, flags, &caps("discrete"), &PLAIN);
     assert!(check(D3D12_HEAP_FLAG_NONE).is_ok());
@@ -150,7 +150,7 @@ fn committed_resources_take_no_allow_or_deny_flags() {
 
 /// Flags whose effect does not depend on the heap's contents.
 #[test]
-fn heap_flags_are_taken_where_d3d12_takes_them() {
+fn heap_flags_are_accepted_where_d3d12_accepts_them() {
     let check = |flags, heap_type, options: &Options| {
         let desc = D3D12_HEAP_DESC { Flags: flags, ..heap(heap_type) };
         heap::check(&desc, &caps("discrete"), options).is_ok()

@@ -29,7 +29,7 @@ fn initial_states_follow_the_heap_type() {
         assert!(!check(state, D3D12_HEAP_TYPE_DEFAULT), "{state:#x}");
     }
     let structure = D3D12_RESOURCE_STATE_RAYTRACING_ACCELERATION_STRUCTURE;
-    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "needs a flag");
+    assert!(!check(structure, D3D12_HEAP_TYPE_DEFAULT), "RENDER_TARGET needs a flag");
     let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     for flags in [unordered, unordered | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE] {
         let check = |heap_type| initial::check_state(&valid(&buffer(1)), structure, heap_type, flags).is_ok();
@@ -95,7 +95,7 @@ fn states_of_textures_follow_their_flags() {
 }
 
 #[test]
-fn a_state_that_writes_stands_alone() {
+fn write_states_are_exclusive() {
     let state = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_COPY_SOURCE;
     let check = |state| {
         initial::check_state(&valid(&buffer(1)), state, D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_FLAG_NONE)

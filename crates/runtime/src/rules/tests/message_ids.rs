@@ -97,7 +97,7 @@ fn heaps() {
     }
     let missing = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_HARDWARE_PROTECTED, ..heap_desc() };
     let refusal = heap::check(&missing, &caps, &PLAIN).expect_err("not implemented");
-    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_UNKNOWN, "no rule of D3D12's is broken");
+    assert_eq!(refusal.id(), D3D12_MESSAGE_ID_UNKNOWN, "D3D12 allows it");
 }
 
 fn assert_ids(sound: D3D12_RESOURCE_DESC1, cases: &[IdCase<D3D12_RESOURCE_DESC1>]) {
@@ -150,7 +150,7 @@ fn textures() {
 }
 
 #[test]
-fn where_a_resource_goes_and_how_it_begins() {
+fn placement_and_initial_states() {
     let resource = valid(&buffer(1000));
     let textures_only = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_DENY_BUFFERS, ..heap_desc() };
     let refusal = placement::check(&resource, member(65_536, 65_536), 0, &textures_only).expect_err("denied");

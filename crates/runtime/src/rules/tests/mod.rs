@@ -41,7 +41,7 @@ fn drivers() -> &'static [(&'static HostProfile, HostDriver)] {
 
 fn driver(profile: &str) -> &'static HostDriver {
     let found = drivers().iter().find(|(known, _)| known.name == profile);
-    &found.expect("a profile of that name").1
+    &found.expect("a known profile").1
 }
 
 fn caps(profile: &str) -> DriverCaps {

@@ -13,8 +13,8 @@ fn a_buffer_is_placed_at_its_alignment_within_a_heap_that_takes_buffers() {
     assert!(check(65_536, 65_536, 0, D3D12_HEAP_FLAG_NONE));
     assert!(check(100, 256, 65_280, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS));
     assert!(!check(100, 256, 128, D3D12_HEAP_FLAG_NONE), "not a multiple");
-    assert!(!check(257, 256, 65_280, D3D12_HEAP_FLAG_NONE), "one byte too many");
-    assert!(!check(1, 8, 65_536, D3D12_HEAP_FLAG_NONE), "begins at the end");
+    assert!(!check(257, 256, 65_280, D3D12_HEAP_FLAG_NONE), "one byte beyond the heap's end");
+    assert!(!check(1, 8, 65_536, D3D12_HEAP_FLAG_NONE), "begins at the heap's end");
     assert!(!check(1, 8, u64::MAX - 7, D3D12_HEAP_FLAG_NONE), "overflows");
     assert!(!check(1, 8, 0, D3D12_HEAP_FLAG_DENY_BUFFERS));
     assert!(!check(1, 8, 0, D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES));
@@ -35,7 +35,7 @@ fn is_placed(desc: &D3D12_RESOURCE_DESC1, heap: &D3D12_HEAP_DESC) -> bool {
 
 /// The three kinds of heap tier 1; the flags have the same meaning on tier 2.
 #[test]
-fn heap_flags_keep_kinds_of_resources_out() {
+fn heap_flags_exclude_resource_categories() {
     let kinds = [
         buffer(4096),
         texture2d(16, 16),
@@ -88,7 +88,7 @@ fn multisampled_textures_need_a_heap_aligned_to_4_mib() {
 
 /// Tiles may be mapped to heaps that may hold the resource; on heap tier 1, only to those of its kind.
 #[test]
-fn tiles_go_to_heaps_of_their_kind() {
+fn tiles_require_heaps_that_allow_their_resource() {
     let tiled = |desc: D3D12_RESOURCE_DESC1| D3D12_RESOURCE_DESC1 {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         ..desc
@@ -120,7 +120,7 @@ fn tiles_go_to_heaps_of_their_kind() {
 }
 
 #[test]
-fn cross_adapter_resources_and_heaps_need_each_other() {
+fn cross_adapter_resources_and_heaps_require_each_other() {
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
     let shared = heap_of(D3D12_HEAP_TYPE_DEFAULT, flags);
     let plain = heap_of(D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);

@@ -8,7 +8,7 @@ use crate::rules::recreate::{check_heap, check_placed, check_ranges, check_resou
 use crate::rules::resource;
 
 #[test]
-fn heaps_and_buffers_may_and_textures_may_not() {
+fn only_heaps_and_buffers_can_be_created_at_an_address() {
     let caps = caps("discrete");
     let address = GpuVirtualAddress::new(1 << 36);
     let rules = |desc| resource::check_castable(&desc, &[], &caps, &PLAIN).expect("a valid description");
@@ -16,7 +16,7 @@ fn heaps_and_buffers_may_and_textures_may_not() {
         (rules(buffer(16)), rules(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 64, 64, 1)));
     check_heap(address, &caps).expect("a heap");
     check_resource(address, &buffer, &caps).expect("a buffer");
-    check_resource(None, &texture, &caps).expect("a texture of the driver's choice");
+    check_resource(None, &texture, &caps).expect("no address set for the texture");
     let refusal = check_resource(address, &texture, &caps).expect_err("a texture");
     assert_eq!((refusal.hresult(), refusal.id()), (E_INVALIDARG, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET));
     assert!(refusal.to_string().contains("0x1000000000"), "{refusal}");
@@ -25,15 +25,15 @@ fn heaps_and_buffers_may_and_textures_may_not() {
 #[test]
 fn a_placed_buffer_needs_a_heap_at_an_address() {
     let address = GpuVirtualAddress::new(1 << 36);
-    check_placed(address, true).expect("the heap has one");
-    check_placed(None, false).expect("of the driver's choice");
-    check_placed(None, true).expect("where its heap is");
-    let refusal = check_placed(address, false).expect_err("the heap has none");
+    check_placed(address, true).expect("the heap was created at an address");
+    check_placed(None, false).expect("no address set for the buffer");
+    check_placed(None, true).expect("its heap's address");
+    let refusal = check_placed(address, false).expect_err("the heap was not created at an address");
     assert_eq!((refusal.hresult(), refusal.id()), (E_INVALIDARG, D3D12_MESSAGE_ID_RECREATEAT_INVALID_TARGET));
 }
 
 #[test]
-fn nothing_may_without_the_tier() {
+fn creation_at_an_address_requires_the_tier() {
     let old = caps("old-ddi");
     let start = GpuVirtualAddress::new(1 << 36).expect("not zero");
     let range = GpuVirtualAddressRange { start, size: ByteSize::from_kib(64) };
@@ -45,8 +45,8 @@ fn nothing_may_without_the_tier() {
         assert_eq!((refusal.hresult(), refusal.id()), expected, "{refusal}");
     }
     check_ranges(&[GpuVirtualAddressRange { size: ByteSize::ZERO, ..range }], &old)
-        .expect("nothing to reserve");
-    check_ranges(&[range], &caps("discrete")).expect("the tier is there");
+        .expect("no ranges to reserve");
+    check_ranges(&[range], &caps("discrete")).expect("the tier is supported");
     let user = DriverCaps { developer_mode: false, ..caps("discrete") };
     let refusal = check_ranges(&[range], &user).expect_err("not in developer mode");
     assert!(refusal.to_string().contains("developer mode"), "{refusal}");

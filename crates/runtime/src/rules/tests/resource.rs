@@ -43,25 +43,25 @@ fn buffer_descriptions_are_checked_field_by_field() {
 
 /// Tight alignment specification, *Validation*.
 #[test]
-fn tight_alignment_is_refused_where_the_document_says_so() {
+fn tight_alignment_is_refused_as_documented() {
     assert!(is_tight(&valid(&tight(1000))));
     assert!(resource::check(&tight(1000), &caps("old-ddi"), &PLAIN).is_err(), "the tier is NOT_SUPPORTED");
     for alignment in [8, 256, 65_536] {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..tight(1000) };
         assert!(
             resource::check(&desc, &caps("discrete"), &PLAIN).is_err(),
-            "an alignment of {alignment} beside the flag"
+            "an alignment of {alignment} with the flag"
         );
     }
     let cross_adapter = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
     let desc = D3D12_RESOURCE_DESC1 { Flags: tight(1000).Flags | cross_adapter, ..tight(1000) };
     let checked = resource::check(&desc, &caps("discrete"), &PLAIN).expect("a warning, not an error");
-    assert!(!is_tight(&checked), "the alignment stays 64 KiB");
+    assert!(!is_tight(&checked), "the alignment is 64 KiB");
 }
 
 /// Later headers: a non-zero alignment combined with the flag is a floor.
 #[test]
-fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
+fn with_the_option_alignment_is_a_floor_for_tight_alignment() {
     let options = Options { alignment_is_floor: true, ..PLAIN };
     let floor = |desc: D3D12_RESOURCE_DESC1, alignment| {
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
@@ -84,7 +84,7 @@ fn with_the_option_an_alignment_beside_the_tight_flag_is_a_floor() {
     assert_eq!(floor(image, 1 << 17), None);
     let small = D3D12_RESOURCE_DESC1 { Width: 16, Height: 16, ..image };
     assert_eq!(floor(small, 4096), tight_to(4096));
-    assert_eq!(floor(small, 65_536), None, "above the largest of a small resource");
+    assert_eq!(floor(small, 65_536), None, "above the maximum of a small resource");
     // Without the tight alignment flag, nothing changes.
     assert_eq!(floor(buffer(1000), 256), None);
     let refused =

@@ -45,7 +45,7 @@ fn texture_descriptions_are_checked_field_by_field() {
         (|d| d.Layout = D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE, E_INVALIDARG, "StandardSwizzle"),
         (|d| d.Layout = 4, E_INVALIDARG, "Layout"),
         (|d| d.Layout = -1, E_INVALIDARG, "Layout"),
-        (|d| d.Flags = 3, E_INVALIDARG, "exclude each other"),
+        (|d| d.Flags = 3, E_INVALIDARG, "mutually exclusive"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, E_INVALIDARG, "ALLOW_DEPTH_STENCIL"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE, E_INVALIDARG, "DENY_SHADER_RESOURCE"),
         (|d| d.Flags = D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE, E_INVALIDARG, "RAYTRACING"),
@@ -98,9 +98,13 @@ fn mip_levels_are_counted_from_the_largest_side() {
     assert_eq!(
         mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 0),
         Some(3),
-        "slices have no mips"
+        "array slices do not add mip levels"
     );
-    assert_eq!(mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7), Some(7), "beyond the chain");
+    assert_eq!(
+        mips(texture(D3D12_RESOURCE_DIMENSION_TEXTURE2D, 4, 4, 64), 7),
+        Some(7),
+        "more levels than the full chain"
+    );
     // 15 * 2,048 is exactly the limit; two planes exceed it.
     let deep = D3D12_RESOURCE_DESC1 { DepthOrArraySize: 2048, ..texture2d(16_384, 1) };
     assert_eq!(mips(deep, 15), Some(15));
@@ -110,7 +114,7 @@ fn mip_levels_are_counted_from_the_largest_side() {
         ..deep
     };
     assert_eq!(mips(planar, 15), None);
-    assert_eq!(mips(multisampled(4), 0), Some(1), "0 stands for the one level there is");
+    assert_eq!(mips(multisampled(4), 0), Some(1), "0 stands for one level");
     assert_eq!(mips(multisampled(4), 2), None);
 }
 
@@ -154,7 +158,7 @@ fn block_compressed_textures_begin_with_whole_blocks() {
 }
 
 #[test]
-fn flags_need_formats_that_can_do_it() {
+fn flags_require_format_support() {
     let (target, depth, unordered) = (
         D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
@@ -205,7 +209,7 @@ fn flags_exclude_each_other() {
 }
 
 #[test]
-fn row_major_textures_are_single_images_across_adapters() {
+fn row_major_textures_require_cross_adapter_single_images() {
     let shared = D3D12_RESOURCE_DESC1 {
         Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
         Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER,
@@ -238,7 +242,7 @@ fn swizzled_textures_need_a_format_with_tiles() {
 
 /// Tight alignment specification, *Validation*.
 #[test]
-fn tight_textures_are_refused_where_the_document_says_so() {
+fn tight_textures_are_refused_as_documented() {
     let tight = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..texture2d(64, 64) };
     assert!(is_tight(&valid(&tight)));
     for alignment in [8, 4096, 65_536] {
@@ -254,7 +258,7 @@ fn tight_textures_are_refused_where_the_document_says_so() {
 
 /// Native results, from vkd3d-proton's cross tests: only one slice counts, whatever the array size.
 #[test]
-fn small_resources_are_told_by_their_most_detailed_mip() {
+fn small_resources_are_determined_by_their_most_detailed_mip() {
     let is_small = |desc: &D3D12_RESOURCE_DESC1| {
         let small = is_valid(&D3D12_RESOURCE_DESC1 { Alignment: 4096, ..*desc });
         assert_eq!(small, args(desc).is_small());
@@ -300,7 +304,7 @@ fn small_resources_are_told_by_their_most_detailed_mip() {
 }
 
 #[test]
-fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
+fn standard_swizzle_requires_device_support_and_a_valid_texture() {
     let check = |profile: &str, desc: &D3D12_RESOURCE_DESC1| {
         resource::check(desc, &caps(profile), &PLAIN).map(|_| ())
     };
@@ -338,7 +342,8 @@ fn standard_swizzle_is_for_plain_images_on_gpus_that_have_it() {
     }
     // Reserved resources require the other layout.
     let found = resource::check(&desc, &caps("uma"), &PLAIN).expect("valid");
-    let refusal = resource::reserved::check(&found, desc.Flags, 4).expect_err("a defined swizzle");
+    let refusal =
+        resource::reserved::check(&found, desc.Flags, 4).expect_err("the layout is not UNDEFINED_SWIZZLE");
     assert!(refusal.to_string().contains("UNDEFINED_SWIZZLE"), "{refusal}");
 }
 
@@ -485,10 +490,10 @@ proptest! {
     }
 
     #[test]
-    fn subresource_indices_are_taken_apart_and_back(desc in any_texture()) {
+    fn subresource_indices_round_trip(desc in any_texture()) {
         let args = args(&desc);
         for index in 0..args.subresource_count() {
-            let at = args.subresource(index).expect("below the count");
+            let at = args.subresource(index).expect("the index is below the count");
             prop_assert_eq!(at.mip + args.mip_levels * (at.slice + args.array_size * at.plane), index);
         }
         prop_assert_eq!(args.subresource(args.subresource_count()), None);
@@ -497,7 +502,7 @@ proptest! {
 
 /// D3D12's own ids, for fields that have one.
 #[test]
-fn refusals_of_descriptions_carry_d3d12_s_ids() {
+fn refused_descriptions_have_the_message_ids_of_d3d12() {
     let id = |change: fn(&mut D3D12_RESOURCE_DESC1)| {
         let mut desc = texture2d(64, 64);
         change(&mut desc);
@@ -514,5 +519,9 @@ fn refusals_of_descriptions_carry_d3d12_s_ids() {
     assert_eq!(id(|d| d.Alignment = 8), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT);
     let small = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE;
     assert_eq!(id(|d| (d.Alignment, d.Width) = (4096, 512)), small);
-    assert_eq!(id(|d| d.Format = DXGI_FORMAT_NV12), D3D12_MESSAGE_ID_UNKNOWN, "what is not there has none");
+    assert_eq!(
+        id(|d| d.Format = DXGI_FORMAT_NV12),
+        D3D12_MESSAGE_ID_UNKNOWN,
+        "an unimplemented format has no message id"
+    );
 }

@@ -41,7 +41,7 @@ const TABLE: [Row; 26] = [
 ];
 
 #[test]
-fn textures_are_cut_as_implementations_cut_them() {
+fn texture_tiling_matches_implementations() {
     for (row, (dimension, format, width, height, depth, mips, tiles, standard, shape)) in
         TABLE.into_iter().enumerate()
     {
@@ -51,7 +51,7 @@ fn textures_are_cut_as_implementations_cut_them() {
             Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
             ..texture(dimension, width, height, depth)
         };
-        let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+        let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
         assert_eq!(tiling.tile_count(), tiles, "row {row}");
         let packed = tiling.packed_mips();
         assert_eq!(packed.NumStandardMips, standard, "row {row}");
@@ -78,9 +78,9 @@ fn textures_are_cut_as_implementations_cut_them() {
 }
 
 #[test]
-fn buffers_are_cut_in_a_row() {
+fn buffer_tiles_form_one_row() {
     for (width, tiles) in [(1, 1), (1024, 1), (65_536, 1), (65_537, 2), (16 << 16, 16)] {
-        let tiling = Tiling::new(&valid(&buffer(width))).expect("tiles");
+        let tiling = Tiling::new(&valid(&buffer(width))).expect("the resource has tiles");
         assert_eq!(tiling.tile_count(), tiles);
         assert_eq!(tiling.packed_mips(), D3D12_PACKED_MIP_INFO::default());
         assert_eq!(tiling.tile_shape().WidthInTexels, 65_536);
@@ -98,7 +98,7 @@ fn samples_make_tiles_smaller() {
             Height: 256,
             ..multisampled(count)
         };
-        let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+        let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
         let shape = tiling.tile_shape();
         assert_eq!((shape.WidthInTexels, shape.HeightInTexels), (width, height));
         assert_eq!(tiling.tile_count(), 4 * count);
@@ -107,7 +107,7 @@ fn samples_make_tiles_smaller() {
 
 /// D3D's tables of tile shapes, in texels, including block-compressed formats, and the first packed mips.
 #[test]
-fn tile_shapes_are_the_published_ones_in_texels() {
+fn tile_shapes_match_the_published_ones() {
     const BC: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 7] = [
         (DXGI_FORMAT_BC1_UNORM, [512, 256, 1], [128, 64, 16]),
         (DXGI_FORMAT_BC4_UNORM, [512, 256, 1], [128, 64, 16]),
@@ -131,7 +131,7 @@ fn tile_shapes_are_the_published_ones_in_texels() {
                 Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
                 ..texture(dimension, 1024, 1024, depth)
             };
-            let found = Tiling::new(&valid(&desc)).expect("tiles").tile_shape();
+            let found = Tiling::new(&valid(&desc)).expect("the resource has tiles").tile_shape();
             let found = [found.WidthInTexels, found.HeightInTexels, found.DepthInTexels];
             assert_eq!(found, expected, "{format} {dimension}");
         }
@@ -140,13 +140,13 @@ fn tile_shapes_are_the_published_ones_in_texels() {
 
 /// Tier 4: each slice has its own packed mips, any of which identifies the region.
 #[test]
-fn packed_mips_are_those_of_their_slice() {
+fn packed_mips_belong_to_their_slice() {
     let desc = D3D12_RESOURCE_DESC1 {
         MipLevels: 10,
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         ..texture(TWO, 512, 512, 4)
     };
-    let tiling = Tiling::new(&valid(&desc)).expect("tiles");
+    let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
     assert_eq!((tiling.tile_count(), tiling.packed_mips().NumTilesForPackedMips), (88, 4));
     for slice in 0..4 {
         for mip in 0..10 {
@@ -155,5 +155,5 @@ fn packed_mips_are_those_of_their_slice() {
         }
     }
     assert_eq!(tiling.packed_tiles(40), None);
-    assert_eq!(Tiling::new(&valid(&buffer(65_536))).expect("tiles").packed_tiles(0), None);
+    assert_eq!(Tiling::new(&valid(&buffer(65_536))).expect("the resource has tiles").packed_tiles(0), None);
 }

@@ -73,7 +73,7 @@ fn blocks_are_copied_to_texels_of_their_size_and_back() {
         [[2, 2], [8, 8]].map(|size| create(&device, &texture_desc(DXGI_FORMAT_R32G32B32A32_UINT, size)));
     let bc = create(&device, &texture_desc(DXGI_FORMAT_BC3_UNORM, [8, 8]));
     let copied = |from| queue.close_after(|list| unsafe { list.CopyResource(&bc, from) });
-    assert_eq!((copied(&small), copied(&large)), (S_OK, E_INVALIDARG), "sizes count in blocks");
+    assert_eq!((copied(&small), copied(&large)), (S_OK, E_INVALIDARG), "sizes are compared in blocks");
     let half = create(&device, &texture_desc(DXGI_FORMAT_BC1_UNORM, [8, 8]));
     assert_eq!(copied(&half), E_INVALIDARG, "blocks of 8 bytes and of 16");
 }
@@ -129,7 +129,7 @@ fn regions_of_one_subresource_are_copied_where_they_do_not_overlap() {
     }
     let overlaps = |at, part| queue.close_after(|list| within(list, at, part));
     assert_eq!(overlaps([3, 0], region([0, 0, 0], [4, 4, 1])), E_INVALIDARG);
-    assert_eq!(overlaps([3, 2], region([0, 0, 0], [4, 2, 1])), S_OK, "apart in y");
+    assert_eq!(overlaps([3, 2], region([0, 0, 0], [4, 2, 1])), S_OK, "no overlap in y");
     assert_eq!(overlaps([0, 0], region([0, 0, 0], [1, 1, 1])), E_INVALIDARG);
 }
 
@@ -178,7 +178,7 @@ fn depth_of_24_bits_keeps_three_bytes_of_a_copy() {
 }
 
 #[test]
-fn parts_of_multisampled_textures_are_copied_and_the_debug_layer_speaks() {
+fn partial_copies_of_multisampled_textures_are_reported_and_executed() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {
@@ -314,11 +314,15 @@ fn read_only_views_leave_the_other_aspect_writable() {
     let clears = |view, flags| {
         queue.close_after(|list| unsafe { list.ClearDepthStencilView(view, flags, 0.0, 0, &[]) })
     };
-    assert_eq!((clears(depth, both), messages(&device).len()), (S_OK, 1), "depth stays, and it is said");
+    assert_eq!(
+        (clears(depth, both), messages(&device).len()),
+        (S_OK, 1),
+        "depth is unchanged, and a message is logged"
+    );
 }
 
 #[test]
-fn no_slices_of_a_barrier_are_one() {
+fn zero_slices_of_a_barrier_mean_one() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc =
@@ -354,7 +358,7 @@ fn no_slices_of_a_barrier_are_one() {
 
 /// A clear with FLT_MAX stores the largest finite half float.
 #[test]
-fn a_clear_beyond_a_half_float_is_its_largest_number() {
+fn a_clear_value_beyond_the_range_of_a_half_float_is_clamped() {
     let device = open();
     let queue = Queue::direct(&device);
     let desc = D3D12_RESOURCE_DESC {

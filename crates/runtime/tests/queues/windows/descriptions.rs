@@ -56,7 +56,7 @@ fn created(
 }
 
 #[test]
-fn what_the_gpu_writes_is_in_no_upload_or_readback_heap() {
+fn resources_that_the_gpu_writes_cannot_be_in_upload_or_readback_heaps() {
     let device: ID3D12Device = open().cast().expect("a device");
     let written = [
         D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
@@ -83,7 +83,7 @@ fn what_the_gpu_writes_is_in_no_upload_or_readback_heap() {
 }
 
 #[test]
-fn a_render_target_buffer_begins_as_one_and_is_cleared_through_a_view() {
+fn a_render_target_buffer_can_be_cleared_through_a_view() {
     let device = open();
     let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
     let state = D3D12_RESOURCE_STATE_RENDER_TARGET;
@@ -121,7 +121,7 @@ fn a_render_target_buffer_begins_as_one_and_is_cleared_through_a_view() {
 
 /// Since Agility SDK 606, an UPLOAD buffer may be created in COMMON or in any subset of GENERIC_READ.
 #[test]
-fn upload_buffers_begin_in_any_part_of_generic_read() {
+fn upload_buffers_may_start_in_any_state_of_generic_read() {
     let newer: ID3D12Device = open().cast().expect("a device");
     let older =
         Instance::open(HostProfile::find("first-generation").expect("a profile")).expect("a GPU").device;

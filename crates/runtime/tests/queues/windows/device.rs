@@ -39,7 +39,7 @@ fn place(device: &ID3D12Device14, heap: &ID3D12Heap, width: u64) -> ID3D12Resour
 }
 
 #[test]
-fn a_heap_s_reference_count_is_the_application_s_alone() {
+fn placed_resources_do_not_change_the_reference_count_of_the_heap() {
     let device = open();
     let before = references(&device);
     let heap = heap(&device);
@@ -50,14 +50,14 @@ fn a_heap_s_reference_count_is_the_application_s_alone() {
     drop(heap);
     assert_eq!(references(&device), before + 1);
     bytes(&placed)[255] = 7;
-    assert_eq!(bytes(&placed)[255], 7, "the memory lives as long as what is placed in it");
+    assert_eq!(bytes(&placed)[255], 7, "placed resources keep the memory alive");
     drop(placed);
     assert_eq!(references(&device), before);
 }
 
 /// vkd3d-proton's test_create_device.
 #[test]
-fn only_d3d12_s_feature_levels_are_taken() {
+fn only_feature_levels_of_d3d12_are_accepted() {
     let create = |level| {
         let mut device = null_mut();
         let result = unsafe { D3D12CreateDevice(null_mut(), level, &ID3D12Device::IID, &mut device) };
@@ -78,7 +78,7 @@ fn only_d3d12_s_feature_levels_are_taken() {
 }
 
 #[test]
-fn descriptions_are_read_back_with_the_node_that_there_is() {
+fn descriptions_are_returned_with_node_mask_one() {
     let device = open();
     let heap = heap(&device);
     let nodes = |of: D3D12_HEAP_PROPERTIES| [of.CreationNodeMask, of.VisibleNodeMask];
@@ -95,7 +95,7 @@ fn descriptions_are_read_back_with_the_node_that_there_is() {
 }
 
 #[test]
-fn no_resources_are_of_no_size() {
+fn allocation_info_of_zero_resources_has_size_zero() {
     let device = open();
     let info = unsafe { device.GetResourceAllocationInfo(0, &[]) };
     assert_eq!((info.SizeInBytes, info.Alignment), (0, 1));
@@ -108,7 +108,7 @@ fn ask<T>(device: &ID3D12Device14, feature: D3D12_FEATURE, mut data: T) -> (HRES
 }
 
 #[test]
-fn features_are_answered_or_invalid() {
+fn feature_queries_succeed_or_return_e_invalidarg() {
     let device = open();
     let model = |asked| {
         let data = D3D12_FEATURE_DATA_SHADER_MODEL { HighestShaderModel: asked };
@@ -164,7 +164,7 @@ fn features_are_answered_or_invalid() {
 
 /// vkd3d-proton's test_multisample_quality_levels and test_format_support.
 #[test]
-fn formats_and_samples_that_are_none_fail() {
+fn unknown_formats_and_sample_counts_fail() {
     let device = open();
     let levels = |format, samples| {
         let data = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {

@@ -17,8 +17,10 @@ fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
         let _ = done.send(());
     });
     match ended.recv_timeout(limit) {
-        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => thread.join().expect("it does not fail"),
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {
+            thread.join().expect("the test thread panicked")
+        }
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test timed out"),
     }
 }
 
@@ -41,7 +43,7 @@ fn value(fence: &ID3D12Fence) -> u64 {
 /// A queued wait is released by a value that the fence reaches while the wait is pending, even behind
 /// another wait.
 #[test]
-fn a_queued_wait_is_released_for_good() {
+fn a_queued_wait_stays_satisfied() {
     within(SOON, || {
         let device = open();
         for by_queue in [true, false] {
@@ -59,7 +61,7 @@ fn a_queued_wait_is_released_for_good() {
             }
             block(&progress, 1);
             unsafe { fence.Signal(0) }.succeeds();
-            assert_eq!(value(&progress), 1, "the gate is closed");
+            assert_eq!(value(&progress), 1, "the gate is not signaled yet");
             unsafe { gate.Signal(1) }.succeeds();
             block(&progress, 2);
             assert_eq!(value(&fence), 0);
@@ -69,7 +71,7 @@ fn a_queued_wait_is_released_for_good() {
 
 /// A wait that begins after the fence was rewound waits for the next signal.
 #[test]
-fn a_new_wait_does_not_see_what_the_fence_has_been() {
+fn a_new_wait_ignores_earlier_values_of_the_fence() {
     let device = open();
     let queue = Queue::direct(&device);
     let (fence, progress) = (create_fence(&device, 9), create_fence(&device, 0));
@@ -83,7 +85,7 @@ fn a_new_wait_does_not_see_what_the_fence_has_been() {
 }
 
 #[test]
-fn a_thread_is_released_by_a_value_that_does_not_last() {
+fn a_thread_is_released_by_a_transient_value() {
     within(SOON, || {
         let device = open();
         for _ in 0..200 {
@@ -109,7 +111,7 @@ fn a_thread_is_released_by_a_value_that_does_not_last() {
 
 /// Two queues hand over to each other while the CPU rewinds the fence.
 #[test]
-fn ping_pong_over_a_fence_that_is_set_back_goes_on() {
+fn ping_pong_continues_after_the_fence_value_is_decreased() {
     within(Duration::from_secs(60), || {
         let device = open();
         let (ping, pong) = (Queue::direct(&device), Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE));
@@ -169,7 +171,7 @@ fn a_shared_fence_is_released_with_its_last_object() {
     unsafe { device.OpenSharedHandle(handle, &mut opened) }.expect("an open handle");
     unsafe { fence.SetEventOnCompletion(1, event.handle()) }.succeeds();
     drop(fence);
-    assert!(!event.is_set().expect("asked"), "the other object is there");
+    assert!(!event.is_set().expect("asked"), "the other object keeps the fence alive");
     drop(opened);
     assert!(event.is_set().expect("asked"));
 }

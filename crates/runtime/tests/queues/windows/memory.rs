@@ -38,7 +38,7 @@ fn volume(side: u32, mips: u16) -> D3D12_RESOURCE_DESC {
 }
 
 #[test]
-fn map_that_fails_leaves_the_pointer() {
+fn a_failed_map_does_not_change_the_pointer() {
     let device = open();
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -53,7 +53,7 @@ fn map_that_fails_leaves_the_pointer() {
 
 /// vkd3d-proton's test_map_texture_validation.
 #[test]
-fn a_volume_of_several_mips_is_not_mapped_without_a_pointer() {
+fn mapping_a_volume_with_several_mips_requires_a_pointer() {
     let device = open();
     let map = |desc| unsafe { code(cpu_texture(&device, &desc).Map(0, None, null_mut())) };
     assert_eq!(map(volume(8, 2)), E_INVALIDARG);
@@ -98,5 +98,5 @@ fn texels_are_written_and_read_without_a_mapping() {
         }
     };
     assert_eq!(outside(box_of([0, 0, 7], [1, 1, 9])), [E_INVALIDARG; 2]);
-    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty, and outside");
+    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty and out of bounds");
 }

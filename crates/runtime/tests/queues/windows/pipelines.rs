@@ -50,7 +50,7 @@ fn pipeline(device: &ID3D12Device14) -> ID3D12PipelineState {
 
 /// The draws of a list are reported once as not executed; all its other commands are executed.
 #[test]
-fn a_list_that_draws_and_dispatches_says_once_that_nothing_comes_of_it() {
+fn a_list_reports_skipped_draws_and_dispatches_once() {
     let device = open();
     let queue = Queue::direct(&device);
     let (signature, state) = (root_signature(&device), pipeline(&device));
@@ -63,13 +63,13 @@ fn a_list_that_draws_and_dispatches_says_once_that_nothing_comes_of_it() {
         queue.list.SetGraphicsRootSignature(&signature);
         queue.list.SetGraphicsRootConstantBufferView(0, upload.GetGPUVirtualAddress());
         queue.list.IASetPrimitiveTopology(D3D12_PRIMITIVE_TOPOLOGY(D3D_PRIMITIVE_TOPOLOGY_TRIANGLELIST));
-        assert_eq!(messages(&device).len(), 0, "state is state");
+        assert_eq!(messages(&device).len(), 0, "setting state is not reported");
         queue.list.DrawInstanced(3, 1, 0, 0);
         queue.list.Dispatch(1, 1, 1);
         queue.list.DrawInstanced(3, 1, 0, 0);
         queue.list.CopyResource(&readback, &upload);
         let told = messages(&device);
-        assert!(matches!(&told[..], [(_, text)] if text.contains("not executed")), "{told:?}");
+        assert!(matches!(&told[..], [(_, text)] if text.contains("does not execute pipelines")), "{told:?}");
     }
     queue.run();
     assert_eq!(bytes(&readback), [7; 64]);
@@ -94,14 +94,14 @@ fn bundles_are_recorded_and_executed_by_lists() {
         assert_eq!(code(queue.list.Close()), E_INVALIDARG, "it records");
         let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
         bundle.CopyResource(&upload, &upload);
-        assert_eq!(code(bundle.Close()), E_INVALIDARG, "a bundle copies nothing");
+        assert_eq!(code(bundle.Close()), E_INVALIDARG, "copies are not allowed in a bundle");
         let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
         assert_eq!(code(device.CreateCommandQueue::<ID3D12CommandQueue>(&desc)), E_INVALIDARG);
     }
 }
 
 #[test]
-fn queries_measure_nothing() {
+fn query_results_are_zero() {
     let device = open();
     let queue = Queue::direct(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 64);

@@ -107,7 +107,7 @@ impl Scene {
             figures.all_steps += time;
             figures.steps += 1;
             figures.peak = figures.peak.max(reserved(&self.set));
-            assert!(figures.steps <= 2000, "it does not end: {:?}", run.progress());
+            assert!(figures.steps <= 2000, "the run does not terminate: {:?}", run.progress());
             if let Some(size) = step.create {
                 self.heap_count += 1;
                 run.supply(size, Some(self.heap_count)).unwrap();
@@ -118,7 +118,8 @@ impl Scene {
             under_way.push_back(step.moves);
             while under_way.len() > latency {
                 for planned in under_way.pop_front().unwrap() {
-                    let number = numbers.remove(&format!("{:?}", planned.source)).expect("it is live");
+                    let number =
+                        numbers.remove(&format!("{:?}", planned.source)).expect("the allocation is live");
                     let thing = &mut self.live[number];
                     assert_eq!(
                         (planned.source_range.size(), planned.target.range.size()),
@@ -130,7 +131,7 @@ impl Scene {
                 }
             }
         }
-        assert!(under_way.iter().all(Vec::is_empty), "finished before all moves were");
+        assert!(under_way.iter().all(Vec::is_empty), "finished before all moves completed");
         let progress = run.progress();
         (figures.moves, figures.moved_bytes) = (progress.completed_moves, progress.completed_bytes.get());
         drop(run);
@@ -171,7 +172,7 @@ fn textures() -> Scene {
     Scene::new((0..500).map(size), 1)
 }
 
-#[expect(clippy::print_stdout, reason = "what was measured, for whoever runs it with --nocapture")]
+#[expect(clippy::print_stdout, reason = "prints the measurements with --nocapture")]
 fn print(name: &str, latency: usize, figures: &Figures) {
     let of_live = |bytes: u64| bytes as f64 / figures.live as f64;
     println!(
@@ -192,7 +193,7 @@ fn print(name: &str, latency: usize, figures: &Figures) {
 /// them freed.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn within_200_steps_little_more_is_held_than_lives() {
+fn reserved_bytes_converge_within_200_steps() {
     type Make = fn() -> Scene;
     let scenes: [(&str, Make); 7] = [
         ("buffers, multiples of 256", || buffers(256, 1)),

@@ -122,10 +122,7 @@ impl<'a> Scene<'a> {
     fn release(&mut self, heaps: Vec<Heap>) {
         for (name, size) in heaps {
             assert_eq!(self.heaps.remove(&name), Some(size), "released twice");
-            assert!(
-                self.live.values().all(|live| live.placed.heap.0 != name),
-                "released with something in it"
-            );
+            assert!(self.live.values().all(|live| live.placed.heap.0 != name), "released heap is not empty");
         }
     }
 
@@ -202,7 +199,7 @@ impl<'a> Scene<'a> {
         self.release(step.release);
         if let Some(size) = step.create {
             assert_eq!(step.state, EvacuationState::AwaitingHeap);
-            assert!(self.wanted.replace(size).is_none(), "asked for twice");
+            assert!(self.wanted.replace(size).is_none(), "requested twice");
         }
         // A heap that was given up in the step is open again.
         let closed: BTreeSet<_> = closed.intersection(&self.closed()).copied().collect();
@@ -211,16 +208,16 @@ impl<'a> Scene<'a> {
                 .live
                 .iter()
                 .find(|(_, live)| live.placed.id == planned.source)
-                .expect("what was freed is not moved");
+                .expect("a freed allocation is moved");
             assert_eq!((live.placed.range, live.placed.heap), (planned.source_range, planned.source_heap));
             let target = planned.target;
             assert!(target.range.start().is_aligned(live.alignment));
             assert_eq!(target.range.size(), live.placed.range.size());
             let name = target.heap.0;
-            assert!(!closed.contains(&name), "{planned:?} goes to a closed heap");
+            assert!(!closed.contains(&name), "{planned:?} targets a closed heap");
             let number = *number;
             let is_under_way = self.moves.iter().any(|(other, _)| other.source == planned.source);
-            assert!(!is_under_way, "{planned:?} is under way already");
+            assert!(!is_under_way, "{planned:?} is already in progress");
             *self.moved.entry((number, planned.source_heap.0)).or_default() += 1;
             self.moves.push((planned, number));
         }
@@ -296,7 +293,7 @@ impl<'a> Scene<'a> {
         for placed in self.live.values().map(|live| live.placed).chain(targets) {
             assert!(places.insert((placed.heap.0, placed.range.start().get()), placed.range).is_none());
             assert!(placed.range.end().get() <= placed.heap.1.get());
-            assert!(self.heaps.contains_key(&placed.heap.0), "its heap was released");
+            assert!(self.heaps.contains_key(&placed.heap.0), "the heap was released");
             ids.insert(format!("{:?}", placed.id));
             used += placed.range.size().get();
         }
@@ -385,7 +382,7 @@ impl<'a> Scene<'a> {
                 self.complete(0);
             }
         }
-        panic!("the run does not end: {:?}", self.run);
+        panic!("the run does not terminate: {:?}", self.run);
     }
 }
 
@@ -434,7 +431,7 @@ proptest! {
     /// An undisturbed run moves each allocation at most once out of each heap, and leaves no more heap bytes
     /// than before.
     #[test]
-    fn undisturbed_it_ends_with_no_more_heap(operations in operations()) {
+    fn an_undisturbed_run_ends_without_additional_heaps(operations in operations()) {
         let set = set(2);
         let mut scene = Scene::new(&set);
         for operation in operations {

@@ -55,7 +55,7 @@ fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
 }
 
 #[test]
-fn without_time_nothing_is_planned() {
+fn a_zero_budget_plans_nothing() {
     let (set, _) = set_of(&[9, 3, 2, 10]);
     let mut run = Evacuation::new(&set);
     let answer = run.step(EvacuationBudget::default(), &mut || false);
@@ -91,9 +91,9 @@ fn a_closed_slab_gets_nothing_and_is_open_again_when_the_run_is_dropped() {
     // It is the only heap, so a smaller one is requested.
     let asked = run.step(EvacuationBudget::default(), &mut || true);
     assert_eq!((asked.create, asked.state), (Some(ByteSize::from_kib(64)), EvacuationState::AwaitingHeap));
-    assert_eq!(set.allocate(size, ONE).unwrap(), None, "seven slots of its slab are free, and closed");
+    assert_eq!(set.allocate(size, ONE).unwrap(), None, "seven closed slots of the slab are free");
     drop(run);
-    let next = set.allocate(size, ONE).unwrap().expect("it is open again");
+    let next = set.allocate(size, ONE).unwrap().expect("the heap is open again");
     assert_eq!(next.range.start(), low.range.end());
 }
 
@@ -152,7 +152,7 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
             run.supply(size, None).unwrap();
         }
     }
-    assert!(has_closed, "there was no other round");
+    assert!(has_closed, "no second round");
     assert!(run.complete(&first[1]).is_moved);
     assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
     set.audit().unwrap();
@@ -167,7 +167,7 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 1).moves;
     assert_eq!(planned[0].source, thin.id);
-    assert!(set.free(thin.id).unwrap().is_empty(), "its slab is left");
+    assert!(set.free(thin.id).unwrap().is_empty(), "the slab remains");
     // A request that finds no room takes the memory of empty slabs, including those of closed heaps.
     while set.allocate(size, ONE).unwrap().is_some() {}
     assert_eq!(run.abandon(&planned[0]), [0]);
@@ -176,7 +176,7 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
 }
 
 #[test]
-fn what_is_freed_while_it_moves_is_no_error() {
+fn freeing_an_allocation_during_its_move_is_allowed() {
     let (set, kept) = set_of(&[7, 2]);
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 2).moves;
@@ -185,7 +185,7 @@ fn what_is_freed_while_it_moves_is_no_error() {
     for one in &kept[1] {
         released.extend(set.free(one.id).unwrap());
     }
-    assert_eq!(released, [1], "the call that frees the last thing in a closed heap answers it");
+    assert_eq!(released, [1], "the call that empties a closed heap must return it");
     for one in &planned {
         let completed = run.complete(one);
         assert!(!completed.is_moved);
@@ -195,7 +195,7 @@ fn what_is_freed_while_it_moves_is_no_error() {
 }
 
 #[test]
-fn thin_heaps_become_one_exactly_as_large_as_they_need() {
+fn sparse_heaps_are_merged_into_one_of_exact_size() {
     // Each heap is a third full, which is too much for the free ranges of the others.
     let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };
     let set: SharedHeapSet<u32> =
@@ -208,7 +208,7 @@ fn thin_heaps_become_one_exactly_as_large_as_they_need() {
     let asked = run.step(EvacuationBudget::default(), &mut || true);
     assert_eq!(asked.create, Some(ByteSize::from_kib(3 * 640)));
     assert!(asked.moves.is_empty());
-    assert_eq!(run.step(EvacuationBudget::default(), &mut || true).create, None, "it is asked for once");
+    assert_eq!(run.step(EvacuationBudget::default(), &mut || true).create, None, "requested only once");
     run.supply(ByteSize::from_kib(3 * 640), Some(3)).unwrap();
     let planned = run.step(EvacuationBudget::default(), &mut || true);
     assert_eq!(planned.moves.len(), 3);
@@ -226,7 +226,7 @@ fn a_refused_heap_leaves_everything_as_it_was() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     set.allocate_in_new(MIB, 1, ByteSize::from_kib(100), ONE).unwrap();
     let mut run = Evacuation::new(&set);
-    let asked = run.step(EvacuationBudget::default(), &mut || true).create.expect("a smaller one would do");
+    let asked = run.step(EvacuationBudget::default(), &mut || true).create.expect("a smaller heap suffices");
     run.supply(asked, None).unwrap();
     assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
     set.audit().unwrap();

@@ -27,7 +27,7 @@ impl Owner {
 
     fn give_back(&mut self, heaps: Vec<Heap>) {
         for (name, size) in heaps {
-            assert_eq!(self.sizes.remove(&name), Some(size), "given back twice");
+            assert_eq!(self.sizes.remove(&name), Some(size), "released twice");
         }
     }
 }
@@ -45,7 +45,7 @@ fn assert_apart(things: &Things) {
 
 /// Three threads allocate, and free allocations of any thread, while one runs evacuations continuously.
 #[test]
-fn others_allocate_and_free_meanwhile() {
+fn threads_allocate_and_free_during_a_run() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
     let sizing = HeapSizing {
         minimum: ByteSize::from_kib(64),
@@ -140,7 +140,7 @@ fn others_allocate_and_free_meanwhile() {
                         drop(things);
                         if is_known {
                             let completed = run.complete(planned);
-                            assert!(completed.is_moved, "nobody else knows it by this id any more");
+                            assert!(completed.is_moved, "no other owner of this id");
                             owner.lock().unwrap().give_back(completed.release);
                             moved += 1;
                         } else {
@@ -164,7 +164,7 @@ fn others_allocate_and_free_meanwhile() {
         is_over.store(true, Ordering::Relaxed);
         runner.join().unwrap()
     });
-    assert!(moved > 0 || cfg!(miri), "nothing moved: the test tests nothing");
+    assert!(moved > 0 || cfg!(miri), "no allocation was moved");
     set.audit().unwrap();
     let things = things.into_inner().unwrap();
     assert_apart(&things);

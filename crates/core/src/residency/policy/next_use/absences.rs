@@ -93,20 +93,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_away_is_expected_when_others_came_as_long_as_all_of_them_did() {
+    fn absent_heaps_are_expected_by_the_intervals_of_others() {
         let mut absences = Absences::default();
         let interval = 4 * SUBMISSION;
-        assert_eq!(absences.wait(interval, 32 * SUBMISSION).1, None, "none has come yet");
+        assert_eq!(absences.wait(interval, 32 * SUBMISSION).1, None, "no interval recorded");
         absences.come(interval, 96 * SUBMISSION, Some(5));
         // One heap was expected, and returned; this is the second.
         let expected = u64::from(64 * SUBMISSION) * 5 / 4;
         assert_eq!(absences.wait(interval, 40 * SUBMISSION), (5, Some(expected)));
-        assert_eq!(absences.wait(interval, 128 * SUBMISSION).1, None, "none came so late");
-        assert_eq!(absences.wait(2 * interval, 40 * SUBMISSION).1, None, "of that interval none came");
+        assert_eq!(absences.wait(interval, 128 * SUBMISSION).1, None, "no return after that long");
+        assert_eq!(absences.wait(2 * interval, 40 * SUBMISSION).1, None, "no return for that interval");
         for _ in 0..2 {
             assert!(absences.wait(interval, 40 * SUBMISSION).1.is_some());
         }
-        assert_eq!(absences.wait(interval, 40 * SUBMISSION).1, None, "four have not come");
+        assert_eq!(absences.wait(interval, 40 * SUBMISSION).1, None, "four are absent");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Habit {
     /// Returns the low bits of a submission's number. Ages are differences of them, so a heap that was not
     /// used for 2^32 submissions appears recently used.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "it is meant")]
+    #[allow(clippy::cast_possible_truncation, reason = "expected heap")]
     pub(super) fn clock(now: Moment) -> u32 {
         now.submission as u32
     }

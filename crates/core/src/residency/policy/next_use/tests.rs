@@ -74,7 +74,7 @@ impl Program {
 }
 
 #[test]
-fn classes_are_four_an_octave() {
+fn each_octave_has_four_classes() {
     assert_eq!([0, 1, 16, 19, 20, 24, 28, 31, 32].map(class), [0, 0, 0, 0, 1, 2, 3, 3, 4]);
     assert_eq!(class(u32::MAX), IN_GAP - 1);
     for interval in 16..100_000 {
@@ -84,7 +84,7 @@ fn classes_are_four_an_octave() {
 }
 
 #[test]
-fn of_heaps_used_in_turn_the_one_used_last_goes_first() {
+fn cyclic_use_evicts_the_most_recently_used() {
     let mut program = Program::default();
     for turn in 0..40 {
         program.submit([turn % 8]);
@@ -94,7 +94,7 @@ fn of_heaps_used_in_turn_the_one_used_last_goes_first() {
 }
 
 #[test]
-fn the_longer_the_interval_the_sooner_it_goes() {
+fn longer_intervals_are_evicted_first() {
     let mut program = Program::default();
     for turn in 0..120 {
         program.submit((1..=12).filter(|interval| turn % interval == 0));
@@ -135,7 +135,7 @@ fn a_scan_is_recognised_in_its_second_pass() {
 }
 
 #[test]
-fn what_is_over_goes_before_what_goes_on() {
+fn finished_heaps_are_evicted_before_active_ones() {
     let mut program = Program::default();
     for _ in 0..50 {
         program.submit([0, 1, 2]);
@@ -149,7 +149,7 @@ fn what_is_over_goes_before_what_goes_on() {
 }
 
 #[test]
-fn what_passes_through_once_leaves_before_what_is_used_seldom() {
+fn heaps_used_once_are_evicted_before_rarely_used_ones() {
     let mut program = Program::default();
     for turn in 0..400 {
         // 0 is used every 30 submissions, and each of the others once.
@@ -163,7 +163,7 @@ fn what_passes_through_once_leaves_before_what_is_used_seldom() {
 }
 
 #[test]
-fn of_models_in_turn_the_one_that_was_just_served_goes_when_the_next_begins() {
+fn alternating_models_evict_the_one_just_served() {
     let mut program = Program::default();
     let serve = |program: &mut Program, model: u32, room| {
         for _ in 0..30 {
@@ -185,7 +185,7 @@ fn of_models_in_turn_the_one_that_was_just_served_goes_when_the_next_begins() {
 }
 
 #[test]
-fn what_is_learned_outlives_an_eviction_and_not_the_heap() {
+fn history_survives_eviction_but_not_removal() {
     let mut program = Program::default();
     for turn in 0..60 {
         program.submit([u32::from(turn % 20 != 0)]);
@@ -201,7 +201,7 @@ fn what_is_learned_outlives_an_eviction_and_not_the_heap() {
 }
 
 #[test]
-fn back_and_forth_gaps_are_known_though_they_differ() {
+fn alternating_gaps_are_predicted() {
     let mut habit = Habit::default();
     let mut now = 0;
     // Ten uses in a row, then a gap of 100 and one of 900 in turn.
@@ -224,7 +224,7 @@ fn back_and_forth_gaps_are_known_though_they_differ() {
 }
 
 #[test]
-fn only_what_stays_away_for_long_goes_ahead_of_need() {
+fn only_long_absent_heaps_are_evicted_early() {
     let mut program = Program::default();
     for turn in 0..100 {
         program.submit([0, 1, 2 + turn % 2]);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn reopened_it_is_in_use_as_before() {
+    fn a_reopened_slab_is_used_as_before() {
         for count in [1, 3, 8] {
             let (mut table, live) = table(count);
             table.close(0);
@@ -180,13 +180,13 @@ mod tests {
         let (mut table, _) = table(8);
         table.close(0);
         table.slabs[SlabIndex::of(0)].slot_size = 103;
-        assert!(table.audit().unwrap_err().contains("misshapen"));
+        assert!(table.audit().unwrap_err().contains("invalid shape"));
     }
 
     #[test]
     fn an_audit_finds_a_closed_slab_in_the_ring_of_a_class() {
         let (mut table, _) = table(3);
         table.slabs[SlabIndex::of(0)].class = SizeClass::CLOSED;
-        assert!(table.audit().unwrap_err().contains("does not belong into the ring"));
+        assert!(table.audit().unwrap_err().contains("does not belong there"));
     }
 }

@@ -72,12 +72,12 @@ mod tests {
     use crate::Alignment;
 
     #[test]
-    fn only_used_slots_are_left_and_they_are_used_again() {
+    fn only_used_slots_remain_and_are_reused() {
         let mut table = SlabTable::default();
         let size = ByteSize::new(100);
         let class = SizeClass::of(size, Alignment::ONE).unwrap();
         let (number, first) = table.insert(table.shape(class), HeapOffset::ZERO, "memory", size).unwrap();
-        assert_eq!(table.cut_free_slots(number + 1), None, "there is no such slab");
+        assert_eq!(table.cut_free_slots(number + 1), None, "unknown slab");
         let others: Vec<_> = (0..4).map(|_| table.allocate(class, size).unwrap().0).collect();
         table.free(others[1].id).unwrap();
         let cut = table.cut_free_slots(number).unwrap();
@@ -86,17 +86,17 @@ mod tests {
         table.audit().unwrap();
         assert_eq!(table.totals().slab_bytes, 4 * cut.slot_size.get());
         assert!(!table.has_room(class));
-        assert_eq!(table.cut_free_slots(number), None, "it has none left");
+        assert_eq!(table.cut_free_slots(number), None, "the slab has no free slot");
 
         table.free(others[2].id).unwrap();
         table.audit().unwrap();
         let again = table.allocate(class, size).unwrap().0;
-        assert_eq!(again.range, others[2].range, "a slot that is kept is used again");
+        assert_eq!(again.range, others[2].range, "a kept slot is reused");
         for live in [first, others[0], again, others[3]] {
             table.free(live.id).unwrap();
             table.audit().unwrap();
         }
-        assert_eq!(table.cut_free_slots(number), None, "nothing is used");
+        assert_eq!(table.cut_free_slots(number), None, "no slot is used");
         assert_eq!(table.take_empty(), Some("memory"));
         table.audit().unwrap();
         // All of its numbers serve a new slab.

@@ -14,7 +14,7 @@ const fn mib(mib: u64) -> ByteSize {
 }
 
 fn open(profile: &str) -> Instance {
-    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+    Instance::open(HostProfile::find(profile).expect("the profile exists")).expect("the instance opens")
 }
 
 /// Uses the whole budget, so that numbers are round.
@@ -44,12 +44,12 @@ fn heap(gpu: &Instance, size: ByteSize) -> ID3D12Heap {
     };
     let mut heap = None;
     // SAFETY: the device is live, the description outlives the call, and the result is of the interface asked for.
-    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("there is room");
-    heap.expect("S_OK comes with a heap")
+    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("enough memory");
+    heap.expect("S_OK implies a heap")
 }
 
 #[test]
-fn a_refresh_takes_over_what_the_system_says() {
+fn a_refresh_reads_the_operating_systems_budget() {
     let gpu = open("discrete");
     let budgets = budgets(&gpu, &whole());
     let system = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered");
@@ -61,11 +61,11 @@ fn a_refresh_takes_over_what_the_system_says() {
     let _heap = heap(&gpu, mib(16));
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(500));
     gpu.set_budget(heapwright_runtime::SegmentGroup::NonLocal, mib(100));
-    assert_eq!(budgets.usage_sample(LOCAL), ByteSize::ZERO, "nobody has asked since");
+    assert_eq!(budgets.usage_sample(LOCAL), ByteSize::ZERO, "no refresh since");
     budgets.refresh().expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
     assert_eq!((budgets.usage_sample(LOCAL), budgets.usage_sample(NON_LOCAL)), (mib(16), mib(0)));
-    assert_eq!(budgets.external(LOCAL, mib(10)), mib(6), "what nobody manages counts too");
+    assert_eq!(budgets.external(LOCAL, mib(10)), mib(6), "unmanaged memory counts, too");
     assert_eq!(budgets.refreshes(), 2);
 }
 
@@ -78,7 +78,7 @@ fn the_default_is_95_percent() {
 }
 
 #[test]
-fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
+fn uma_has_one_segment_group_unless_disabled() {
     let gpu = open("uma");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let one = budgets(&gpu, &whole());
@@ -98,7 +98,7 @@ fn memory_of_uma_is_one_unless_the_flag_is_against_it() {
 }
 
 #[test]
-fn the_system_is_told_of_a_reservation_and_gets_it_back() {
+fn reservations_are_set_and_restored() {
     let gpu = open("discrete");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let system = || VideoMemoryInfo::query(&gpu.adapter, LOCAL).expect("answered").current_reservation;
@@ -127,7 +127,7 @@ fn the_system_is_told_of_a_reservation_and_gets_it_back() {
 }
 
 #[test]
-fn what_is_reserved_is_for_what_is_not_managed() {
+fn reservations_are_for_unmanaged_memory() {
     let gpu = open("discrete");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let budgets = budgets(&gpu, &whole());
@@ -138,11 +138,11 @@ fn what_is_reserved_is_for_what_is_not_managed() {
     assert_eq!(budgets.video_memory_info(LOCAL, ByteSize::ZERO).current_usage, ByteSize::ZERO);
     let _of_others = heap(&gpu, mib(250));
     budgets.refresh().expect("answered");
-    assert_eq!(budgets.external(LOCAL, ByteSize::ZERO), mib(50), "beyond what is reserved");
+    assert_eq!(budgets.external(LOCAL, ByteSize::ZERO), mib(50), "beyond the reservation");
 }
 
 #[test]
-fn a_maximum_is_beside_what_was_used_before() {
+fn max_budget_excludes_earlier_usage() {
     let gpu = open("discrete");
     let _before = heap(&gpu, mib(64));
     let desc = ResidencyManagerDesc { max_budget: mib(100), ..Default::default() };
@@ -150,14 +150,14 @@ fn a_maximum_is_beside_what_was_used_before() {
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(164), mib(100)));
     let _after = heap(&gpu, mib(32));
     budgets.refresh().expect("answered");
-    assert_eq!(budgets.budget(LOCAL), mib(164), "for life");
+    assert_eq!(budgets.budget(LOCAL), mib(164), "kept until dropped");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(150));
     budgets.refresh().expect("answered");
-    assert_eq!(budgets.budget(LOCAL), mib(150), "but never more than the system's");
+    assert_eq!(budgets.budget(LOCAL), mib(150), "at most the operating system's budget");
 }
 
 #[test]
-fn overrides_stand_in_for_the_system() {
+fn overrides_replace_the_operating_systems_budget() {
     let gpu = open("discrete");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let with = |budget_override| {
@@ -181,47 +181,47 @@ fn overrides_stand_in_for_the_system() {
     assert_eq!(seen, [1000, 1000, 40, 40, 40, 20, 40].map(mib));
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(7));
     scheduled.refresh().expect("answered");
-    assert_eq!(scheduled.budget(LOCAL), mib(40), "whatever the system says");
+    assert_eq!(scheduled.budget(LOCAL), mib(40), "independent of the operating system's budget");
     // Threads may report their number late.
     scheduled.refresh_due(12);
     assert_eq!(scheduled.budget(LOCAL), mib(40));
 }
 
 #[test]
-fn without_an_adapter_a_budget_is_needed() {
+fn without_an_adapter_a_budget_is_required() {
     let new = |desc: ResidencyManagerDesc| Budgets::new(None, false, &desc);
-    let error = new(whole()).expect_err("who would say it?");
+    let error = new(whole()).expect_err("a budget is required without an adapter");
     assert!(error.to_string().starts_with("ResidencyManagerDesc::budget_override: "), "{error}");
     let fixed = GroupBudgets { local: mib(5), non_local: mib(6) };
     let budget_override = Some(BudgetOverride::Fixed(fixed));
-    let budgets = new(ResidencyManagerDesc { budget_override, ..whole() }).expect("it is said");
-    budgets.refresh().expect("nobody is asked");
+    let budgets = new(ResidencyManagerDesc { budget_override, ..whole() }).expect("the budget is given");
+    budgets.refresh().expect("no query without an adapter");
     assert_eq!((budgets.budget(LOCAL), budgets.external(LOCAL, mib(1))), (mib(5), ByteSize::ZERO));
-    assert_eq!(budgets.set_reservation(LOCAL, mib(1)).expect("nobody is told"), mib(1));
+    assert_eq!(budgets.set_reservation(LOCAL, mib(1)).expect("no reservation without an adapter"), mib(1));
     assert_eq!(budgets.budget(LOCAL), mib(4));
     let desc = ResidencyManagerDesc { max_budget: mib(9), ..Default::default() };
-    assert_eq!(new(desc).expect("it is said").budget(NON_LOCAL), mib(9));
+    assert_eq!(new(desc).expect("the budget is given").budget(NON_LOCAL), mib(9));
 }
 
 #[test]
-fn the_system_is_asked_once_an_interval() {
+fn the_operating_system_is_queried_once_per_interval() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
     let budgets = of_script(&adapter, &whole()).expect("answered");
-    assert_eq!(adapter.script().queries, 2, "once for each group");
+    assert_eq!(adapter.script().queries, 2, "one query for each segment group");
     let due: Vec<_> = (0..100).filter(|&submissions| budgets.refresh_due(submissions)).collect();
     assert_eq!(due, [32, 64, 96]);
-    assert_eq!(adapter.script().queries, 2, "who is told so asks");
+    assert_eq!(adapter.script().queries, 2, "the thread with the due refresh queries");
     let often = ResidencyManagerDesc { refresh_interval: 1, ..whole() };
     let budgets = of_script(&adapter, &often).expect("answered");
     assert!(!budgets.refresh_due(0));
     assert!((1..10).all(|submissions| budgets.refresh_due(submissions)));
-    assert!(!budgets.refresh_due(9), "another thread was told");
+    assert!(!budgets.refresh_due(9), "another thread performs the refresh");
     // Far beyond the interval: no overflow, and due once.
     assert!(budgets.refresh_due(u64::MAX));
 }
 
 #[test]
-fn one_of_many_threads_asks() {
+fn one_of_many_threads_queries() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
     let budgets = of_script(&adapter, &whole()).expect("answered");
     let told: usize = std::thread::scope(|scope| {
@@ -234,20 +234,20 @@ fn one_of_many_threads_asks() {
 }
 
 #[test]
-fn who_counts_nothing_bounds_nothing() {
+fn a_segment_group_without_budget_and_usage_is_unbounded() {
     let adapter = FaultyAdapter::new(mib(100), ByteSize::ZERO);
     let budgets = of_script(&adapter, &whole()).expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(100), ByteSize::MAX));
     adapter.change(|script| script.info[1].CurrentUsage = 1);
     budgets.refresh().expect("answered");
-    assert_eq!(budgets.budget(NON_LOCAL), ByteSize::ZERO, "it counts, and has nothing left for us");
+    assert_eq!(budgets.budget(NON_LOCAL), ByteSize::ZERO, "external usage exhausts the budget");
 }
 
 #[test]
-fn what_was_said_before_outlives_a_failure() {
+fn the_last_budget_is_kept_after_a_failure() {
     let adapter = FaultyAdapter::new(mib(100), mib(50));
     adapter.change(|script| script.query = E_OUTOFMEMORY);
-    let error = of_script(&adapter, &whole()).expect_err("the first answer is needed");
+    let error = of_script(&adapter, &whole()).expect_err("creation requires a successful query");
     assert_eq!(error.hresult(), E_OUTOFMEMORY);
     adapter.change(|script| script.query = S_OK);
     let budgets = of_script(&adapter, &whole()).expect("answered");
@@ -260,13 +260,13 @@ fn what_was_said_before_outlives_a_failure() {
 }
 
 #[test]
-fn a_reservation_that_is_refused_changes_nothing() {
+fn a_failed_reservation_changes_nothing() {
     let adapter = FaultyAdapter::new(mib(100), mib(50));
     let budgets = of_script(&adapter, &whole()).expect("answered");
     assert_eq!(budgets.set_reservation(LOCAL, mib(10)).expect("taken"), mib(10));
     adapter.change(|script| script.reserve = E_INVALIDARG);
     let error = budgets.set_reservation(LOCAL, mib(20)).expect_err("refused");
-    assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation answered"), "{error}");
+    assert!(error.to_string().starts_with("IDXGIAdapter3::SetVideoMemoryReservation failed"), "{error}");
     assert_eq!((budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(10), mib(90)));
     assert_eq!(adapter.script().reserved, [mib(10).get(), 0]);
     // A refresh whose reservation cannot be set keeps the previous one.

@@ -25,13 +25,11 @@ impl CommandList {
         let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
         let is_compute = self.list_type == D3D12_COMMAND_LIST_TYPE_COMPUTE;
         if is_compute && desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS == 0 {
-            return Err(Refusal::invalid(
-                "DiscardResource on a compute list needs a resource with ALLOW_UNORDERED_ACCESS",
-            ));
+            return Err(Refusal::invalid("pResource must have ALLOW_UNORDERED_ACCESS on a compute list"));
         }
         if !is_compute && desc.Flags & (targets | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS) == 0 {
             return Err(Refusal::invalid(
-                "DiscardResource needs a render target, a depth stencil or an unordered access resource",
+                "pResource must have ALLOW_RENDER_TARGET, ALLOW_DEPTH_STENCIL or ALLOW_UNORDERED_ACCESS",
             ));
         }
         // SAFETY: by the COM contract, pRegion is null (the whole resource) or points to a region.
@@ -40,26 +38,26 @@ impl CommandList {
         let end = region.FirstSubresource.checked_add(region.NumSubresources);
         if end.is_none_or(|end| end > count) {
             return Err(Refusal::invalid(format!(
-                "pRegion has {} subresources from {} of a resource of {count}",
+                "pRegion has {} subresources starting at {}, but the resource has {count}",
                 region.NumSubresources, region.FirstSubresource
             ))
             .with_id(D3D12_MESSAGE_ID_DISCARD_INVALID_SUBRESOURCE_RANGE));
         }
         if region.NumRects != 0 {
             if desc.Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
-                return Err(Refusal::invalid("pRegion has rectangles, and the resource is no 2D texture")
+                return Err(Refusal::invalid("pRegion has rectangles, but the resource is not a 2D texture")
                     .with_id(D3D12_MESSAGE_ID_DISCARD_NO_RECTS_FOR_NON_TEXTURE2D));
             }
             // One rectangle applies to all subresources, but different mip levels have different sizes.
             if region.NumSubresources != 1 && desc.MipLevels > 1 {
                 return Err(Refusal::invalid(format!(
-                    "pRegion has rectangles and {} subresources of a texture of {} mip levels",
+                    "pRegion has rectangles and {} subresources; must be 1 for a texture with {} mip levels",
                     region.NumSubresources, desc.MipLevels
                 ))
                 .with_id(D3D12_MESSAGE_ID_DISCARD_ONE_SUBRESOURCE_FOR_MIPS_WITH_RECTS));
             }
             if region.pRects.is_null() {
-                return Err(Refusal::invalid("pRegion->pRects is null and NumRects is not 0"));
+                return Err(Refusal::invalid("pRegion->pRects is null but NumRects is not 0"));
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl CommandList {
                         .iter()
                         .try_for_each(|barrier| self.check_buffer_barrier(barrier, notices))
                 }
-                other => Err(Refusal::invalid(format!("Type {other} is no D3D12_BARRIER_TYPE"))
+                other => Err(Refusal::invalid(format!("Type {other} is not a valid D3D12_BARRIER_TYPE"))
                     .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_TYPE)),
             }
         }
@@ -80,7 +80,7 @@ impl CommandList {
     ) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         if !is_buffer(resource) {
-            return Err(Refusal::invalid("a buffer barrier for a texture")
+            return Err(Refusal::invalid("pResource of a buffer barrier is a texture")
                 .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_RESOURCE_DIMENSION));
         }
         self.check_sides([
@@ -94,7 +94,7 @@ impl CommandList {
         let width = resource.desc().Width;
         if barrier.Offset != 0 || (barrier.Size != u64::MAX && barrier.Size != width) {
             return Err(Refusal::invalid(format!(
-                "a buffer barrier is for the whole buffer: Offset is {:#x} and Size {:#x} of {width:#x}",
+                "Offset {:#x} and Size {:#x} do not select the whole buffer of {width:#x} bytes",
                 barrier.Offset, barrier.Size
             ))
             .with_id(D3D12_MESSAGE_ID_BUFFER_BARRIER_SUBREGION_OUT_OF_BOUNDS));
@@ -109,19 +109,21 @@ impl CommandList {
     ) -> Result<(), Refusal> {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         if is_buffer(resource) {
-            return Err(Refusal::invalid("a texture barrier for a buffer")
+            return Err(Refusal::invalid("pResource of a texture barrier is a buffer")
                 .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_RESOURCE_DIMENSION));
         }
         if barrier.Flags & !D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0 {
             return Err(Refusal::invalid(format!(
-                "Flags {:#x} is no D3D12_TEXTURE_BARRIER_FLAGS",
+                "Flags {:#x} has unknown bits; only DISCARD is allowed",
                 barrier.Flags
             ))
             .with_id(D3D12_MESSAGE_ID_TEXTURE_BARRIER_INVALID_FLAGS));
         }
         if barrier.Flags != 0 && barrier.LayoutBefore != D3D12_BARRIER_LAYOUT_UNDEFINED {
-            return Err(Refusal::invalid("D3D12_TEXTURE_BARRIER_FLAG_DISCARD needs LayoutBefore UNDEFINED")
-                .with_id(D3D12_MESSAGE_ID_TEXTURE_BARRIER_INVALID_FLAGS));
+            return Err(Refusal::invalid(
+                "D3D12_TEXTURE_BARRIER_FLAG_DISCARD requires LayoutBefore UNDEFINED",
+            )
+            .with_id(D3D12_MESSAGE_ID_TEXTURE_BARRIER_INVALID_FLAGS));
         }
         self.check_sides([
             (barrier.SyncBefore, barrier.AccessBefore),
@@ -137,7 +139,7 @@ impl CommandList {
             self.check_layout(before, barrier.AccessBefore, resource.desc(), "LayoutBefore")?;
             self.check_layout(after, barrier.AccessAfter, resource.desc(), "LayoutAfter")?;
             if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY && before != after {
-                return Err(Refusal::invalid("a copy list does not change layouts")
+                return Err(Refusal::invalid("a copy list cannot change layouts")
                     .with_id(D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT));
             }
         }
@@ -152,10 +154,8 @@ impl CommandList {
         self.check_side(before, "Before")?;
         self.check_side(after, "After")?;
         if before.0 == D3D12_BARRIER_SYNC_SPLIT && after.0 == D3D12_BARRIER_SYNC_SPLIT {
-            return Err(Refusal::invalid(
-                "SyncBefore and SyncAfter are both SPLIT: a half has one other end",
-            )
-            .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC));
+            return Err(Refusal::invalid("SyncBefore and SyncAfter cannot both be SPLIT")
+                .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC));
         }
         Ok(())
     }
@@ -170,11 +170,11 @@ impl CommandList {
         let unknown = sync & !compatibility::syncs_of(self.list_type);
         if unknown != 0 {
             let message =
-                format!("Sync{which} {sync:#x} has {unknown:#x}, which a {list} list does not know");
+                format!("Sync{which} {sync:#x} has bits {unknown:#x}, which are not valid on a {list} list");
             return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC);
         }
         if sync & D3D12_BARRIER_SYNC_SPLIT != 0 && sync != D3D12_BARRIER_SYNC_SPLIT {
-            let message = format!("Sync{which} {sync:#x} combines SPLIT with another");
+            let message = format!("Sync{which} {sync:#x} combines SPLIT with other bits");
             return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_SYNC);
         }
         let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
@@ -182,22 +182,23 @@ impl CommandList {
             return Ok(());
         }
         if access & none != 0 {
-            let message = format!("Access{which} {access:#x} combines NO_ACCESS with an access");
+            let message = format!("Access{which} {access:#x} combines NO_ACCESS with other bits");
             return refuse(message, D3D12_MESSAGE_ID_INVALID_BARRIER_ACCESS);
         }
         let unknown = access & !compatibility::accesses_of(self.list_type);
         if unknown != 0 {
-            let message =
-                format!("Access{which} {access:#x} has {unknown:#x}, which a {list} list does not know");
+            let message = format!(
+                "Access{which} {access:#x} has bits {unknown:#x}, which are not valid on a {list} list"
+            );
             return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
         }
         if sync == D3D12_BARRIER_SYNC_NONE {
-            let message = format!("Sync{which} is NONE and Access{which} {access:#x} not NO_ACCESS");
+            let message = format!("Sync{which} is NONE, but Access{which} {access:#x} is not NO_ACCESS");
             return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
         }
         if let Some(bit) = compatibility::unsynchronized(sync, access) {
             let message =
-                format!("Access{which} has {bit:#x}, which happens in nothing of Sync{which} {sync:#x}");
+                format!("Access{which} has bit {bit:#x}, which is not compatible with Sync{which} {sync:#x}");
             return refuse(message, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS);
         }
         Ok(())
@@ -223,32 +224,33 @@ impl CommandList {
             if access == D3D12_BARRIER_ACCESS_NO_ACCESS {
                 return Ok(());
             }
-            let why = format!("is UNDEFINED, the other is not, and the access {access:#x} is not NO_ACCESS");
+            let why =
+                format!("(UNDEFINED) requires NO_ACCESS if the other layout is defined, not {access:#x}");
             return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
         let last = D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ_COMPUTE_QUEUE_ACCESSIBLE;
         if !(D3D12_BARRIER_LAYOUT_COMMON..=last).contains(&layout) {
-            let why = "is no D3D12_BARRIER_LAYOUT".to_owned();
+            let why = "is not a valid D3D12_BARRIER_LAYOUT".to_owned();
             return refuse(why, D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
         }
         if !compatibility::knows_layout(self.list_type, layout) {
-            let why = format!("is none that a {} list knows", self.list_kind());
+            let why = format!("is not valid on a {} list", self.list_kind());
             return refuse(why, D3D12_MESSAGE_ID_UNSUPPORTED_BARRIER_LAYOUT);
         }
         let is_simultaneous = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;
         if is_simultaneous && layout != D3D12_BARRIER_LAYOUT_COMMON {
-            let why = "is not COMMON, in which a texture with ALLOW_SIMULTANEOUS_ACCESS stays".to_owned();
+            let why = "is not COMMON, which a texture with ALLOW_SIMULTANEOUS_ACCESS requires".to_owned();
             return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
         let flag = compatibility::flag_of(layout);
         if desc.Flags & flag != flag {
-            let why = "needs a flag that the resource does not have".to_owned();
+            let why = "requires a flag that the resource does not have".to_owned();
             return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
         let more = if is_simultaneous { compatibility::SIMULTANEOUS } else { 0 };
         let allowed = compatibility::allowed_in(layout) | more | D3D12_BARRIER_ACCESS_NO_ACCESS;
         if access & !allowed != 0 {
-            let why = format!("does not allow the access {:#x}", access & !allowed);
+            let why = format!("does not allow access {:#x}", access & !allowed);
             return refuse(why, D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_LAYOUT);
         }
         Ok(())
@@ -270,17 +272,17 @@ fn check_resource(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str)
         (compatibility::BUFFER_ONLY, "texture")
     };
     if access & foreign != 0 {
-        return refuse(format!("has {:#x}, which is no access of a {kind}", access & foreign));
+        return refuse(format!("has bits {:#x}, which are not valid for a {kind}", access & foreign));
     }
     let flags = resource.desc().Flags;
     for (accesses, flag, flag_name) in compatibility::FLAG_ACCESSES {
         if access & accesses != 0 && flags & flag == 0 {
-            return refuse(format!("needs a resource with {flag_name}"));
+            return refuse(format!("requires a resource with {flag_name}"));
         }
     }
     let denied = flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
     if denied && access & D3D12_BARRIER_ACCESS_SHADER_RESOURCE != 0 {
-        return refuse("is a shader's, and the resource has DENY_SHADER_RESOURCE".to_owned());
+        return refuse("is a shader access, but the resource has DENY_SHADER_RESOURCE".to_owned());
     }
     Ok(())
 }
@@ -297,7 +299,7 @@ fn check_heap_type(resource: &Resource, access: D3D12_BARRIER_ACCESS, name: &str
         _ => return Ok(()),
     };
     if access & !allowed != 0 {
-        let why = format!("has {:#x}, which is no access in {heap_type} heap", access & !allowed);
+        let why = format!("has bits {:#x}, which are not allowed in {heap_type} heap", access & !allowed);
         return Err(Refusal::invalid(format!("{name} {access:#x} {why}"))
             .with_id(D3D12_MESSAGE_ID_INCOMPATIBLE_BARRIER_ACCESS));
     }
@@ -315,7 +317,9 @@ fn check_subresources(
     if range.NumMipLevels == 0 {
         let (index, count) = (range.IndexOrFirstMipLevel, mips * slices * planes);
         if index != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES && index >= count {
-            return outside(format!("Subresources.IndexOrFirstMipLevel {index} of {count}"));
+            return outside(format!(
+                "Subresources.IndexOrFirstMipLevel {index} is out of range; the texture has {count} subresources"
+            ));
         }
         return Ok(());
     }
@@ -326,7 +330,9 @@ fn check_subresources(
         (range.FirstPlane, range.NumPlanes, planes, "planes"),
     ] {
         if count == 0 || first.checked_add(count).is_none_or(|end| end > all) {
-            return outside(format!("Subresources has {count} {name} from {first} of {all}"));
+            return outside(format!(
+                "Subresources has {count} {name} starting at {first}, but the texture has {all}"
+            ));
         }
     }
     Ok(())

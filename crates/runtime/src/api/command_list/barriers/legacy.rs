@@ -95,7 +95,7 @@ impl CommandList {
         let split = D3D12_RESOURCE_BARRIER_FLAG_BEGIN_ONLY | D3D12_RESOURCE_BARRIER_FLAG_END_ONLY;
         if barrier.Flags & !split != 0 || barrier.Flags == split {
             return Err(Refusal::invalid(format!(
-                "Flags {:#x} is none of NONE, BEGIN_ONLY, END_ONLY",
+                "Flags {:#x} is not NONE, BEGIN_ONLY or END_ONLY",
                 barrier.Flags
             ))
             .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_FLAG));
@@ -108,8 +108,10 @@ impl CommandList {
                 }
                 D3D12_RESOURCE_BARRIER_TYPE_ALIASING => self.check_aliasing(&barrier.Anonymous.Aliasing),
                 D3D12_RESOURCE_BARRIER_TYPE_UAV => self.check_uav_barrier(&barrier.Anonymous.UAV),
-                other => Err(Refusal::invalid(format!("Type {other} is no D3D12_RESOURCE_BARRIER_TYPE"))
-                    .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE)),
+                other => {
+                    Err(Refusal::invalid(format!("Type {other} is not a valid D3D12_RESOURCE_BARRIER_TYPE"))
+                        .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_TYPE))
+                }
             }
         }
     }
@@ -122,12 +124,15 @@ impl CommandList {
         let resource = self.own_resource(barrier.pResource.as_ref(), "pResource")?;
         let count = subresource_count(resource.desc());
         if barrier.Subresource != D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES && barrier.Subresource >= count {
-            return Err(Refusal::invalid(format!("Subresource {} of {count}", barrier.Subresource))
-                .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE));
+            return Err(Refusal::invalid(format!(
+                "Subresource {} is out of range; the resource has {count}",
+                barrier.Subresource
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_SUBRESOURCE));
         }
         if barrier.StateBefore == barrier.StateAfter {
             return Err(Refusal::invalid(format!(
-                "StateBefore and StateAfter are both {:#x}",
+                "StateBefore and StateAfter are both {:#x}; they must differ",
                 barrier.StateAfter
             ))
             .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MATCHING_STATES));
@@ -146,13 +151,13 @@ impl CommandList {
         let refuse = |why: String, id| Err(Refusal::invalid(format!("{name} {state:#x} {why}")).with_id(id));
         if state & !(WRITE_STATES | READ_STATES) != 0 {
             return refuse(
-                "has bits that are no state".to_owned(),
+                "has bits that are not D3D12_RESOURCE_STATES".to_owned(),
                 D3D12_MESSAGE_ID_RESOURCE_BARRIER_RESERVED_BITS,
             );
         }
         let writes = state & WRITE_STATES;
         if writes.count_ones() > 1 || (writes != 0 && state & READ_STATES != 0) {
-            let why = "combines a state that writes with another".to_owned();
+            let why = "combines a write state with another state".to_owned();
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION);
         }
         let (allowed, kind) = match self.list_type {
@@ -161,26 +166,26 @@ impl CommandList {
             _ => (WRITE_STATES | READ_STATES, "direct"),
         };
         if state & !allowed != 0 {
-            let why = format!("has states that a {kind} list does not know");
+            let why = format!("has states that are not valid on a {kind} list");
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE);
         }
         let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
         // The complete GENERIC_READ is also the initial state of textures in custom upload heaps.
         let foreign = if is_buffer { TEXTURE_ONLY } else { BUFFER_ONLY };
         if state & foreign != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
-            let why = format!("is no state of a {}", if is_buffer { "buffer" } else { "texture" });
+            let why = format!("is not valid for a {}", if is_buffer { "buffer" } else { "texture" });
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
         }
         for (states, flag, flag_name) in FLAG_STATES {
             if state & states != 0 && desc.Flags & flag == 0 {
-                let why = format!("needs a resource with {flag_name}");
+                let why = format!("requires a resource with {flag_name}");
                 return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
             }
         }
         let shader = D3D12_RESOURCE_STATE_ALL_SHADER_RESOURCE;
         let denied = desc.Flags & D3D12_RESOURCE_FLAG_DENY_SHADER_RESOURCE != 0;
         if denied && state & shader != 0 && state != D3D12_RESOURCE_STATE_GENERIC_READ {
-            let why = "is a shader's, and the resource has DENY_SHADER_RESOURCE".to_owned();
+            let why = "is a shader resource state, but the resource has DENY_SHADER_RESOURCE".to_owned();
             return refuse(why, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISMATCHING_MISC_FLAGS);
         }
         Ok(())
@@ -196,7 +201,7 @@ impl CommandList {
             }
             if self.own_resource(resource.as_ref(), name)?.is_committed() {
                 return Err(Refusal::invalid(format!(
-                    "{name} is committed: only placed and reserved resources alias"
+                    "{name} is a committed resource; only placed and reserved resources can alias"
                 ))
                 .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_RESOURCE));
             }
@@ -206,7 +211,7 @@ impl CommandList {
 
     fn check_uav_barrier(&self, barrier: &D3D12_RESOURCE_UAV_BARRIER) -> Result<(), Refusal> {
         if self.list_type == D3D12_COMMAND_LIST_TYPE_COPY {
-            return Err(Refusal::invalid("a copy list knows no UAV barriers")
+            return Err(Refusal::invalid("UAV barriers are not valid on a copy list")
                 .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE));
         }
         if barrier.pResource.is_none() {
@@ -216,7 +221,7 @@ impl CommandList {
         let writable = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS
             | D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE;
         if resource.desc().Flags & writable == 0 {
-            return Err(Refusal::invalid("a UAV barrier for a resource without ALLOW_UNORDERED_ACCESS")
+            return Err(Refusal::invalid("a UAV barrier requires a resource with ALLOW_UNORDERED_ACCESS")
                 .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS));
         }
         Ok(())
@@ -231,6 +236,6 @@ fn check_heap_type(resource: &Resource) -> Result<(), Refusal> {
         Some(D3D12_HEAP_TYPE_READBACK) => "a READBACK",
         _ => return Ok(()),
     };
-    Err(Refusal::invalid(format!("a resource in {heap_type} heap keeps its state"))
+    Err(Refusal::invalid(format!("a resource in {heap_type} heap cannot change its state"))
         .with_id(D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP))
 }

@@ -105,7 +105,7 @@ impl ID3D12Device4_Impl for Device_Impl {
         let check = || {
             check_node_mask(nodemask)?;
             if flags != D3D12_COMMAND_LIST_FLAG_NONE {
-                return Err(Refusal::invalid(format!("Flags {flags:#x} is no D3D12_COMMAND_LIST_FLAGS")));
+                return Err(Refusal::invalid(format!("Flags {flags:#x} has unknown bits; must be NONE")));
             }
             check_list_type(list_type)
         };

@@ -23,8 +23,8 @@ fn take(owners: &mut AddressOwners, size: u64) -> Option<Interval> {
 }
 
 #[test]
-fn a_seed_decides_where_the_first_object_is() {
-    let first = |seed| take(&mut AddressOwners::new(44, seed), 1).expect("there is room").start;
+fn a_seed_determines_the_first_address() {
+    let first = |seed| take(&mut AddressOwners::new(44, seed), 1).expect("the request fits").start;
     assert_eq!(first(0), BASE);
     let mut places: Vec<u64> = (0..1000).map(first).collect();
     assert_eq!(places, (0..1000).map(first).collect::<Vec<_>>(), "the same seed gives the same place");
@@ -36,7 +36,7 @@ fn a_seed_decides_where_the_first_object_is() {
 
 /// Every address can be allocated, whatever the start address.
 #[test]
-fn the_whole_space_is_given_out() {
+fn the_whole_address_space_can_be_allocated() {
     for seed in [0, 1, 2, u64::MAX] {
         let mut owners = AddressOwners::new(BITS, seed);
         let all = owners.free_size();
@@ -55,13 +55,13 @@ fn the_whole_space_is_given_out() {
 }
 
 #[test]
-fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
+fn a_reservation_may_span_the_seeds_start_address() {
     let mut owners = AddressOwners::new(BITS, 5);
     let place = owners.place;
     assert!(place > BASE);
     let all = owners.free_size();
-    let id = owners.reserve(&[addresses(place - 1, 2)]).expect("free");
-    assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first that is free");
+    let id = owners.reserve(&[addresses(place - 1, 2)]).expect("the range is free");
+    assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first free address");
     let taken = owners.take_at(Some(id), address(place - PAGE), ByteSize::new(2 * PAGE), Alignment::ONE);
     let taken = taken.expect("both pages are reserved");
     owners.release(id);
@@ -70,32 +70,35 @@ fn a_reservation_may_lie_on_both_sides_of_the_seeds_place() {
 }
 
 #[test]
-fn what_an_object_has_of_a_reservation_outlives_it() {
+fn an_objects_addresses_outlive_the_reservation() {
     let mut owners = AddressOwners::new(BITS, 0);
-    let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("free");
+    let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("the range is free");
     let held = owners
         .take_at(Some(id), address(BASE + PAGE), ByteSize::new(PAGE), Alignment::ONE)
-        .expect("reserved");
+        .expect("the range is reserved");
     owners.release(id);
     let range = addresses(BASE, 4 * PAGE);
     assert_eq!(owners.reserve(&[range]), Err(DriverError::AddressesInUse { range }));
     let others = owners.reserve(&[addresses(BASE, PAGE), addresses(BASE + 2 * PAGE, 2 * PAGE)]);
-    owners.release(others.expect("given back with the reservation"));
+    owners.release(others.expect("released with the reservation"));
     owners.give_back(held, Some(id));
-    owners.reserve(&[range]).expect("all of it is free");
+    owners.reserve(&[range]).expect("the whole range is free");
 }
 
 #[test]
-fn what_cannot_be_had_says_why() {
+fn refusals_state_the_reason() {
     let mut owners = AddressOwners::new(BITS, 0);
-    let id = owners.reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)]).expect("free");
+    let id = owners
+        .reserve(&[addresses(BASE, 2 * PAGE), addresses(BASE + 4 * PAGE, 1)])
+        .expect("the range is free");
     let mut at = |id, start, size, alignment| {
         let alignment = Alignment::new(alignment).expect("a power of two");
         owners.take_at(id, address(start), ByteSize::new(size), alignment)
     };
     let id = Some(id);
-    let misaligned =
-        |alignment| Err(CreateAtFault::Misaligned { alignment: Alignment::new(alignment).expect("one") });
+    let misaligned = |alignment| {
+        Err(CreateAtFault::Misaligned { alignment: Alignment::new(alignment).expect("a power of two") })
+    };
     assert_eq!(at(id, BASE + 8, 1, 1), misaligned(PAGE));
     assert_eq!(at(id, BASE + PAGE, 1, 4 << 20), misaligned(4 << 20));
     let outside = Err(CreateAtFault::OutsideAddressSpace);
@@ -108,9 +111,9 @@ fn what_cannot_be_had_says_why() {
     assert_eq!(at(None, BASE, 1, 1), not_reserved(BASE));
     assert_eq!(at(id, BASE, 2 * PAGE + 1, 1), not_reserved(BASE + 2 * PAGE));
     assert_eq!(at(id, BASE + 5 * PAGE, 1, 1), not_reserved(BASE + 5 * PAGE));
-    at(id, BASE + PAGE, 1, 1).expect("reserved and free");
+    at(id, BASE + PAGE, 1, 1).expect("the range is reserved and free");
     assert_eq!(at(id, BASE, 2 * PAGE, 1), Err(CreateAtFault::InUse { address: address(BASE + PAGE) }));
-    at(id, BASE, PAGE, 1).expect("reserved and free");
+    at(id, BASE, PAGE, 1).expect("the range is reserved and free");
 }
 
 /// The owner of a page.
@@ -146,7 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn every_page_has_the_owner_that_the_calls_gave_it(steps in prop::collection::vec(step(), 1..60)) {
+    fn every_page_has_the_expected_owner(steps in prop::collection::vec(step(), 1..60)) {
         let mut owners = AddressOwners::new(BITS, 7);
         let whole = owners.free_size();
         let near = owners.place - NEAR / 2 * PAGE;
@@ -158,7 +161,7 @@ proptest! {
             match step {
                 Step::Take { pages: count, alignment } => {
                     let alignment = Alignment::new(PAGE << alignment).expect("a power of two");
-                    let taken = owners.take(ByteSize::new(count * PAGE - 1), alignment).expect("there is room");
+                    let taken = owners.take(ByteSize::new(count * PAGE - 1), alignment).expect("the request fits");
                     prop_assert_eq!((taken.len(), taken.start % alignment.get()), (count * PAGE, 0));
                     for page in pages(taken) {
                         prop_assert_eq!(model.insert(page, Owner::Object), None);
@@ -230,7 +233,7 @@ proptest! {
                     }
                 }
             }
-            let owned = u64::try_from(model.len()).expect("few") * PAGE;
+            let owned = u64::try_from(model.len()).expect("the count fits in 64 bits") * PAGE;
             prop_assert_eq!(owners.free_size().get(), whole.get() - owned);
         }
         for (range, id) in objects {

@@ -24,7 +24,7 @@ fn audit(free: &FreeAddresses) {
 }
 
 #[test]
-fn the_ends_and_the_middle_of_what_is_free_can_be_taken() {
+fn the_ends_and_the_middle_of_a_free_range_can_be_taken() {
     let mut free = FreeAddresses::of(range(0, 100));
     for wanted in [range(0, 10), range(90, 100), range(40, 41), range(10, 40), range(41, 90)] {
         assert!(free.take_at(wanted), "{wanted:?}");
@@ -35,7 +35,7 @@ fn the_ends_and_the_middle_of_what_is_free_can_be_taken() {
 }
 
 #[test]
-fn the_smallest_range_that_will_do_is_taken_and_of_those_the_lowest() {
+fn the_smallest_sufficient_range_is_taken_lowest_first() {
     let mut free = free();
     for (start, end) in [(0, 1000), (1010, 2000), (2010, 3000), (3500, END)] {
         assert!(free.take_at(range(start, end)));
@@ -53,7 +53,7 @@ fn the_smallest_range_that_will_do_is_taken_and_of_those_the_lowest() {
 
 /// The last resort: only a range that happens to be aligned is sufficient.
 #[test]
-fn an_alignment_is_found_where_no_range_is_large_enough_for_any_start() {
+fn aligned_ranges_are_found_without_slack_for_every_start() {
     let mut free = free();
     assert!(free.take_at(range(0, 4)) && free.take_at(range(20, 2048)) && free.take_at(range(2064, END)));
     let alignment = Alignment::new(2048).expect("a power of two");
@@ -77,13 +77,13 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn what_is_free_is_what_nobody_took(steps in prop::collection::vec(step(), 1..120)) {
+    fn free_addresses_are_those_not_taken(steps in prop::collection::vec(step(), 1..120)) {
         let mut free = free();
         let mut taken: Vec<Interval> = Vec::new();
         let mut is_free = [true; 4096];
         let mark = |is_free: &mut [bool], range: Interval, value| {
             for address in range.start..range.end {
-                let slot = &mut is_free[usize::try_from(address).expect("small")];
+                let slot = &mut is_free[usize::try_from(address).expect("the value fits in usize")];
                 assert_ne!(*slot, value, "address {address}");
                 *slot = value;
             }
@@ -91,10 +91,10 @@ proptest! {
         for step in steps {
             match step {
                 Step::Take { size, alignment } => {
-                    let alignment = Alignment::from_log2(alignment).expect("small");
+                    let alignment = Alignment::from_log2(alignment).expect("a valid alignment");
                     let found = free.take(ByteSize::new(size), alignment);
-                    let step = usize::try_from(alignment.get()).expect("small");
-                    let len = usize::try_from(size).expect("small");
+                    let step = usize::try_from(alignment.get()).expect("the value fits in usize");
+                    let len = usize::try_from(size).expect("the value fits in usize");
                     let there_is = (0..is_free.len()).step_by(step).any(|start| {
                         is_free.get(start..start + len).is_some_and(|run| run.iter().all(|&free| free))
                     });
@@ -108,7 +108,7 @@ proptest! {
                 Step::TakeAt { start, size } => {
                     let wanted = range(start, start + size);
                     let missing = (start..start + size)
-                        .find(|&address| !is_free.get(usize::try_from(address).expect("small")).copied().unwrap_or(false));
+                        .find(|&address| !is_free.get(usize::try_from(address).expect("fits")).copied().unwrap_or(false));
                     prop_assert_eq!(free.first_missing(wanted), missing);
                     prop_assert_eq!(free.take_at(wanted), missing.is_none());
                     if missing.is_none() && size > 0 {

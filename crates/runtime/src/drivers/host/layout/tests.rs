@@ -12,7 +12,7 @@ fn texture(dimension: TextureDimension, extent: (u32, u32, u32), format: i32) ->
         extent: Extent { width: extent.0, height: extent.1, depth: extent.2 },
         array_size: 1,
         mip_levels: 1,
-        format: properties(format).expect("a format of the table"),
+        format: properties(format).expect("a known format"),
         sample_count: 1,
         layout: TextureMemoryLayout::Unknown,
         usage: TextureUsage::default(),
@@ -61,12 +61,12 @@ fn planes_blocks_and_samples_have_their_sizes() {
     assert_eq!(planar.total_size().get(), 1024);
 
     let blocks = texture(TextureDimension::Texture2D, (16, 8, 1), BC1);
-    let found = TextureLayout::of_texture(blocks).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(blocks).subresource(0).expect("a subresource");
     assert_eq!(found.blocks, Extent { width: 4, height: 2, depth: 1 });
     assert_eq!((found.block_bytes, found.block_extent, found.blocks.width), (8, (4, 4), 4));
 
     let samples = TextureArgs { sample_count: 4, ..texture(TextureDimension::Texture2D, (8, 8, 1), RGBA8) };
-    let found = TextureLayout::of_texture(samples).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(samples).subresource(0).expect("a subresource");
     assert_eq!((found.block_bytes, found.block_offset(1, 0, 0)), (16, Some(16)));
 
     let row_major = TextureArgs {
@@ -86,14 +86,14 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
     };
     let layout = TextureLayout::of_texture(tiled);
     assert_eq!(layout.total_size().get(), 44 << 16);
-    let top = layout.subresource(0).expect("one");
+    let top = layout.subresource(0).expect("a subresource");
     assert_eq!(top.block_offset(0, 0, 0), Some(0));
     assert_eq!(top.block_offset(127, 0, 0), Some(127 * 4));
     assert_eq!(top.block_offset(128, 0, 0), Some(1 << 16), "the next tile");
     assert_eq!(top.block_offset(0, 1, 0), Some(512), "the next row of the tile");
     assert_eq!(tile(&top, 511, 511), Some(15));
     assert_eq!((top.contiguous_blocks(100), top.contiguous_blocks(500)), (28, 12));
-    let second_slice = layout.subresource(10).expect("one");
+    let second_slice = layout.subresource(10).expect("a subresource");
     assert_eq!(tile(&second_slice, 0, 0), Some(21), "standard mips of all slices first");
     assert_eq!(linear(&layout, 3).0, 42 << 16, "then the packed ones of each");
     assert_eq!(linear(&layout, 13).0, 43 << 16);
@@ -102,7 +102,7 @@ fn tiles_are_64_kib_and_packed_mips_come_last() {
 
 /// The standard swizzle applies within tiles in the usual order. Packed mips are linear and not accessible to the CPU.
 #[test]
-fn standard_swizzle_is_inside_of_tiles() {
+fn standard_swizzle_stays_within_tiles() {
     let swizzled = TextureArgs {
         layout: TextureMemoryLayout::StandardSwizzle64Kib,
         mip_levels: 10,
@@ -110,7 +110,7 @@ fn standard_swizzle_is_inside_of_tiles() {
     };
     let layout = TextureLayout::of_texture(swizzled);
     assert_eq!(layout.total_size().get(), 22 << 16, "the tiles of the other layout");
-    let top = layout.subresource(0).expect("one");
+    let top = layout.subresource(0).expect("a subresource");
     // 32-bit texels: bytes 0 to 15 follow x, 16 to 127 y, then x and y alternate.
     assert_eq!(top.block_offset(3, 0, 0), Some(12));
     assert_eq!(top.block_offset(0, 1, 0), Some(16));
@@ -122,21 +122,21 @@ fn standard_swizzle_is_inside_of_tiles() {
     assert_eq!(top.block_offset(1, 128, 0), Some((4 << 16) + 4), "the next row of tiles");
     assert_eq!((top.contiguous_blocks(0), top.contiguous_blocks(6), top.contiguous_blocks(511)), (4, 2, 1));
     assert!(top.is_defined(swizzled.layout));
-    let packed = layout.subresource(3).expect("one");
+    let packed = layout.subresource(3).expect("a subresource");
     assert!(matches!(packed.arrangement, Arrangement::Linear { .. }) && !packed.is_defined(swizzled.layout));
 
     let volume = TextureArgs {
         layout: TextureMemoryLayout::StandardSwizzle64Kib,
         ..texture(TextureDimension::Texture3D, (64, 32, 64), R8)
     };
-    let found = TextureLayout::of_texture(volume).subresource(0).expect("one");
+    let found = TextureLayout::of_texture(volume).subresource(0).expect("a subresource");
     assert_eq!(found.block_offset(16, 0, 0), Some(1 << 12));
     assert_eq!((found.block_offset(0, 0, 1), found.block_offset(0, 0, 32)), (Some(1 << 6), Some(1 << 16)));
 }
 
 /// The largest texture that the fields allow: nothing overflows or panics.
 #[test]
-fn absurd_sizes_saturate() {
+fn oversized_layouts_saturate() {
     let most = u32::MAX;
     for layout in [
         TextureMemoryLayout::Unknown,
@@ -196,7 +196,7 @@ proptest! {
 
     /// Each block of each subresource has its own bytes, within the total size.
     #[test]
-    fn blocks_are_apart(args in any_layout()) {
+    fn blocks_do_not_overlap(args in any_layout()) {
         let layout = TextureLayout::of_texture(args);
         let mut ranges = Vec::new();
         for index in 0..args.subresource_count() {
@@ -207,8 +207,8 @@ proptest! {
                     while x < found.blocks.width {
                         let run = found.contiguous_blocks(x);
                         prop_assert!(run > 0);
-                        let start = found.block_offset(x, y, z).expect("inside");
-                        let last = found.block_offset(x + run - 1, y, z).expect("inside");
+                        let start = found.block_offset(x, y, z).expect("a block of the subresource");
+                        let last = found.block_offset(x + run - 1, y, z).expect("a block of the subresource");
                         let size = u64::from(run) * found.block_bytes;
                         prop_assert_eq!(last + found.block_bytes, start + size, "a run is contiguous");
                         ranges.push((start, start + size));

@@ -27,7 +27,7 @@ struct Gpu {
 impl Gpu {
     fn new() -> Self {
         let driver = HostDriver::new(HostProfile::find("discrete").expect("a profile of that name"));
-        let device = driver.create_device(&DeviceArgs::default()).expect("nothing is reserved");
+        let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         let args = HeapArgs {
             size: ByteSize::from_mib(1),
             alignment: super::super::KIB_64,
@@ -38,7 +38,7 @@ impl Gpu {
             pageable: PageableKind::Heap,
             create_at: None,
         };
-        let heap = driver.create_heap(&*device, &args).expect("there is room");
+        let heap = driver.create_heap(&*device, &args).expect("the request fits");
         let memory = GpuMemory::new(Arc::clone(&driver.space));
         Self { driver, device, memory, heap }
     }
@@ -51,7 +51,7 @@ impl Gpu {
             create_at: None,
         };
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
-        self.driver.create_resource(&*self.device, &args, placement).expect("there is room")
+        self.driver.create_resource(&*self.device, &args, placement).expect("the request fits")
     }
 }
 
@@ -69,7 +69,7 @@ fn args(format: i32, width: u32, mip_levels: u32, sample_count: u32) -> TextureA
 }
 
 #[test]
-fn each_texel_is_made_of_its_own_samples() {
+fn each_texel_is_resolved_from_its_own_samples() {
     let gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R8G8_UNORM, 4, 1, 4));
     let target = gpu.texture(1, args(DXGI_FORMAT_R8G8_UNORM, 8, 2, 1));
@@ -102,7 +102,7 @@ fn each_texel_is_made_of_its_own_samples() {
 }
 
 #[test]
-fn the_least_of_integers() {
+fn integers_resolve_to_their_minimum() {
     let gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R16_UINT, 1, 1, 2));
     let target = gpu.texture(1, args(DXGI_FORMAT_R16_UINT, 1, 1, 1));

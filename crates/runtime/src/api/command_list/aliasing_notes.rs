@@ -64,8 +64,10 @@ impl Recording {
                         let aliasing = &barrier.Anonymous.Aliasing;
                         let side = |resource: Option<&ID3D12Resource>| match resource {
                             None => Ok(None),
-                            resource => own::<Resource>(device, resource, "a resource that aliases")
-                                .map(|resource| Some(Arc::clone(resource.driver()))),
+                            resource => {
+                                own::<Resource>(device, resource, "the resource of an aliasing barrier")
+                                    .map(|resource| Some(Arc::clone(resource.driver())))
+                            }
                         };
                         let before = side(aliasing.pResourceBefore.as_ref())?;
                         let after = side(aliasing.pResourceAfter.as_ref())?;
