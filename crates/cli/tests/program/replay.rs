@@ -43,6 +43,11 @@ fn check_recorded(stdout: &str) {
 }
 
 #[test]
+fn the_recorded_traces_replay_and_verify() {
+    check_recorded(&heapwright(["replay", "--verify", "--json"].iter().chain(&RECORDED)).ok());
+}
+
+#[test]
 fn the_recorded_traces_verify_on_every_mappable_heap_type() {
     for heap_type in ["upload", "readback", "gpu-upload"] {
         check_recorded(
@@ -60,21 +65,33 @@ fn the_recorded_traces_verify_on_every_simulated_gpu() {
     }
 }
 
-/// The project's goals: at most the overhead of the better of two well-known allocators (1.158 and 1.584 for these
-/// traces), a geometric mean of at most 1.06, and at most one heap created per 25 allocations.
+/// For these traces, VMA and gpu-allocator take at best 13.5 and 0.49 us per operation, and hold at best 1.78 and 2.80 times
+/// the live memory in the mean, and 1.41 and 1.58 times at the peak; neither is better in all three.
 #[test]
-fn the_allocator_reserves_little_and_creates_few_heaps() {
-    let stdout = heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok();
-    check_recorded(&stdout);
-    let objects = objects(&stdout);
-    let mut product = 1.0;
-    for (object, limit) in objects.iter().zip([1.158, 1.584]) {
-        let overhead = object["overhead"].as_f64().unwrap();
-        assert!(overhead <= limit, "{object}");
-        assert!(number(object, "heaps_created") * 25 <= number(object, "allocations"), "{object}");
-        product *= overhead;
+fn the_allocator_takes_little_time_and_reserves_little() {
+    let objects = objects(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
+    for (object, [micros, mean, peak]) in objects.iter().zip([[6.0, 1.78, 1.25], [0.7, 1.9, 1.2]]) {
+        let measured = |key: &str| object[key].as_f64().unwrap();
+        assert!(1e3 * measured("modelled_ms") <= micros * measured("events"), "{object}");
+        assert!(measured("mean_overhead") <= mean, "{object}");
+        assert!(measured("overhead") <= peak, "{object}");
+        // Each hitch is a heap that is created or freed, or several.
+        assert!(number(object, "hitches") <= 2 * number(object, "heaps_created"), "{object}");
     }
-    assert!(product.sqrt() <= 1.06, "{objects:?}");
+}
+
+/// What depends on nothing but the trace is the same in each run.
+#[test]
+fn the_modelled_time_is_reproducible() {
+    let replay = || {
+        let mut objects = objects(&heapwright(["replay", "--json", RECORDED[0]]).ok());
+        let object = objects[0].as_object_mut().unwrap();
+        for key in ["alloc_ns", "free_ns", "mean_op_ns"] {
+            object.remove(key).unwrap();
+        }
+        objects
+    };
+    assert_eq!(replay(), replay());
 }
 
 #[test]
@@ -93,8 +110,11 @@ fn the_json_keys_are_exactly_those_documented() {
         "mean_live_bytes",
         "mean_reserved_bytes",
         "mean_overhead",
+        "mean_overhead_by_time",
+        "modelled_ms",
+        "hitches",
         "end_live_bytes",
-        "end_reserved_bytes",
+        "held_at_end_bytes",
         "idle_reserved_bytes",
         "heaps_created",
         "alloc_ns",
@@ -155,9 +175,9 @@ fn means_and_final_values_are_reported() {
         assert!(mean <= number(object, "peak_reserved_bytes"), "{object}");
     }
     assert_eq!(number(dedicated, "mean_reserved_bytes"), 13 * mib / 5);
-    assert_eq!(number(dedicated, "end_reserved_bytes"), mib);
+    assert_eq!(number(dedicated, "held_at_end_bytes"), mib);
     assert_eq!(number(dedicated, "idle_reserved_bytes"), 0);
-    assert!(number(default, "end_reserved_bytes") >= mib, "{default}");
+    assert!(number(default, "held_at_end_bytes") >= mib, "{default}");
     let table = heapwright(["replay", &trace]).ok();
     for heading in ["mean", "overhead", "at end", "when idle"] {
         assert!(table.contains(heading), "{table}");
@@ -191,7 +211,7 @@ fn the_table_has_a_row_per_trace_and_no_colours_in_a_pipe() {
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines.len(), 9, "{stdout}");
     assert!(lines[1].starts_with("trace ") && lines[1].ends_with("  failed"), "{stdout}");
-    assert!(lines[6].starts_with("trace ") && lines[6].ends_with("  when idle"), "{stdout}");
+    assert!(lines[6].starts_with("trace ") && lines[6].ends_with("  hitches"), "{stdout}");
     for (line, start) in lines[2..4].iter().zip([
         ["vision_serving", "19,100", "10,004", "522", "MiB"],
         ["unet_diffusion", "19,701", "9,893", "60.6", "MiB"],
@@ -212,8 +232,8 @@ fn a_trace_without_events_has_nothing_to_measure() {
     let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
     let expected = serde_json::json!({
         "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
-        "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null, "end_live_bytes": 0,
-        "end_reserved_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
+        "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null,
+        "mean_overhead_by_time": null, "modelled_ms": 0.0, "hitches": 0, "end_live_bytes": 0, "held_at_end_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
         "failures": 0,
     });
     assert_eq!(objects, [expected]);

@@ -76,9 +76,9 @@ impl Inner {
             Flags: flags | source.devices.known_heap_flags(desc.extra_heap_flags),
         };
         let engine = engine_desc(
-            &source.desc,
+            source,
+            granted.heap_type,
             HeapRetention::default(),
-            source.max_heap_size,
             desc.algorithm,
             alignment,
             desc.heap_size,

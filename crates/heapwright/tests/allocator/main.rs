@@ -12,6 +12,7 @@ mod committed;
 #[path = "../counting_allocator/mod.rs"]
 mod counting_allocator;
 mod deferred;
+mod empty_heaps;
 mod fault_injection;
 mod faults;
 #[path = "../faulty_device/mod.rs"]

@@ -197,7 +197,7 @@ fn freeing_an_allocation_during_its_move_is_allowed() {
 #[test]
 fn sparse_heaps_are_merged_into_one_of_exact_size() {
     // Each heap is a third full, which is too much for the free ranges of the others.
-    let sizing = HeapSizing { batch: 1, minimum: MIB, ..HeapSizing::default() };
+    let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };
     let set: SharedHeapSet<u32> =
         SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
     let size = ByteSize::from_kib(640);
