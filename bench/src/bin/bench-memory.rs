@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use heapwright_rivals::memory::comparison::{Group, compare};
-use heapwright_rivals::memory::table::{Results, render, verify};
+use heapwright_rivals::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_rivals::workload::traces::NAMES;
 use heapwright_trace::{Part, Trace, Workload};
 
@@ -59,7 +59,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let text = render(&results, &left_out);
     fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
     // Without the lines of each trace, of which there are many.
-    let summary = text.split("\n## Each trace").next().unwrap_or_default();
+    let summary = text.split(EACH_TRACE).next().unwrap_or_default();
     anstream::stdout().write_all(summary.as_bytes())?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The trait of allocators that take part, and the replay of a trace.
 
 use std::fmt;
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapCosts;
@@ -34,6 +35,9 @@ pub trait MemoryAllocator: Sized {
     /// Returns the allocator's error.
     fn free(&mut self, buffer: Self::Buffer) -> Result<(), Failed>;
 
+    /// Tells the allocator the time of the trace, before each operation. VMA and gpu-allocator have no use for it.
+    fn pass_time(&mut self, _time: Duration) {}
+
     /// Replaces `calls` by the calls that create and free memory since the last time.
     fn take_calls(&mut self, calls: &mut Vec<DeviceCall>);
 }
@@ -57,6 +61,10 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
+/// Frames at 60 Hz that pass after everything was freed, before the held bytes are counted.
+const IDLE_FRAMES: u64 = 300;
+const FRAME_US: u64 = 16_667;
+
 /// Replays a trace on a new allocator.
 ///
 /// # Errors
@@ -70,6 +78,7 @@ pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
     let mut buffers: Vec<Option<A::Buffer>> = vec![];
     buffers.resize_with(trace.allocation_count(), || None);
     for event in trace.events() {
+        allocator.pass_time(Duration::from_micros(event.time_us));
         let slot = &mut buffers[event.allocation.as_usize()];
         let operation = match event.kind {
             EventKind::Alloc => {
@@ -88,6 +97,10 @@ pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
     }
     for buffer in buffers.into_iter().flatten() {
         allocator.free(buffer)?;
+    }
+    let end_us = trace.events().last().map_or(0, |event| event.time_us);
+    for frame in 1..=IDLE_FRAMES {
+        allocator.pass_time(Duration::from_micros(end_us + frame * FRAME_US));
     }
     allocator.take_calls(&mut calls);
     meter.record_end(&calls, &costs);
