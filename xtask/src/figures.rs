@@ -20,24 +20,47 @@ pub(crate) struct Args {
     check: bool,
 }
 
-/// A recorded trace, with the overhead of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, measured on a
-/// Vulkan device with a memory alignment of 256 bytes.
-struct Recorded {
-    name: &'static str,
-    vma: &'static str,
-    gpu_allocator: &'static str,
+/// Time per operation in microseconds, mean held over mean live bytes, and peak held over peak live bytes.
+#[derive(Clone, Copy)]
+struct Cost {
+    micros: f64,
+    mean: f64,
+    peak: f64,
 }
 
-const fn recorded(name: &'static str, vma: &'static str, gpu_allocator: &'static str) -> Recorded {
-    Recorded { name, vma, gpu_allocator }
+impl Cost {
+    /// Returns the cell of a table.
+    fn cell(self) -> String {
+        format!("{:.2} / {:.2} / {:.3}", self.micros, self.mean, self.peak)
+    }
+
+    fn geometric_mean(costs: &[Self]) -> Self {
+        let mean = |of: fn(&Self) -> f64| geometric_mean(&costs.iter().map(of).collect::<Vec<_>>());
+        Self { micros: mean(|cost| cost.micros), mean: mean(|cost| cost.mean), peak: mean(|cost| cost.peak) }
+    }
+}
+
+/// A recorded trace, with the cost of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, measured on an
+/// NVIDIA H100 through Vulkan.
+struct Recorded {
+    name: &'static str,
+    vma: Cost,
+    gpu_allocator: Cost,
+}
+
+const fn recorded(name: &'static str, vma: [f64; 3], gpu_allocator: [f64; 3]) -> Recorded {
+    const fn cost([micros, mean, peak]: [f64; 3]) -> Cost {
+        Cost { micros, mean, peak }
+    }
+    Recorded { name, vma: cost(vma), gpu_allocator: cost(gpu_allocator) }
 }
 
 const RECORDED: [Recorded; 5] = [
-    recorded("bert_finetune", "1.033", "1.300"),
-    recorded("gpt2_generate", "1.144", "1.103"),
-    recorded("resnet50_train", "1.049", "1.066"),
-    recorded("unet_diffusion", "1.584", "2.112"),
-    recorded("vision_serving", "1.410", "1.158"),
+    recorded("bert_finetune", [83.0, 1.44, 1.033], [70.0, 1.44, 1.090]),
+    recorded("gpt2_generate", [0.59, 1.94, 1.144], [1.07, 1.19, 1.401]),
+    recorded("resnet50_train", [37.5, 1.57, 1.049], [82.9, 1.40, 1.059]),
+    recorded("unet_diffusion", [0.49, 2.80, 1.584], [0.79, 7.48, 4.224]),
+    recorded("vision_serving", [13.5, 1.78, 1.410], [22.8, 1.82, 1.472]),
 ];
 
 /// The traces that the eviction policy `next-use` was tuned on, in addition to all built-in scenarios.
@@ -132,30 +155,35 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp()
 }
 
-/// Measures the memory overhead of replays.
+/// Measures time and memory of replays.
 fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
     let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
     let objects = program(root, &["replay", "--json", "--compare"], &paths)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut all) = (Vec::new(), [const { Vec::new() }; 4]);
     for (recorded, _) in traces {
-        let ours = find(&objects, &[("trace", recorded.name), ("configuration", "default")])?;
-        let gpgmm = find(&objects, &[("trace", recorded.name), ("configuration", "gpgmm")])?;
-        rows.push(format!(
-            "| {} | {:.3} | {:.3} | {} | {} | {:.3} | {:.1} % |",
-            recorded.name,
-            number(ours, "overhead")?,
-            number(gpgmm, "overhead")?,
-            recorded.vma,
-            recorded.gpu_allocator,
-            number(ours, "mean_overhead")?,
-            100.0 * number(ours, "heaps_created")? / number(ours, "allocations")?,
-        ));
+        let replayed = |configuration| {
+            let object = find(&objects, &[("trace", recorded.name), ("configuration", configuration)])?;
+            let micros = 1e3 * number(object, "modelled_ms")? / number(object, "events")?;
+            let (mean, peak) = (number(object, "mean_overhead")?, number(object, "overhead")?);
+            Ok::<_, String>((Cost { micros, mean, peak }, number(object, "hitches")?))
+        };
+        let ((ours, hitches), (gpgmm, _)) = (replayed("default")?, replayed("gpgmm")?);
+        let costs = [ours, gpgmm, recorded.vma, recorded.gpu_allocator];
+        for (list, cost) in all.iter_mut().zip(costs) {
+            list.push(cost);
+        }
+        rows.push(format!("| {} | {} | {hitches} |", recorded.name, costs.map(Cost::cell).join(" | ")));
+    }
+    let mut summary = Vec::new();
+    if traces.len() == RECORDED.len() {
+        let cells = all.map(|costs| Cost::geometric_mean(&costs).cell());
+        summary.push(format!("| **geometric mean** | {} | |", cells.join(" | ")));
     }
     let heading = [
-        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright, mean over the events | heaps created per allocation |",
-        "|---|---|---|---|---|---|---|",
+        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright's hitches |",
+        "|---|---|---|---|---|---|",
     ];
-    Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary: Vec::new() })
+    Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 
 /// Measures the bytes that policies page in, relative to the bound.

@@ -1,6 +1,6 @@
 //! Heapwright's slabs over heaps, with one heap of the whole capacity, so that all rivals have the same range.
 
-use heapwright_core::placement::{HeapRetention, HeapReuse, HeapSizing, SharedHeapSet, SharedPlacementId};
+use heapwright_core::placement::{HeapRetention, HeapSizing, SharedHeapSet, SharedPlacementId};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, SharedRival, Terms, Unfit};
@@ -13,30 +13,14 @@ pub struct OurCombined(SharedHeapSet<()>);
 #[derive(Debug)]
 pub struct OurShared(SharedHeapSet<()>);
 
-/// Returns the heap sizing by which requests of all sizes share one heap, which is never too large for a request.
-///
-/// By default, a set requests a new heap rather than let a small allocation occupy an empty heap that is much larger
-/// ([`HeapReuse`]). Here no other heap can be created, so that would be a refusal.
-fn one_heap() -> HeapSizing {
-    HeapSizing {
-        own_heap_from: ByteSize::new(u64::MAX),
-        small_up_to: ByteSize::ZERO,
-        // The entire high-water mark may be wasted, and the heap is no larger than that.
-        reuse: HeapReuse { waste_log2: 0, ..HeapReuse::default() },
-        ..HeapSizing::default()
-    }
-}
-
-/// Returns a retention whose high-water mark does not decay, so that the heap stays.
-fn for_ever() -> HeapRetention {
-    HeapRetention { decay_log2: u64::BITS }
-}
+/// The retention by which the heap stays when it is empty.
+const FOR_EVER: HeapRetention = HeapRetention { operations: u64::MAX, frames: u32::MAX };
 
 /// Creates the set with its single heap.
 fn set(capacity: ByteSize) -> Result<SharedHeapSet<()>, Unfit> {
     const REFUSES: Unfit = Unfit("refuses the capacity");
     let (slots_up_to, lanes) = (SharedHeapSet::<()>::SLOTS_UP_TO, SharedHeapSet::<()>::LANES);
-    let set = SharedHeapSet::new(one_heap(), for_ever(), slots_up_to, lanes);
+    let set = SharedHeapSet::new(HeapSizing::default(), FOR_EVER, slots_up_to, lanes);
     set.insert(capacity, ()).map_err(|_| REFUSES)?;
     Ok(set)
 }

@@ -340,8 +340,13 @@ Measurements:
   mean live, mean reserved
                  means of the live and reserved bytes after each event
   mean overhead  mean reserved / mean live
+  by time        the same, with means over the time of the trace instead of over its events
   at end         live and reserved bytes after the last event
   when idle      reserved bytes after the buffers that were live at the end have been dropped
+  modelled time  time that the events would take on a GPU: for each heap the time to create and to
+                 free it, measured on an NVIDIA H200 by size, and 0.2 us for each buffer. Does not
+                 depend on this machine
+  hitches        number of events whose modelled time for heaps is above 0.25 ms
   heaps          number of heaps created
   alloc, free    time of a call that creates or drops a buffer: median, 99th percentile (nearest
                  rank) and maximum. Each call is timed separately. The cost of reading the clock,
@@ -353,10 +358,10 @@ Measurements:
 JSON keys (stable; a key never changes its meaning):
   trace (file name without .csv or .csv.gz, or the name of a workload), configuration (default;
   with --compare also gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
-  mean_live_bytes, mean_reserved_bytes, mean_overhead, end_live_bytes, end_reserved_bytes,
-  idle_reserved_bytes, heaps_created, alloc_ns {p50, p99, max}, free_ns {p50, p99, max},
-  mean_op_ns, failures.
-  Times are in nanoseconds. A value is null if nothing was measured, such as free_ns of a trace
+  mean_live_bytes, mean_reserved_bytes, mean_overhead, mean_overhead_by_time, modelled_ms,
+  hitches, end_live_bytes, held_at_end_bytes, idle_reserved_bytes, heaps_created,
+  alloc_ns {p50, p99, max}, free_ns {p50, p99, max}, mean_op_ns, failures.
+  Times are in nanoseconds, but modelled_ms is in milliseconds. A value is null if nothing was measured, such as free_ns of a trace
   without frees.
 
 The measurements do not need an adapter. Without one, as with some shared libraries, usage and

@@ -74,7 +74,7 @@ fn the_suballocation_algorithm_decides_who_shares_a_heap() {
         heap_sizes(with_algorithm(SuballocationAlgorithm::Dedicated), &sizes),
         [64 * KIB, 64 * KIB, 192 * KIB]
     );
-    assert_eq!(heap_sizes(with_algorithm(SuballocationAlgorithm::Default), &[64 * KIB, 60 * KIB]), [MIB]);
+    assert_eq!(heap_sizes(with_algorithm(SuballocationAlgorithm::Default), &[64 * KIB, 60 * KIB]), [4 * MIB]);
 
     let gpu = any_device();
     let dedicated = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));

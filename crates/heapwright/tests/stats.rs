@@ -190,7 +190,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     assert_eq!((stats.used_heap_count, stats.used_heap_usage), (0, ByteSize::ZERO), "{stats:?}");
     assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
     // A request that does not fit beside the buffer is placed in another heap.
-    let beside = buffer(&allocator, &HeapType::Upload.into_place(), 2000);
+    let beside = buffer(&allocator, &HeapType::Upload.into_place(), 256 << 10);
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
     drop(beside);

@@ -1,19 +1,18 @@
 //! `cargo xtask placement`: replays workloads through the placement policy with variations of its settings.
 //!
 //! The documentation of `HeapSizing` and `HeapRetention` quotes the figures to justify the defaults. In addition to the
-//! recorded traces, similar workloads are generated ([`transform`], [`synthetic`]). A setting that is only better on the
-//! traces is overfitted.
+//! recorded traces, they are replayed with other sizes and in other combinations ([`transform`]), and so are the
+//! generated workloads of the development part. The evaluation part is replayed with `--evaluation` only: a setting that
+//! was chosen by it would prove nothing.
 
-mod random;
 mod replay;
-mod synthetic;
 mod transform;
 mod variants;
 mod workload;
 
 use std::path::PathBuf;
 
-use heapwright_trace::Trace;
+use heapwright_trace::{Part, Trace, Workload as Generated};
 use replay::Outcome;
 use variants::Variant;
 use workload::Workload;
@@ -27,6 +26,9 @@ pub(crate) struct Args {
     /// Print only the default settings, with a row for each workload.
     #[arg(long)]
     each: bool,
+    /// Replay the generated workloads of the evaluation part, too.
+    #[arg(long)]
+    evaluation: bool,
     /// Print the time of an operation on each trace, as the minimum of this number of replays, without and with the time for
     /// new heaps.
     #[arg(long)]
@@ -47,62 +49,71 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     if let Some(repetitions) = args.time {
         return print_times(&recorded, repetitions);
     }
-    let groups = family(recorded);
+    let groups = family(recorded, args.evaluation);
     if args.each { print_each(&groups) } else { print_variants(&groups) }
 }
 
-/// Returns the recorded workloads and similar ones.
-fn family(recorded: Vec<Workload>) -> Vec<Group> {
+/// Returns the recorded workloads, similar ones, and generated ones.
+fn family(recorded: Vec<Workload>, evaluation: bool) -> Vec<Group> {
     use transform::{interleaved, jittered, scaled, second_half, shifted};
     let of_each = |make: &dyn Fn(&Workload) -> Workload| recorded.iter().map(make).collect::<Vec<_>>();
-    let mut sized = of_each(&|workload| scaled(workload, 3, 8));
-    sized.append(&mut of_each(&|workload| scaled(workload, 27, 16)));
-    sized.append(&mut of_each(&|workload| jittered(workload, 1)));
-    sized.append(&mut of_each(&|workload| jittered(workload, 2)));
-    let mut parts = of_each(&second_half);
-    parts.append(&mut of_each(&shifted));
+    let mut similar = of_each(&|workload| scaled(workload, 3, 8));
+    similar.append(&mut of_each(&|workload| jittered(workload, 1)));
+    similar.append(&mut of_each(&second_half));
+    similar.append(&mut of_each(&shifted));
     let next = recorded.iter().cycle().skip(1);
-    let pairs = recorded.iter().zip(next).map(|(first, second)| interleaved(first, second, 400)).collect();
-    let made = (1..=4).flat_map(synthetic::all).collect();
-    vec![
+    similar.extend(recorded.iter().zip(next).map(|(first, second)| interleaved(first, second, 400)));
+    let generated = |part| Generated::of_part(part).map(|one| Workload::of_trace(&one.generate())).collect();
+    let mut groups = vec![
         Group { label: "recorded", workloads: recorded },
-        Group { label: "sizes", workloads: sized },
-        Group { label: "parts", workloads: parts },
-        Group { label: "pairs", workloads: pairs },
-        Group { label: "synthetic", workloads: made },
-    ]
+        Group { label: "similar", workloads: similar },
+        Group { label: "development", workloads: generated(Part::Development) },
+    ];
+    if evaluation {
+        groups.push(Group { label: "evaluation", workloads: generated(Part::Evaluation) });
+    }
+    groups
 }
 
 fn print_variants(groups: &[Group]) -> Result<(), String> {
-    let labels: Vec<_> = groups.iter().map(|group| format!("{:>14}", group.label)).collect();
-    println!("peak bytes of heaps over peak live bytes, geometric mean; heaps created per allocation, worst");
-    println!("{:<28} {} {:>14}  recorded", "change", labels.join(" "), "all");
+    let labels: Vec<_> = groups.iter().map(|group| format!("{:>25}", group.label)).collect();
+    println!(
+        "modelled us per operation / mean held over mean live / peak held over peak live, geometric means"
+    );
+    println!("{:<28} {}", "change", labels.join(" "));
     for variant in variants::all() {
-        let outcomes = groups
-            .iter()
-            .map(|group| group.workloads.iter().map(|workload| replay::replay(workload, &variant)).collect())
-            .collect::<Result<Vec<Vec<Outcome>>, _>>()?;
-        let all: Vec<Outcome> = outcomes.iter().flatten().copied().collect();
-        let columns: Vec<_> = outcomes.iter().chain([&all]).map(|of| summary(of)).collect();
-        let recorded: Vec<_> = outcomes.first().into_iter().flatten().map(Outcome::to_string).collect();
-        println!("{:<28} {}  {}", variant.label, columns.join(" "), recorded.join(" | "));
+        let mut columns = Vec::new();
+        for group in groups {
+            let outcomes = group.workloads.iter().map(|workload| replay::replay(workload, &variant));
+            columns.push(summary(&outcomes.collect::<Result<Vec<_>, _>>()?));
+        }
+        println!("{:<28} {}", variant.label, columns.join(" "));
     }
     Ok(())
 }
 
 fn summary(outcomes: &[Outcome]) -> String {
-    let logarithms: f64 = outcomes.iter().map(|outcome| outcome.peak_ratio.ln()).sum();
-    let mean = (logarithms / outcomes.len() as f64).exp();
-    let worst = outcomes.iter().map(|outcome| outcome.creations).fold(0.0, f64::max);
-    format!("{mean:>8.4} {:>4.1}%", worst * 100.0)
+    let mean = |of: fn(&Outcome) -> f64| {
+        let logarithms: f64 = outcomes.iter().map(|outcome| of(outcome).ln()).sum();
+        (logarithms / outcomes.len() as f64).exp()
+    };
+    let (time, held, peak) = (
+        mean(|outcome| outcome.micros),
+        mean(|outcome| outcome.mean_ratio),
+        mean(|outcome| outcome.peak_ratio),
+    );
+    format!("{time:>9.2} / {held:>5.3} / {peak:>5.3}")
 }
 
 fn print_each(groups: &[Group]) -> Result<(), String> {
     for group in groups {
+        let mut outcomes = Vec::new();
         for workload in &group.workloads {
             let outcome = replay::replay(workload, &Variant::defaults())?;
-            println!("{:<10} {:<36} {outcome}", group.label, workload.name);
+            println!("{:<12} {:<36} {outcome}", group.label, workload.name);
+            outcomes.push(outcome);
         }
+        println!("{:<12} {:<36} {}", group.label, "geometric mean", summary(&outcomes));
     }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! Transformations of workloads: changed sizes, parts, and combinations. Overfitted settings perform worse on these.
 
-use super::random::mix;
 use super::workload::{Recorder, Step, Workload};
 
 /// Multiplies all sizes by `numerator / denominator`.
@@ -84,4 +83,11 @@ fn replay(recorder: &mut Recorder, which: usize, count: usize, step: Step, chang
         Step::Allocate { number, bytes } => recorder.allocate_as(key(number), change(bytes)),
         Step::Free { number } => recorder.free_as(key(number)),
     }
+}
+
+/// The finishing function of SplitMix64, which makes similar numbers different.
+fn mix(mut value: u64) -> u64 {
+    value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
 }

@@ -1,4 +1,4 @@
-//! Sequences of allocations and frees, recorded or synthetic.
+//! Sequences of allocations and frees, recorded or generated.
 
 use heapwright_trace::{EventKind, Trace};
 
@@ -18,6 +18,8 @@ pub(super) struct Workload {
     pub(super) steps: Vec<Step>,
     pub(super) allocation_count: u32,
     pub(super) peak_live: u64,
+    /// Sum of the live bytes after each step.
+    pub(super) live_sum: u128,
 }
 
 impl Workload {
@@ -44,6 +46,7 @@ pub(super) struct Recorder {
     keyed: Vec<Option<u32>>,
     live: u64,
     peak_live: u64,
+    live_sum: u128,
 }
 
 impl Recorder {
@@ -55,6 +58,7 @@ impl Recorder {
         self.steps.push(Step::Allocate { number, bytes });
         self.live += bytes;
         self.peak_live = self.peak_live.max(self.live);
+        self.live_sum += u128::from(self.live);
         number
     }
 
@@ -63,6 +67,7 @@ impl Recorder {
         let bytes = std::mem::take(&mut self.sizes[number as usize]);
         assert!(bytes > 0, "allocation {number} is freed twice");
         self.live -= bytes;
+        self.live_sum += u128::from(self.live);
         self.steps.push(Step::Free { number });
     }
 
@@ -88,6 +93,7 @@ impl Recorder {
             steps: self.steps,
             allocation_count: u32::try_from(self.sizes.len()).expect("allocate checks it"),
             peak_live: self.peak_live,
+            live_sum: self.live_sum,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Replay of one trace: makes the calls and measures them, without printing.
 
+use std::time::Duration;
+
 use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_GENERIC_READ,
     D3D12_RESOURCE_STATES, IDXGIAdapter3,
@@ -9,6 +11,7 @@ use heapwright::{
     ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
+use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
@@ -61,11 +64,13 @@ pub(super) fn replay(
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
             progress(event_index);
         }
+        replay.allocator.on_time(Duration::from_micros(event.time_us));
         match event.kind {
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.held.record(replay.live, replay.allocator.reserved().get());
+        replay.modelled.record(replay.allocator.estimated_heap_time());
+        replay.held.record(event.time_us, replay.live, replay.allocator.reserved().get());
         if replay.report_after == Some(event_index) {
             replay.detailed = Some(replay.allocator.report());
         }
@@ -97,6 +102,7 @@ struct Replay<'a> {
     /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
     held: Held,
+    modelled: Modelled,
     failures: Option<Box<Failures>>,
     verifier: Option<Verifier<'a>>,
     /// Index of the event after which the report is made, if one is requested.
@@ -125,6 +131,7 @@ impl<'a> Replay<'a> {
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
             live: 0,
             held: Held::default(),
+            modelled: Modelled::default(),
             failures: None,
             verifier,
             report_after: if report { peak_event(trace) } else { None },
@@ -247,8 +254,11 @@ impl<'a> Replay<'a> {
             mean_live_bytes,
             mean_reserved_bytes,
             mean_overhead: report::overhead(mean_reserved_bytes, mean_live_bytes),
+            mean_overhead_by_time: held.overhead_by_time(),
+            modelled_ms: self.modelled.milliseconds(self.alloc_times.len()),
+            hitches: self.modelled.hitches,
             end_live_bytes: held.end_live,
-            end_reserved_bytes: held.end_reserved,
+            held_at_end_bytes: held.end_reserved,
             idle_reserved_bytes: held.idle_reserved,
             heaps_created,
             alloc_ns: self.alloc_times.percentiles(),
@@ -259,6 +269,31 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// Time that the events would take on a GPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Modelled {
+    heap_time: Duration,
+    hitches: u64,
+}
+
+impl Modelled {
+    /// An event that takes longer is a hitch: a heap is created or freed.
+    const HITCH: Duration = Duration::from_micros(250);
+
+    /// Records the estimated time of all heaps after an event.
+    fn record(&mut self, heap_time: Duration) {
+        self.hitches += u64::from(heap_time.saturating_sub(self.heap_time) > Self::HITCH);
+        self.heap_time = heap_time;
+    }
+
+    /// Returns the time of the heaps and of `allocations` resources.
+    fn milliseconds(self, allocations: usize) -> f64 {
+        let resources = HeapCosts::PLACED_RESOURCE.as_secs_f64()
+            * f64::from(u32::try_from(allocations).unwrap_or(u32::MAX));
+        report::round((self.heap_time.as_secs_f64() + resources) * 1e3, 1e3)
+    }
+}
+
 /// Live and reserved bytes over the events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -266,6 +301,10 @@ struct Held {
     /// Sum over the events. 128 bits cannot overflow with 2^64 events of 2^64 bytes.
     live_sum: u128,
     reserved_sum: u128,
+    /// Time of the last event, and sums weighted by the time between events.
+    end_us: u64,
+    live_by_time: u128,
+    reserved_by_time: u128,
     /// Live bytes after the last event.
     end_live: u64,
     end_reserved: u64,
@@ -275,11 +314,22 @@ struct Held {
 
 impl Held {
     /// Records the bytes after an event.
-    fn record(&mut self, live: u64, reserved: u64) {
+    fn record(&mut self, time_us: u64, live: u64, reserved: u64) {
+        let elapsed = u128::from(time_us.saturating_sub(self.end_us));
+        self.live_by_time += elapsed * u128::from(self.end_live);
+        self.reserved_by_time += elapsed * u128::from(self.end_reserved);
+        self.end_us = time_us;
         self.peak_reserved = self.peak_reserved.max(reserved);
         self.live_sum += u128::from(live);
         self.reserved_sum += u128::from(reserved);
         (self.end_live, self.end_reserved) = (live, reserved);
+    }
+
+    /// Returns the mean of the reserved bytes over time by that of the live ones.
+    fn overhead_by_time(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio of six decimals needs no more than 53 bits")]
+        (self.live_by_time > 0)
+            .then(|| report::round(self.reserved_by_time as f64 / self.live_by_time as f64, 1e6))
     }
 
     /// Returns the means of the live and reserved bytes, rounded down.

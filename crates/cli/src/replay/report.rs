@@ -27,10 +27,16 @@ pub(crate) struct ReplayReport {
     pub(crate) mean_reserved_bytes: u64,
     /// Mean reserved / mean live, or `None` if mean live is 0.
     pub(crate) mean_overhead: Option<f64>,
+    /// As `mean_overhead`, but each value counts for the time until the next event of the trace, not once per event.
+    pub(crate) mean_overhead_by_time: Option<f64>,
+    /// Time that the events would take on a GPU, by the table of the costs of heaps, in milliseconds.
+    pub(crate) modelled_ms: f64,
+    /// Number of events that would take longer than 0.25 ms.
+    pub(crate) hitches: u64,
     /// Live bytes after the last event.
     pub(crate) end_live_bytes: u64,
     /// Bytes in the allocator's heaps after the last event.
-    pub(crate) end_reserved_bytes: u64,
+    pub(crate) held_at_end_bytes: u64,
     /// Bytes in the allocator's heaps after all buffers were dropped.
     pub(crate) idle_reserved_bytes: u64,
     pub(crate) heaps_created: u64,
@@ -87,8 +93,11 @@ mod tests {
             mean_live_bytes: 48,
             mean_reserved_bytes: 72,
             mean_overhead: overhead(72, 48),
+            mean_overhead_by_time: None,
+            modelled_ms: 1.25,
+            hitches: 2,
             end_live_bytes: 32,
-            end_reserved_bytes: 64,
+            held_at_end_bytes: 64,
             idle_reserved_bytes: 50,
             heaps_created: 1,
             alloc_ns: Percentiles { p50: Some(10), p99: Some(20), max: Some(30) },
@@ -100,7 +109,7 @@ mod tests {
             report.to_json(),
             "{\"trace\":\"a \\\"name\\\"\",\"configuration\":\"gpgmm\",\"events\":3,\"allocations\":2,\"peak_live_bytes\":96,\
              \"peak_reserved_bytes\":100,\"overhead\":1.041667,\"mean_live_bytes\":48,\"mean_reserved_bytes\":72,\
-             \"mean_overhead\":1.5,\"end_live_bytes\":32,\"end_reserved_bytes\":64,\"idle_reserved_bytes\":50,\"heaps_created\":1,\
+             \"mean_overhead\":1.5,\"mean_overhead_by_time\":null,\"modelled_ms\":1.25,\"hitches\":2,\"end_live_bytes\":32,\"held_at_end_bytes\":64,\"idle_reserved_bytes\":50,\"heaps_created\":1,\
              \"alloc_ns\":{\"p50\":10,\"p99\":20,\"max\":30},\"free_ns\":{\"p50\":null,\"p99\":null,\"max\":null},\
              \"mean_op_ns\":12.5,\"failures\":0}"
         );

@@ -75,15 +75,18 @@ const PEAKS_AND_TIMES: [Column; 16] = [
     column("\nfailed", 2),
 ];
 
-const HELD: [Column; 8] = [
+const HELD: [Column; 11] = [
     column("\ntrace", 0),
     ALLOCATOR,
     column("mean\nlive", 2),
     column("mean\nreserved", 2),
     column("mean\noverhead", 2),
+    column("\nby time", 2),
     column("live\nat end", 2),
     column("reserved\nat end", 2),
     column("reserved\nwhen idle", 2),
+    column("modelled\ntime", 2),
+    column("\nhitches", 2),
 ];
 
 fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
@@ -117,9 +120,12 @@ fn held(report: &ReplayReport) -> Vec<String> {
         format::size(report.mean_live_bytes),
         format::size(report.mean_reserved_bytes),
         overhead(report.mean_overhead),
+        overhead(report.mean_overhead_by_time),
         format::size(report.end_live_bytes),
-        format::size(report.end_reserved_bytes),
+        format::size(report.held_at_end_bytes),
         format::size(report.idle_reserved_bytes),
+        format::duration(report.modelled_ms * 1e6),
+        format::count(report.hitches),
     ]
 }
 
@@ -169,8 +175,11 @@ mod tests {
             mean_live_bytes: 480_000_000,
             mean_reserved_bytes: 540_000_000,
             mean_overhead: Some(1.125),
+            mean_overhead_by_time: Some(1.25),
+            modelled_ms: 31.5,
+            hitches: 48,
             end_live_bytes: 0,
-            end_reserved_bytes: 530_000_000,
+            held_at_end_bytes: 530_000_000,
             idle_reserved_bytes: 520_000_000,
             heaps_created: 312,
             alloc_ns: Percentiles { p50: Some(213), p99: Some(1_249), max: Some(310_456) },
@@ -191,6 +200,7 @@ mod tests {
             events: 0,
             overhead: None,
             mean_overhead: None,
+            mean_overhead_by_time: None,
             alloc_ns: unmeasured,
             free_ns: unmeasured,
             mean_op_ns: None,
@@ -203,10 +213,10 @@ mod tests {
             "gpt2_generate  157,139  78,644  548 MiB   563 MiB  1.026    312  213ns 1.2µs 310µs  99ns 999ns 1.3ms  188ns       0",
             "empty                0  78,644  548 MiB   563 MiB      -    312      -     -     -     -     -     -      -       0",
             "",
-            "                  mean      mean      mean    live  reserved   reserved",
-            "trace             live  reserved  overhead  at end    at end  when idle",
-            "gpt2_generate  458 MiB   515 MiB     1.125     0 B   505 MiB    496 MiB",
-            "empty          458 MiB   515 MiB         -     0 B   505 MiB    496 MiB",
+            "                  mean      mean      mean             live  reserved   reserved  modelled",
+            "trace             live  reserved  overhead  by time  at end    at end  when idle      time  hitches",
+            "gpt2_generate  458 MiB   515 MiB     1.125    1.250     0 B   505 MiB    496 MiB    31.5ms       48",
+            "empty          458 MiB   515 MiB         -        -     0 B   505 MiB    496 MiB    31.5ms       48",
         ];
         assert_eq!(lines, expected);
     }

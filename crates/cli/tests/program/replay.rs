@@ -101,8 +101,11 @@ fn the_json_keys_are_exactly_those_documented() {
         "mean_live_bytes",
         "mean_reserved_bytes",
         "mean_overhead",
+        "mean_overhead_by_time",
+        "modelled_ms",
+        "hitches",
         "end_live_bytes",
-        "end_reserved_bytes",
+        "held_at_end_bytes",
         "idle_reserved_bytes",
         "heaps_created",
         "alloc_ns",
@@ -163,9 +166,9 @@ fn means_and_final_values_are_reported() {
         assert!(mean <= number(object, "peak_reserved_bytes"), "{object}");
     }
     assert_eq!(number(dedicated, "mean_reserved_bytes"), 13 * mib / 5);
-    assert_eq!(number(dedicated, "end_reserved_bytes"), mib);
+    assert_eq!(number(dedicated, "held_at_end_bytes"), mib);
     assert_eq!(number(dedicated, "idle_reserved_bytes"), 0);
-    assert!(number(default, "end_reserved_bytes") >= mib, "{default}");
+    assert!(number(default, "held_at_end_bytes") >= mib, "{default}");
     let table = heapwright(["replay", &trace]).ok();
     for heading in ["mean", "overhead", "at end", "when idle"] {
         assert!(table.contains(heading), "{table}");
@@ -220,8 +223,8 @@ fn a_trace_without_events_has_nothing_to_measure() {
     let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
     let expected = serde_json::json!({
         "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
-        "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null, "end_live_bytes": 0,
-        "end_reserved_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
+        "overhead": null, "mean_live_bytes": 0, "mean_reserved_bytes": 0, "mean_overhead": null,
+        "mean_overhead_by_time": null, "modelled_ms": 0.0, "hitches": 0, "end_live_bytes": 0, "held_at_end_bytes": 0, "idle_reserved_bytes": 0, "heaps_created": 0, "alloc_ns": nothing, "free_ns": nothing, "mean_op_ns": null,
         "failures": 0,
     });
     assert_eq!(objects, [expected]);

@@ -88,6 +88,22 @@ impl HeapCosts {
         HeapCost { size, create: on_line(low.create, high.create), free: on_line(low.free, high.free) }
     }
 
+    /// Returns the size of a heap that costs twice as much as the smallest one: larger heaps cost time for their
+    /// bytes, smaller ones for being heaps. O(points).
+    #[must_use]
+    pub fn break_even(&self) -> ByteSize {
+        let twice = self.round_trip(self.points[0].size).saturating_mul(2);
+        let Some(above) = self.points.iter().position(|point| point.create + point.free >= twice) else {
+            return self.points[self.points.len() - 1].size;
+        };
+        let (high, low) = (self.points[above], self.points[above.saturating_sub(1)]);
+        let (low_time, high_time) = (low.create + low.free, high.create + high.free);
+        let run = u128::from(high.size.get() - low.size.get());
+        let part = run * (twice.saturating_sub(low_time)).as_nanos()
+            / (high_time.saturating_sub(low_time)).as_nanos().max(1);
+        ByteSize::new(low.size.get() + u64::try_from(part).unwrap_or(0))
+    }
+
     /// Returns the time to create a heap of `size` bytes and to free it later. O(log points).
     #[must_use]
     pub fn round_trip(&self, size: ByteSize) -> Duration {
@@ -186,6 +202,17 @@ mod tests {
         assert_eq!(costs.of(ByteSize::ZERO).create.as_micros(), 377);
         assert_eq!(costs.of(ByteSize::from_mib(8192)).create.as_micros(), 230_832);
         let _no_overflow = costs.round_trip(ByteSize::new(u64::MAX));
+    }
+
+    #[test]
+    fn at_the_break_even_size_a_heap_costs_twice_the_least() {
+        let sizes = [HeapCosts::device_local(), HeapCosts::host_visible()].map(|costs| {
+            let size = costs.break_even();
+            let (twice, cost) = (costs.round_trip(ByteSize::ZERO) * 2, costs.round_trip(size));
+            assert!(cost.abs_diff(twice).as_micros() <= 1, "{size}: {cost:?} is not {twice:?}");
+            size.get() >> 10
+        });
+        assert_eq!(sizes, [34_508, 2_601]);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(super) trait IndexedHeaps {
     fn key(&self, slot: Slot) -> u64;
     /// Returns the suballocator's size class of that size.
     fn key_class(&self, slot: Slot) -> u32;
+    /// Returns a number that is lower the longer the heap has been in use.
+    fn age(&self, slot: Slot) -> u64;
 }
 
 /// Doubly linked lists of heaps in bins of similar size, with a bitmap of the bins that are not empty.
@@ -129,6 +131,43 @@ impl HeapIndex {
             return is_enough.then_some(self.only);
         }
         self.find_among(heaps, own, size)
+    }
+
+    /// Returns a heap whose key is at least `size`: of the first ones in ascending order of bins, the one that has
+    /// been in use for longest.
+    #[inline(always)]
+    pub(super) fn find_oldest(&self, heaps: &impl IndexedHeaps, size: u64) -> Option<Slot> {
+        let own = bin_of(Tlsf::size_class(size));
+        if self.count == 1 {
+            let is_enough = heaps.links(self.only).bin > own || heaps.key(self.only) >= size;
+            return is_enough.then_some(self.only);
+        }
+        self.oldest_from(heaps, own, size)
+    }
+
+    fn oldest_from(&self, heaps: &impl IndexedHeaps, own: u16, size: u64) -> Option<Slot> {
+        let mut best: Option<(u64, Slot)> = None;
+        let (mut left, mut next_bin) = (CANDIDATES, own);
+        while let Some(bin) = self.bin_from(next_bin) {
+            let mut next = self.heads[usize::from(bin)];
+            while next != NONE && left > 0 {
+                let age = heaps.age(next);
+                if best.is_none_or(|(lowest, _)| age < lowest) && (bin > own || heaps.key(next) >= size) {
+                    best = Some((age, next));
+                }
+                next = heaps.links(next).after;
+                left -= 1;
+            }
+            if left == 0 && best.is_none() {
+                // The first bin holds more heaps than are compared, and any of the next bin is large enough.
+                left = 1;
+            }
+            if left == 0 || bin as usize + 1 >= BIN_COUNT {
+                break;
+            }
+            next_bin = bin + 1;
+        }
+        best.map(|(_, slot)| slot)
     }
 
     /// Finds a heap among any number of heaps.

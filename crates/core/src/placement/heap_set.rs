@@ -1,6 +1,7 @@
 //! Heap sets: heaps with a suballocator each.
 
 mod closing;
+mod idle;
 mod last_resort;
 mod lowest_offset;
 mod own_heap;
@@ -10,13 +11,15 @@ mod taking_empty;
 use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
+use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
-use super::reuse::{Occupancy, ReuseCredit};
 use super::{HeapRetention, HeapSizing, PlacementAlgorithm};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
@@ -26,11 +29,9 @@ use crate::{Alignment, ByteSize, HeapRange};
 ///
 /// `H` is the owner's handle of a heap (an `ID3D12Heap`); the set stores it and returns it.
 ///
-/// A request is placed in the heap in use whose largest free range fits it best; otherwise in the smallest
-/// sufficient empty heap, unless that is too large by [`HeapReuse`](super::HeapReuse); otherwise in a new
-/// heap. Small requests share heaps only with each other ([`HeapSizing::small_up_to`]), and very large ones
-/// have their own heaps ([`HeapSizing::own_heap_from`]). These are preferences that apply while heaps can be
-/// created; if none can, [`allocate_anywhere`](Self::allocate_anywhere) tries every free range of every heap.
+/// A request is placed in a heap in use: of those with the smallest sufficient free ranges, in the one that
+/// has been in use for longest. So heaps that were added for a peak become empty again after it. Otherwise the
+/// request is placed in the smallest sufficient empty heap, or in a new heap.
 ///
 /// Cost: [`allocate`](Self::allocate) and [`free`](Self::free) are O(1); host memory is O(heaps +
 /// allocations). The set does not lock.
@@ -59,16 +60,18 @@ pub struct HeapSet<H> {
     retention: HeapRetention,
     table: Table<H>,
     /// The heaps in use, by their largest free range; one index per class.
-    occupied: [HeapIndex; SizeClass::COUNT],
+    occupied: [HeapIndex; HeapUse::COUNT],
     /// The empty heaps, by size. Boxed, because loom moves a set on stacks of 32 KiB when it creates one.
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
-    /// The high-water mark; see [`HeapRetention`].
-    mark: ByteSize,
+    idle: IdleOrder,
+    /// The total size of the empty heaps, for readers without the lock of the set.
+    empty_bytes: Arc<AtomicU64>,
+    /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
+    /// peak.
+    most_held: ByteSize,
     /// Closed heaps whose last allocation was freed.
     drained: Vec<Slot>,
-    /// The credit for new heaps; see [`HeapReuse`](super::HeapReuse).
-    credit: ReuseCredit,
     /// The suballocator of a removed heap, kept for the next heap: its bins take at least 22 KiB, and new
     /// ones would displace them from the processor's cache. At most one; in a `Vec` to keep the set small,
     /// because it is moved on stacks.
@@ -160,7 +163,7 @@ pub struct Placed<'a, H> {
 pub(super) struct FoundRange {
     heap: Slot,
     /// The class that the heap gets if it is empty.
-    class: SizeClass,
+    class: HeapUse,
     free: tlsf::Placement,
     size: ByteSize,
 }
@@ -247,13 +250,10 @@ impl From<SuballocError> for PlacementError {
     }
 }
 
-/// The class of requests that share heaps.
+/// The class of a heap's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SizeClass {
-    Small,
-    Large,
-    /// Requests too large to share. The rest of their heap is used only when a request would otherwise fail.
-    Own,
+pub(super) enum HeapUse {
+    Shared,
     /// Requests that asked for a heap of their own. The rest of the heap is never used.
     Alone,
     /// Closed heaps, in which nothing is placed any more. No request has this class. Closed heaps are in no
@@ -261,16 +261,15 @@ pub(super) enum SizeClass {
     Closed,
 }
 
-impl SizeClass {
-    /// The number of indices. The classes in which no request shares heaps have one index.
-    const COUNT: usize = 3;
+impl HeapUse {
+    /// The number of indices.
+    const COUNT: usize = 2;
 
     const fn index(self) -> usize {
         match self {
-            Self::Small => 0,
-            Self::Large => 1,
-            Self::Own | Self::Alone => 2,
-            Self::Closed => 3,
+            Self::Shared => 0,
+            Self::Alone => 1,
+            Self::Closed => 2,
         }
     }
 }
@@ -280,7 +279,7 @@ struct Heap<H> {
     suballocator: Tlsf,
     payload: H,
     /// The class of the heap's content; meaningless while the heap is empty.
-    class: SizeClass,
+    class: HeapUse,
     closing: Closing,
     slabs: SlabNotes,
 }
@@ -291,6 +290,10 @@ struct Entry<H> {
     /// The first stamp of the next heap in this slot.
     next_stamp: Stamp,
     links: Links,
+    /// The place among the empty heaps; meaningless while the heap is in use.
+    idle: IdleLinks,
+    /// The number of the operation that put the heap to use; meaningless while it is empty.
+    in_use_since: u64,
     heap: Option<Heap<H>>,
 }
 
@@ -341,6 +344,10 @@ impl<H> IndexedHeaps for Table<H> {
     fn key_class(&self, slot: Slot) -> u32 {
         self.heap(slot).suballocator.largest_size_class()
     }
+
+    fn age(&self, slot: Slot) -> u64 {
+        self.entry(slot).in_use_since
+    }
 }
 
 impl<H> Default for HeapSet<H> {
@@ -348,6 +355,9 @@ impl<H> Default for HeapSet<H> {
         Self::new(HeapSizing::default(), HeapRetention::default())
     }
 }
+
+/// With each free, `most_held` sinks by 2^-16 of its distance to what is held.
+const FREE_DECAY_LOG2: u32 = 16;
 
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
@@ -360,9 +370,10 @@ impl<H> HeapSet<H> {
             occupied: std::array::from_fn(|_| HeapIndex::new()),
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
-            mark: ByteSize::ZERO,
+            idle: IdleOrder::new(),
+            empty_bytes: Arc::default(),
+            most_held: ByteSize::ZERO,
             drained: Vec::new(),
-            credit: ReuseCredit::new(),
             spare: Vec::new(),
         }
     }
@@ -384,12 +395,11 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let found = self.find(size, size, alignment)?;
+        let found = self.find(size, alignment)?;
         Ok(found.and_then(|found| self.place(found)))
     }
 
-    /// Finds the place of a request, or of a slab, which is placed like a request of `slot_size`. This is the
-    /// first step of an allocation, and all of a probe. Returns `None` if a new heap is needed. O(1).
+    /// Finds the place of a request. This is the first step of an allocation, and all of a probe. Returns `None` if a new heap is needed. O(1).
     ///
     /// # Errors
     ///
@@ -397,13 +407,11 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     pub(super) fn find(
         &self,
-        slot_size: ByteSize,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<FoundRange>, PlacementError> {
         check_size(size)?;
-        let class = self.class_of(slot_size);
-        Ok(self.find_by(class, size, alignment, |enough| self.find_heap(class, size, enough)))
+        Ok(self.find_by(HeapUse::Shared, size, alignment, |enough| self.find_heap(enough)))
     }
 
     /// Finds a place in a particular heap. O(1).
@@ -414,13 +422,12 @@ impl<H> HeapSet<H> {
     pub(super) fn find_in(
         &self,
         heap: HeapId,
-        slot_size: ByteSize,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<FoundRange>, PlacementError> {
         check_size(size)?;
         self.table.find(heap).ok_or(PlacementError::UnknownHeap)?;
-        Ok(self.find_in_slot(heap.slot, self.class_of(slot_size), size, alignment))
+        Ok(self.find_in_slot(heap.slot, HeapUse::Shared, size, alignment))
     }
 
     /// Finds a range in the heap that `heap_with` returns for the size. If its free range is misaligned,
@@ -429,7 +436,7 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     fn find_by(
         &self,
-        class: SizeClass,
+        class: HeapUse,
         size: ByteSize,
         alignment: Alignment,
         heap_with: impl Fn(ByteSize) -> Option<Slot>,
@@ -448,7 +455,7 @@ impl<H> HeapSet<H> {
     fn find_in_slot(
         &self,
         heap: Slot,
-        class: SizeClass,
+        class: HeapUse,
         size: ByteSize,
         alignment: Alignment,
     ) -> Option<FoundRange> {
@@ -472,14 +479,15 @@ impl<H> HeapSet<H> {
         if was_empty {
             heap.class = class;
             self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.empty.remove(&mut self.table, slot);
+            self.unindex_empty(slot);
+            self.table.entry_mut(slot).in_use_since = self.idle.operation;
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
         } else if !links.fit(key_class) {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        self.credit.earn();
+        self.idle.operation += 1;
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         Some(self.placed(slot, suballocation))
@@ -496,7 +504,7 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<Option<Placed<'_, H>>, PlacementError> {
-        let found = self.find_in(heap, size, size, alignment)?;
+        let found = self.find_in(heap, size, alignment)?;
         Ok(found.and_then(|found| self.place(found)))
     }
 
@@ -521,7 +529,7 @@ impl<H> HeapSet<H> {
     /// Returns an error if the size of the heap overflows.
     pub(super) fn new_heap_size(&self, size: ByteSize) -> Result<ByteSize, PlacementError> {
         self.sizing
-            .heap_size(size, self.totals.used)
+            .heap_size(size, self.most_held)
             .filter(|&size| size <= Tlsf::MAX_CAPACITY)
             .ok_or(PlacementError::TooLarge { requested: size })
     }
@@ -531,7 +539,7 @@ impl<H> HeapSet<H> {
     pub(super) fn make_way(&mut self, heap_size: ByteSize) -> Vec<H> {
         let mut release = Vec::new();
         release.extend(std::iter::from_fn(|| self.take_drained()));
-        while self.totals.reserved.saturating_add(heap_size) > self.mark {
+        while self.totals.reserved.saturating_add(heap_size) > self.most_held {
             match self.empty.largest() {
                 Some(slot) => release.push(self.remove(slot)),
                 None => break,
@@ -552,7 +560,7 @@ impl<H> HeapSet<H> {
         }
         let suballocator = self.suballocator(size)?;
         let (closing, slabs) = (Closing::default(), SlabNotes::default());
-        let mut heap = Heap { suballocator, payload, class: SizeClass::Large, closing, slabs };
+        let mut heap = Heap { suballocator, payload, class: HeapUse::Shared, closing, slabs };
         let slot = match self.table.vacant.pop() {
             Some(slot) => {
                 let entry = self.table.entry_mut(slot);
@@ -566,18 +574,18 @@ impl<H> HeapSet<H> {
                     .filter(|&slot| slot < Slot::MAX)
                     .ok_or(PlacementError::TooManyHeaps)?;
                 let (links, next_stamp) = (Links::NONE, Stamp::FIRST);
-                self.table.entries.push(Entry { generation: 0, next_stamp, links, heap: Some(heap) });
+                let (idle, in_use_since) = (IdleLinks::NONE, 0);
+                let heap = Some(heap);
+                self.table.entries.push(Entry { generation: 0, next_stamp, links, idle, in_use_since, heap });
                 slot
             }
         };
-        self.empty.insert(&mut self.table, slot);
+        self.index_empty(slot);
         self.totals.heap_count += 1;
         self.totals.empty_heap_count += 1;
         self.totals.empty = self.totals.empty.saturating_add(size);
-        let below_mark = self.mark.saturating_sub(self.totals.reserved).min(size);
-        self.credit.pay(self.sizing.reuse.creation_cost, below_mark, size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
-        self.mark = self.mark.max(self.totals.reserved);
+        self.most_held = self.most_held.max(self.totals.reserved);
         Ok(self.table.id(slot))
     }
 
@@ -589,18 +597,13 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
-        self.mark = self.retention.sink(self.mark, self.totals.used);
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }
         if let Some(drained) = self.take_drained() {
             return Ok(Some(drained));
         }
-        let candidate = self.empty.largest().filter(|&slot| {
-            let size = ByteSize::new(self.table.key(slot));
-            HeapRetention::lets_go(self.mark, self.totals.reserved, size)
-        });
-        Ok(candidate.map(|slot| self.remove(slot)))
+        Ok(self.take_expired())
     }
 
     /// Frees an allocation, and keeps its heap even if it is empty. O(1).
@@ -615,16 +618,18 @@ impl<H> HeapSet<H> {
         let (class, key_class) = (heap.class, heap.suballocator.largest_size_class());
         if heap.suballocator.is_empty() {
             self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
-            if class == SizeClass::Closed {
+            if class == HeapUse::Closed {
                 self.drained.push(slot);
             } else {
                 self.occupied[class.index()].remove(&mut self.table, slot);
-                self.empty.insert(&mut self.table, slot);
+                self.index_empty(slot);
             }
             self.totals.empty_heap_count += 1;
-        } else if !links.fit(key_class) && class != SizeClass::Closed {
+        } else if !links.fit(key_class) && class != HeapUse::Closed {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
+        self.idle.operation += 1;
+        self.forget_most_held(FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
         Ok(())
@@ -636,7 +641,6 @@ impl<H> HeapSet<H> {
         while let Some(slot) = self.empty.largest() {
             taken.push(self.remove(slot));
         }
-        self.mark = self.totals.reserved;
         taken
     }
 
@@ -656,7 +660,7 @@ impl<H> HeapSet<H> {
         for (position, &slot) in indexed.iter().enumerate() {
             let heap = self.table.heap(slot);
             heap.suballocator.audit()?;
-            if heap.class != SizeClass::Closed && heap.suballocator.is_empty() != (position < empties) {
+            if heap.class != HeapUse::Closed && heap.suballocator.is_empty() != (position < empties) {
                 return Err(AuditError::new(format!("heap {slot} is in the wrong index")));
             }
             counted.used = counted.used.saturating_add(heap.suballocator.used());
@@ -672,8 +676,14 @@ impl<H> HeapSet<H> {
         if counted != self.totals {
             return Err(AuditError::new(format!("counted {counted:?}, noted {:?}", self.totals)));
         }
-        if !self.credit.is_sound() {
-            return Err(AuditError::new(format!("{:?} is out of its bounds", self.credit)));
+        let mut idle = self.idle_slots();
+        idle.sort_unstable();
+        let mut empty = self.empty.slots(&self.table);
+        empty.sort_unstable();
+        if idle != empty {
+            return Err(AuditError::new(format!(
+                "the heaps {empty:?} are empty, in their order are {idle:?}"
+            )));
         }
         indexed.sort_unstable();
         indexed.dedup();
@@ -684,63 +694,11 @@ impl<H> HeapSet<H> {
         Ok(())
     }
 
-    /// Returns a heap for a request of `size` bytes with a free range of `enough` bytes.
+    /// Returns a heap with a free range of `enough` bytes.
     #[inline(always)]
-    fn find_heap(&self, class: SizeClass, size: ByteSize, enough: ByteSize) -> Option<Slot> {
-        let occupied = match class {
-            SizeClass::Own | SizeClass::Alone | SizeClass::Closed => None,
-            SizeClass::Small | SizeClass::Large => {
-                self.occupied[class.index()].find(&self.table, enough.get())
-            }
-        };
-        occupied.or_else(|| self.find_empty(class, size))
-    }
-
-    /// Returns a smallest empty heap that holds `size` bytes at any alignment, unless it is too large for the
-    /// request.
-    fn find_empty(&self, class: SizeClass, size: ByteSize) -> Option<Slot> {
-        let slot = self.empty.find(&self.table, size.get())?;
-        let heap_size = ByteSize::new(self.table.key(slot));
-        self.may_take_empty(class, heap_size, size, self.occupancy()).then_some(slot)
-    }
-
-    /// Returns whether an empty heap is not too large for a request.
-    fn may_take_empty(
-        &self,
-        class: SizeClass,
-        heap_size: ByteSize,
-        size: ByteSize,
-        occupancy: Occupancy,
-    ) -> bool {
-        let reuse = self.sizing.reuse;
-        let wanted = || self.heap_size_for(class, size, occupancy.used);
-        // `wanted` is at least the size. It is evaluated last because it needs a division.
-        reuse.is_close(heap_size, size)
-            || !matches!(class, SizeClass::Own | SizeClass::Alone)
-                && reuse.may_waste(heap_size, size, occupancy, self.credit)
-            || wanted().is_some_and(|wanted| reuse.is_close(heap_size, wanted))
-    }
-
-    fn heap_size_for(&self, class: SizeClass, size: ByteSize, used: ByteSize) -> Option<ByteSize> {
-        match class {
-            SizeClass::Alone => size.align_up(self.sizing.granularity),
-            _ => self.sizing.heap_size(size, used),
-        }
-    }
-
-    fn occupancy(&self) -> Occupancy {
-        let occupied = self.totals.reserved.saturating_sub(self.totals.empty);
-        Occupancy { mark: self.mark, occupied, used: self.totals.used }
-    }
-
-    fn class_of(&self, size: ByteSize) -> SizeClass {
-        if self.sizing.wants_own_heap(size) {
-            SizeClass::Own
-        } else if size <= self.sizing.small_up_to {
-            SizeClass::Small
-        } else {
-            SizeClass::Large
-        }
+    fn find_heap(&self, enough: ByteSize) -> Option<Slot> {
+        let occupied = self.occupied[HeapUse::Shared.index()].find_oldest(&self.table, enough.get());
+        occupied.or_else(|| self.empty.find(&self.table, enough.get()))
     }
 
     #[inline(always)]
@@ -750,7 +708,7 @@ impl<H> HeapSet<H> {
 
     /// Removes an empty heap from the set.
     fn remove(&mut self, slot: Slot) -> H {
-        self.empty.remove(&mut self.table, slot);
+        self.unindex_empty(slot);
         self.take_out(slot)
     }
 

@@ -86,14 +86,13 @@ impl<H: Clone> Lane<H> {
         class: SizeClass,
         size: ByteSize,
     ) -> Option<Slot<'_, H>> {
-        let slot_size = ByteSize::new(class.slot_size());
         let slabs = self.slabs.get_or_insert_default();
         let mut shape = slabs.shape(class);
         let (start, memory) = loop {
             let (bytes, alignment) = (shape.bytes(), shape.alignment());
             let found = match source {
-                Source::AnyHeap => heaps.find(slot_size, bytes, alignment),
-                Source::Heap(heap) => heaps.find_in(heap, slot_size, bytes, alignment),
+                Source::AnyHeap => heaps.find(bytes, alignment),
+                Source::Heap(heap) => heaps.find_in(heap, bytes, alignment),
             };
             if let Some(placed) = found.ok().flatten().and_then(|found| heaps.place(found)) {
                 break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));

@@ -15,7 +15,7 @@ const SMALL: ByteSize = ByteSize::new(256);
 const LARGE: ByteSize = ByteSize::from_kib(128);
 
 fn set(lanes: u32) -> Arc<SharedHeapSet<u32>> {
-    let retention = HeapRetention { decay_log2: 0 };
+    let retention = HeapRetention::NONE;
     Arc::new(SharedHeapSet::new(HeapSizing::default(), retention, SharedHeapSet::<u32>::SLOTS_UP_TO, lanes))
 }
 

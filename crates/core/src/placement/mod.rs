@@ -9,8 +9,7 @@
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
 //! | [`HeapCosts`] | the time that a device takes to create and free heaps, by size |
 //! | [`HeapSizing`] | policy: the size of a new heap |
-//! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
-//! | [`HeapRetention`] | policy: how many bytes of empty heaps are kept |
+//! | [`HeapRetention`] | policy: how long an empty heap is kept |
 //!
 //! A heap set creates and destroys no heaps. It returns what is needed (a heap of some size, heaps to
 //! release), and its owner carries that out, outside of the lock that guards the set.
@@ -23,7 +22,6 @@ mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
-mod reuse;
 mod room;
 mod shared_heap_set;
 mod sizing;
@@ -37,7 +35,6 @@ pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use reuse::HeapReuse;
 pub use room::Room;
 pub use shared_heap_set::{
     HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,

@@ -1,45 +1,77 @@
 //! Retention of empty heaps.
 
-use crate::ByteSize;
-
-/// Determines how many bytes of empty heaps are kept, by a slowly decreasing high-water mark.
+/// How long an empty heap is kept: rent or buy.
 ///
-/// Empty heaps are kept while all heaps together are at or below the mark, so that allocations that recur
-/// with each frame or training step reuse heaps instead of creating them. The mark follows the held bytes
-/// upwards at once. With each free, it decreases towards the used bytes by a fixed fraction of the distance,
-/// so that unneeded memory is released. It counts operations, not time: the same calls always give the same
-/// result.
+/// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
+/// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating
+/// it would: then the total is at most twice that of the best decision in hindsight. Costs of memory and of time
+/// have no common unit, so their ratio is the setting: [`operations`](Self::operations).
 ///
-/// Measured on 2026-11-21 over the five traces that heapwright is developed with, as in
-/// [`HeapSizing`](super::HeapSizing) (geometric mean of peak held over peak live; heaps created per
-/// allocation, worst trace): `decay_log2` 10: 1.027 and 6.1 %, 14: 1.031 and 3.6 %, 16: 1.027 and 3.4 %, 18:
-/// 1.028 and 3.3 %, never decreasing: 1.028 and 3.3 %.
+/// An empty heap is released
+///
+/// - when this number of operations passed since its last use, or
+/// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
+///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
+/// - when the owner tells that time passed ([`HeapSet::pass_period`](super::HeapSet::pass_period)).
+///
+/// With frames, operations alone do not release a heap that was used in the last
+/// [`FRAMES_IN_FLIGHT`](Self::FRAMES_IN_FLIGHT) frames: what a frame uses, the next one uses again.
+///
+/// # Choice of defaults
+///
+/// Measured on 2026-11-23 by replaying workloads through a [`SharedHeapSet`](super::SharedHeapSet) on one thread
+/// (`cargo xtask placement` prints more): modelled time of an operation in microseconds
+/// ([`HeapCosts`](super::HeapCosts)), mean held over mean live bytes, and peak held over peak live bytes,
+/// geometric means; for the five traces of GPU workloads that heapwright is developed with, for 25 similar ones,
+/// and for the generated workloads of the development part.
+///
+/// | `operations` | traces | similar | generated |
+/// |---|---|---|---|
+/// | 100 ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 4.79 / 1.343 / 1.060 | 4.50 / 1.486 / 1.109 | 3.24 / 1.268 / 1.061 |
+/// | 300 | 2.85 / 1.464 / 1.066 | 2.60 / 1.634 / 1.115 | 2.44 / 1.314 / 1.057 |
+/// | 500 (default) | 2.47 / 1.532 / 1.067 | 2.20 / 1.716 / 1.120 | 2.12 / 1.352 / 1.060 |
+/// | 2,000 | 1.79 / 1.780 / 1.085 | 1.56 / 1.993 / 1.132 | 1.52 / 1.484 / 1.064 |
+/// | 5,000 | 1.51 / 1.941 / 1.080 | 1.27 / 2.160 / 1.128 | 1.26 / 1.572 / 1.055 |
+/// | 20,000 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 1.44 / 2.095 / 1.082 | 1.15 / 2.271 / 1.126 | 1.11 / 1.686 / 1.055 |
+///
+/// The default is the least time with at most 1.55 of the live memory held on the traces. On the generated
+/// workloads of the evaluation part, by which nothing was chosen, it has 4.75 / 1.463 / 1.069. The sizes
+/// ([`HeapSizing`](super::HeapSizing)), with the default retention:
+///
+/// | change | traces | similar | generated |
+/// |---|---|---|---|
+/// | `fraction` 4 | 2.17 / 1.625 / 1.166 | 2.00 / 1.777 / 1.163 | 1.76 / 1.410 / 1.106 |
+/// | `fraction` 8 | 2.36 / 1.591 / 1.080 | 2.13 / 1.732 / 1.133 | 2.01 / 1.357 / 1.076 |
+/// | `fraction` 16 | 2.60 / 1.555 / 1.079 | 2.42 / 1.732 / 1.122 | 2.57 / 1.318 / 1.049 |
+/// | `minimum` 1 MiB | 2.60 / 1.546 / 1.089 | 2.37 / 1.719 / 1.124 | 2.20 / 1.345 / 1.055 |
+/// | `minimum` 16 MiB | 2.24 / 1.556 / 1.071 | 1.87 / 1.773 / 1.141 | 1.96 / 1.341 / 1.053 |
+/// | `maximum` 64 MiB | 2.72 / 1.532 / 1.072 | 2.43 / 1.706 / 1.116 | 2.30 / 1.334 / 1.042 |
+/// | `maximum` 512 MiB | 2.41 / 1.563 / 1.087 | 2.24 / 1.743 / 1.132 | 2.15 / 1.364 / 1.069 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// The mark decreases by 1/2^`decay_log2` of its distance to the used bytes with each free. Default 18.
-    /// With 0 it decreases to the used bytes at once, and no empty heap is kept.
-    pub decay_log2: u32,
+    /// An empty heap is released after so many allocations and frees. Default 500. With 0 no empty heap is
+    /// kept.
+    pub operations: u64,
+    /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
+    pub frames: u32,
 }
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { decay_log2: 18 }
+        Self { operations: 500, frames: 120 }
     }
 }
 
 impl HeapRetention {
-    /// Returns whether an empty heap of `heap_size` bytes should be released, given the `reserved` bytes and
-    /// the mark: once the mark has decreased into the lower half of the heap. (With a threshold at its upper
-    /// end, the next allocation might create the same heap again.)
-    pub(super) fn lets_go(mark: ByteSize, reserved: ByteSize, heap_size: ByteSize) -> bool {
-        let half = ByteSize::new(heap_size.get() / 2);
-        mark <= reserved.saturating_sub(half)
-    }
+    /// The number of frames during which operations do not release a heap, if the owner tells of frames.
+    pub const FRAMES_IN_FLIGHT: u32 = 8;
 
-    /// Returns the mark after a free, given the mark before and the bytes still used.
-    pub(super) fn sink(self, mark: ByteSize, used: ByteSize) -> ByteSize {
-        let distance = mark.saturating_sub(used).get();
-        let part = distance.checked_shr(self.decay_log2).unwrap_or(0);
-        mark.saturating_sub(ByteSize::new(part))
-    }
+    /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
+    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30 };
+
+    /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
+    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600 };
+
+    /// The retention that keeps no empty heap.
+    pub const NONE: Self = Self { operations: 0, frames: 0 };
 }

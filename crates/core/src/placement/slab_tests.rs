@@ -74,10 +74,10 @@ proptest! {
         steps in steps(),
         lanes in 1_u32..4,
         slots_up_to in prop_oneof![Just(0), Just(1024), Just(65_536_u64)],
-        own_heap_from in prop_oneof![Just(2), Just(128_u64)],
+        maximum in prop_oneof![Just(4), Just(128_u64)],
     ) {
-        let sizing = HeapSizing { own_heap_from: ByteSize::from_mib(own_heap_from), ..HeapSizing::default() };
-        let set = SharedHeapSet::new(sizing, HeapRetention { decay_log2: 4 }, ByteSize::new(slots_up_to), lanes);
+        let sizing = HeapSizing { maximum: ByteSize::from_mib(maximum), ..HeapSizing::default() };
+        let set = SharedHeapSet::new(sizing, HeapRetention { operations: 16, ..HeapRetention::default() }, ByteSize::new(slots_up_to), lanes);
         let (owner, mut live) = (Mutex::new(Owner::default()), Vec::new());
         for step in steps {
             match step {
@@ -137,7 +137,7 @@ fn threads_get_ranges_of_their_own() {
     let rounds = if cfg!(miri) { 20_u64 } else { 3000 };
     let set: SharedHeapSet<Heap> = SharedHeapSet::new(
         HeapSizing::default(),
-        HeapRetention { decay_log2: 6 },
+        HeapRetention { operations: 64, ..HeapRetention::default() },
         SharedHeapSet::<Heap>::SLOTS_UP_TO,
         2,
     );
@@ -208,7 +208,11 @@ fn threads_get_ranges_of_their_own() {
 #[test]
 fn a_slot_of_another_lane_comes_before_a_new_heap() {
     let set: SharedHeapSet<Heap> = SharedHeapSet::new(
-        HeapSizing { minimum: ByteSize::from_kib(64), batch: 1, ..HeapSizing::default() },
+        HeapSizing {
+            minimum: ByteSize::from_kib(64),
+            maximum: ByteSize::from_kib(64),
+            ..HeapSizing::default()
+        },
         HeapRetention::default(),
         ByteSize::from_kib(64),
         16,
@@ -225,7 +229,11 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
 /// An empty slab is kept for its class, and released before a heap is created for another size.
 #[test]
 fn what_empty_slabs_hold_comes_before_a_new_heap() {
-    let sizing = HeapSizing { minimum: ByteSize::from_kib(64), batch: 1, ..HeapSizing::default() };
+    let sizing = HeapSizing {
+        minimum: ByteSize::from_kib(64),
+        maximum: ByteSize::from_kib(64),
+        ..HeapSizing::default()
+    };
     for wanted in [ByteSize::from_kib(7), ByteSize::from_kib(8)] {
         // The larger requests get a slot as well, or a range.
         for (up_to, lanes) in [(64, 1), (1, 4)] {

@@ -13,7 +13,7 @@ use crate::buffers::{BackingSource, BufferRange, alignment_within};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
 use crate::heap_family::{HeapFamily, check_initial_state};
-use crate::memory::{Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
+use crate::memory::{IdleClock, Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
 use crate::plan::{Constraints, Decision, Facts, Placement, Reason, ResourceRequest, order};
 use crate::requirements::{Creation, ResourceClass, ResourceRequirements, texel_bytes};
 use crate::{Error, HeapType};
@@ -36,6 +36,9 @@ impl Inner {
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
         let request = self.request(allocation, resource)?;
+        if IdleClock::is_due() {
+            self.pass_time();
+        }
         let granted = &request.granted;
         if !self.is_recorded(allocation) {
             if let Some(range) = self.take_part(&request) {
@@ -119,6 +122,9 @@ impl Inner {
         }
         let placed = self.requirements.remembered(&request.requested())?;
         let heaps = self.heaps.of(request.granted.family, ResourceClass::Buffer);
+        if heaps.has_much_empty() {
+            self.pass_time();
+        }
         let usual = Decision::new(Placement::SharedHeap, Reason::Usual);
         if order(&self.facts(request, heaps))[0] != Some(usual) {
             return None;
@@ -134,6 +140,7 @@ impl Inner {
         request: &ResourceRequest<'_>,
         tried: Option<Refusal>,
     ) -> Result<ResourceAllocation, Error> {
+        self.pass_time();
         let made = match tried {
             Some(refusal) if refusal.fatal.is_some() => Err(refusal),
             tried => self.create_in(allocation, request, tried),

@@ -77,6 +77,7 @@ impl Inner {
         };
         let engine = engine_desc(
             &source.desc,
+            granted.heap_type,
             HeapRetention::default(),
             source.max_heap_size,
             desc.algorithm,

@@ -13,7 +13,7 @@ use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, Owner, TypedHeaps};
+use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
@@ -32,6 +32,7 @@ pub(crate) struct Inner {
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
+    pub(crate) clock: IdleClock,
 }
 
 impl Inner {
@@ -95,6 +96,7 @@ impl Inner {
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
                 debug_name: Mutex::default(),
+                clock: IdleClock::start(),
             }
         }))
     }
@@ -107,6 +109,21 @@ impl Inner {
     #[inline]
     pub(crate) fn desc(&self) -> &ResourceAllocatorDesc {
         &self.heaps.source.desc
+    }
+
+    /// Counts a frame: releases memory that was not used for too many frames.
+    pub(crate) fn pass_frame(&self) {
+        self.clock.restart();
+        self.buffers.all().for_each(|buffers| buffers.pass_frame());
+        self.heaps.pass_frame();
+    }
+
+    /// Reads the clock, and releases memory that was not used for a second, unless frames pass.
+    pub(crate) fn pass_time(&self) {
+        for _ in 0..self.clock.take_periods() {
+            self.buffers.all().for_each(|buffers| buffers.pass_period());
+            self.heaps.pass_period();
+        }
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {

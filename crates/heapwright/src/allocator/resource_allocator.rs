@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
@@ -149,11 +150,43 @@ impl ResourceAllocator {
         self.inner.deferred.add(allocation, fence, value);
     }
 
-    /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame.
+    /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame: it
+    /// counts as a frame, as [`on_frame`](Self::on_frame) does.
     ///
-    /// O(fences + freed log n). On a removed device, all fence values count as reached.
+    /// O(fences + freed log n), and the cost of `on_frame`. On a removed device, all fence values count as reached.
     pub fn collect(&self) -> usize {
-        self.inner.deferred.collect()
+        let count = self.inner.deferred.collect();
+        self.on_frame();
+        count
+    }
+
+    /// Tells the allocator that a frame passed. Call it once per frame unless you call [`collect`](Self::collect).
+    ///
+    /// The allocator keeps empty heaps for a number of frames ([`EmptyHeapPolicy`](crate::EmptyHeapPolicy)) and then
+    /// releases some with each frame, so that no frame pays for all of them. If the process uses more than its budget,
+    /// because the budget sank, empty heaps are released at once. Without frames, heaps are released after a number of
+    /// operations, and in calls that create resources after a second.
+    ///
+    /// Cost: O(kinds of heaps and custom pools), the queries of the two budgets, and the release of the heaps.
+    pub fn on_frame(&self) {
+        self.inner.pass_frame();
+    }
+
+    /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
+    ///
+    /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
+    /// heaps. O(1), or as [`on_frame`](Self::on_frame) once in half a second.
+    pub fn on_time(&self, time: Duration) {
+        self.inner.clock.tell(time);
+        self.inner.pass_time();
+    }
+
+    /// Returns an estimate of the time that the device took to create and free the heaps and committed resources of
+    /// this allocator: the time that [`HeapCosts`](heapwright_core::placement::HeapCosts) states for their sizes and
+    /// heap types, measured on one GPU. O(1), no lock.
+    #[must_use]
+    pub fn estimated_heap_time(&self) -> Duration {
+        self.inner.heaps.source.accounts.heap_time()
     }
 
     /// Returns the allocator's statistics. O(1), amortized; locks each kind of heap in turn, and only the custom pools

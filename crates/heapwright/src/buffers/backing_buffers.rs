@@ -215,7 +215,11 @@ impl BackingBuffers {
     pub(crate) fn new(kind: BackingKind) -> Arc<Self> {
         // Backing buffers are ranges of shared heaps, so small ones waste little. They are as large as a batch of
         // requests needs.
-        let sizing = HeapSizing { minimum: ByteSize::from_kib(64), ..HeapSizing::default() };
+        let sizing = HeapSizing {
+            minimum: ByteSize::from_kib(64),
+            maximum: ByteSize::from_mib(1),
+            ..HeapSizing::default()
+        };
         let set = SharedHeapSet::new(
             sizing,
             HeapRetention::default(),
@@ -264,6 +268,16 @@ impl BackingBuffers {
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         release(self.set.take_empty());
+    }
+
+    /// Counts a frame, and releases buffers that have been empty for too many frames.
+    pub(crate) fn pass_frame(&self) {
+        release(self.set.pass_frame());
+    }
+
+    /// Counts a period, and releases buffers that were empty for two of them.
+    pub(crate) fn pass_period(&self) {
+        release(self.set.pass_period());
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use heapwright_core::ByteSize;
 
@@ -19,6 +20,8 @@ pub(crate) struct Accounts {
     types: [TypeAccount; HeapType::ALL.len()],
     /// Number of heaps that the device created.
     heaps_created: AtomicU64,
+    /// Estimated time for heaps and committed resources, in nanoseconds.
+    heap_nanos: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +85,12 @@ pub(crate) struct Charge {
 
 impl Accounts {
     pub(crate) fn new(limits: HeapLimits) -> Arc<Self> {
-        Arc::new(Self { limits, types: Default::default(), heaps_created: AtomicU64::new(0) })
+        Arc::new(Self {
+            limits,
+            types: Default::default(),
+            heaps_created: AtomicU64::new(0),
+            heap_nanos: AtomicU64::new(0),
+        })
     }
 
     /// Charges `size` bytes, or returns the limit that they would exceed.
@@ -131,6 +139,15 @@ impl Accounts {
 
     pub(crate) fn count_created_heap(&self) {
         self.heaps_created.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_heap_time(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.heap_nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heap_time(&self) -> Duration {
+        Duration::from_nanos(self.heap_nanos.load(Ordering::Relaxed))
     }
 
     pub(crate) fn heaps_created(&self) -> u64 {

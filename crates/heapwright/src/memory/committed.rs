@@ -9,6 +9,7 @@ use super::accounts::{Charge, Charged};
 use super::device_resource::{Refused, create_committed};
 use super::heap_kinds::HeapKinds;
 use super::heap_plan::GivenBack;
+use super::heap_time::HeapTime;
 use super::managed::{NewMemory, OwnHeap, create_managed};
 use super::refusal::Refusal;
 use super::source::HeapSource;
@@ -24,8 +25,9 @@ pub(crate) struct OwnResource {
     pub(crate) residency: Option<OwnHeap>,
     pub(crate) size: ByteSize,
     pub(crate) alignment: Alignment,
-    /// Held for its drop.
+    /// Held for their drops.
     pub(crate) _charge: Charge,
+    pub(crate) _time: Option<HeapTime>,
     pub(crate) source: Arc<HeapSource>,
 }
 
@@ -104,6 +106,8 @@ impl HeapKinds {
             made = attempt();
         }
         let (resource, residency, charge) = made?;
-        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, source: Arc::clone(source) })
+        let time = Some(HeapTime::of_new(&source.accounts, heap_type, size));
+        let source = Arc::clone(source);
+        Ok(OwnResource { residency, resource, size, alignment, _charge: charge, _time: time, source })
     }
 }

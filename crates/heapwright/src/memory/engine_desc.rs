@@ -3,6 +3,8 @@
 use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
+use super::heap_time::costs_of;
+use crate::HeapType;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 
 /// The default size of linear heaps: D3D12MA's usual block.
@@ -13,6 +15,7 @@ const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 /// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
 pub(crate) fn engine_desc(
     desc: &ResourceAllocatorDesc,
+    heap_type: HeapType,
     retention: HeapRetention,
     max_heap_size: ByteSize,
     algorithm: SuballocationAlgorithm,
@@ -25,11 +28,11 @@ pub(crate) fn engine_desc(
     let minimum = least_heap(preferred, granularity);
     match algorithm {
         SuballocationAlgorithm::Default => {
-            let usual = HeapSizing::default();
-            let minimum = if preferred.is_none() { usual.minimum } else { minimum };
-            let sizing = HeapSizing { minimum: minimum.min(max_heap_size), ..usual };
+            let usual = HeapSizing::for_costs(&costs_of(heap_type));
+            let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
+            let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };
             let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
-            let retention = if on_demand { HeapRetention { decay_log2: 0 } } else { retention };
+            let retention = if on_demand { HeapRetention::NONE } else { retention };
             EngineDesc::Default {
                 sizing,
                 retention,

@@ -7,6 +7,7 @@ use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::accounts::{Accounts, Charge};
+use super::heap_time::HeapTime;
 use crate::error::Obstacle;
 use crate::residency::ResidencyHeap;
 
@@ -19,6 +20,8 @@ pub(crate) struct Heap {
     residency: Option<ResidencyHeap>,
     size: ByteSize,
     charge: Mutex<Charge>,
+    /// Held for its drop.
+    _time: HeapTime,
     /// Whether the heap was prefetched and has not been used yet.
     is_prefetched: AtomicBool,
     /// Held in a pool with a maximum number of heaps.
@@ -31,10 +34,11 @@ impl Heap {
         residency: Option<ResidencyHeap>,
         size: ByteSize,
         charge: Charge,
+        time: HeapTime,
         permit: Option<HeapPermit>,
     ) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
-        Arc::new(Self { residency, d3d12, size, charge, is_prefetched, _permit: permit })
+        Arc::new(Self { residency, d3d12, size, charge, _time: time, is_prefetched, _permit: permit })
     }
 
     /// Marks the heap as prefetched.

@@ -107,6 +107,7 @@ impl HeapKinds {
             recycling: recycling(&source.desc),
             engine: engine_desc(
                 &source.desc,
+                heap_type,
                 retention(&source.desc),
                 source.max_heap_size,
                 source.desc.suballocation_algorithm,
@@ -218,6 +219,37 @@ impl HeapKinds {
         }
         if !released.is_zero() {
             tracing::debug!(%size, %released, "empty heaps were given back before more memory is taken");
+        }
+    }
+
+    /// Counts a frame: releases heaps that have been empty for too many frames, and empty heaps by which the process
+    /// exceeds its budget.
+    pub(crate) fn pass_frame(&self) {
+        self.all().iter().for_each(|heaps| heaps.pass_frame());
+        self.return_to_budget();
+    }
+
+    /// Counts a period: releases heaps that were empty for two of them, and empty heaps by which the process exceeds
+    /// its budget.
+    pub(crate) fn pass_period(&self) {
+        self.all().iter().for_each(|heaps| heaps.pass_period());
+        self.return_to_budget();
+    }
+
+    /// Releases empty heaps by which the process exceeds its budget, because the budget sank or other code took memory.
+    fn return_to_budget(&self) {
+        if self.source.never_over_allocates() {
+            return;
+        }
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            let Some((usage, budget)) = self.source.video_memory(group) else { continue };
+            let over = usage.saturating_sub(budget);
+            if !over.is_zero() && !self.empty_in(group).is_zero() {
+                let family = self.of_family();
+                let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
+                let released = release_from(of_group, over);
+                tracing::debug!(%usage, %budget, %released, "empty heaps were given back to the budget");
+            }
         }
     }
 
@@ -409,13 +441,16 @@ impl HeapKind {
 fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
     match desc.empty_heap_policy {
         EmptyHeapPolicy::Default => HeapRetention::default(),
-        EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool => HeapRetention { decay_log2: 0 },
+        EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
+        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
+        EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool => HeapRetention::NONE,
     }
 }
 
 fn recycling(desc: &ResourceAllocatorDesc) -> Recycling {
-    let keeps_by_retention = desc.empty_heap_policy == EmptyHeapPolicy::Default
-        && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
+    let keeps_by_retention =
+        !matches!(desc.empty_heap_policy, EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool)
+            && desc.suballocation_algorithm == SuballocationAlgorithm::Default;
     if keeps_by_retention || desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) {
         Recycling::Never
     } else {

@@ -5,8 +5,7 @@
 //!
 //! 1. a spare heap: one that was prefetched, is pooled, or is held empty by a nested allocator or the parent;
 //! 2. a new heap, if limits, pool and budget currently permit it;
-//! 3. a free range of any heap of the kind, however much it wastes: sizes that are normally separate share heaps, and
-//!    no empty heap is too large;
+//! 3. a free range of any heap of the kind, including the free slots of slabs;
 //! 4. a new heap beyond the budget, if the allocation may exceed it; or one for which empty heaps are released first.
 //!
 //! So an allocation fails only if no free range of its possible heaps is large enough, and no new heap is permitted.

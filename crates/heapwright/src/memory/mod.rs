@@ -5,11 +5,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
-//! | `accounts`, `refusal`, `managed` | limits and totals; reasons why there is no memory; memory that a residency manager manages |
+//! | `accounts`, `heap_time`, `refusal`, `managed` | limits and totals; the estimated time for heaps; reasons why there is no memory; memory that a residency manager manages |
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
 //! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and user data; references that are counted per thread |
 //! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
-//! | `prefetch`, `nesting` | heaps that are created in advance; the state that nested allocators share |
+//! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
 //! | `heap_plan`, `heap_request`, `committed` | the decision where the memory of one request comes from; its execution; a committed resource |
 
@@ -23,6 +23,8 @@ mod heap;
 mod heap_kinds;
 mod heap_plan;
 mod heap_request;
+mod heap_time;
+mod idle_clock;
 mod labels;
 mod managed;
 mod nesting;
@@ -46,6 +48,7 @@ pub(crate) use self::engine_desc::engine_desc;
 pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub use self::heap_plan::ProbedMemory;
+pub(crate) use self::idle_clock::IdleClock;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub(crate) use self::managed::{KeptResident, place_resident};

@@ -106,8 +106,11 @@ impl Nesting {
 fn pooling(desc: &ResourceAllocatorDesc, heap_alignment: u64) -> HeapPooling {
     match desc.empty_heap_policy {
         _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapPooling::None,
-        EmptyHeapPolicy::Default | EmptyHeapPolicy::SegmentedPool => HeapPooling::Segmented,
         EmptyHeapPolicy::FixedPool if desc.preferred_heap_size.is_none() => HeapPooling::None,
         EmptyHeapPolicy::FixedPool => HeapPooling::Fixed(fixed_heap_size(desc, heap_alignment)),
+        EmptyHeapPolicy::Default
+        | EmptyHeapPolicy::LeastMemory
+        | EmptyHeapPolicy::FewestHitches
+        | EmptyHeapPolicy::SegmentedPool => HeapPooling::Segmented,
     }
 }

@@ -13,6 +13,7 @@ use windows_core::HRESULT;
 
 use super::accounts::Charged;
 use super::heap::{Heap, HeapPermit};
+use super::heap_time::HeapTime;
 use super::labels::Labels;
 use super::managed::{NewMemory, create_managed};
 use super::pool_sums::{Counted, HeapsShare, PoolEntry, PoolSums};
@@ -99,6 +100,9 @@ pub(crate) enum Sharing {
     /// Not shared, and not managed by the residency manager. The heap is never used for other allocations.
     Unmanaged,
 }
+
+/// Empty memory of a kind that is worth reading the clock in each call.
+const MUCH_EMPTY: ByteSize = ByteSize::from_mib(32);
 
 impl TypedHeaps {
     pub(crate) fn new(
@@ -280,7 +284,8 @@ impl TypedHeaps {
         self.source.accounts.count_created_heap();
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
-        Ok(Heap::new(heap, residency, size, charge, permit))
+        let time = HeapTime::of_new(&self.source.accounts, heap_type, size);
+        Ok(Heap::new(heap, residency, size, charge, time, permit))
     }
 
     fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
@@ -413,6 +418,24 @@ impl TypedHeaps {
         }
         self.note_change();
         released
+    }
+
+    /// Counts a frame, and releases heaps that have been empty for too many frames.
+    pub(crate) fn pass_frame(&self) {
+        self.recycle(self.shared.pass_frame());
+        self.note_change();
+    }
+
+    /// Counts a period, and releases heaps that were empty for two of them.
+    pub(crate) fn pass_period(&self) {
+        self.recycle(self.shared.pass_period());
+        self.note_change();
+    }
+
+    /// Returns whether so much memory is empty that time must not be overlooked.
+    #[inline]
+    pub(crate) fn has_much_empty(&self) -> bool {
+        self.shared.as_default().is_some_and(|set| set.empty_bytes() > MUCH_EMPTY)
     }
 
     /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.

@@ -353,15 +353,15 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         let outer = allocator(&gpu, of(parent));
         let inner = outer.create_nested(of(child)).expect("sound");
         for _ in 0..10 {
-            drop(local(&inner, MIB));
+            drop(local(&inner, 4 * MIB));
         }
         assert_eq!(inner.stats().heaps_created, 1, "{parent:?} and {child:?}");
-        drop(local(&outer, MIB));
+        drop(local(&outer, 4 * MIB));
         assert_eq!(outer.stats().heaps_created, 0, "{parent:?} and {child:?}");
         // Only the allocator that holds the heap counts it.
         let [outer_stats, inner_stats] = [outer.stats(), inner.stats()];
         assert_eq!(outer_stats.heap_count + inner_stats.heap_count, 1, "{parent:?} and {child:?}");
-        assert_eq!(outer_stats.free_heap_usage.get() + inner_stats.free_heap_usage.get(), MIB);
+        assert_eq!(outer_stats.free_heap_usage.get() + inner_stats.free_heap_usage.get(), 4 * MIB);
         for stats in [outer_stats, inner_stats] {
             assert_eq!(
                 stats.reserved,

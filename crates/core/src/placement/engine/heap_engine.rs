@@ -348,6 +348,18 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Counts a frame, and removes heaps that have been empty for too long: see
+    /// [`SharedHeapSet::pass_frame`]. No effect in the other algorithms, which keep no empty heaps by time.
+    pub fn pass_frame(&self) -> Vec<H> {
+        self.as_default().map(SharedHeapSet::pass_frame).unwrap_or_default()
+    }
+
+    /// Removes heaps that were empty since the call before the last one: see [`SharedHeapSet::pass_period`]. No
+    /// effect in the other algorithms.
+    pub fn pass_period(&self) -> Vec<H> {
+        self.as_default().map(SharedHeapSet::pass_period).unwrap_or_default()
+    }
+
     /// Returns the totals of the engine. O(lanes) with the default algorithm, otherwise O(1).
     #[must_use]
     pub fn totals(&self) -> HeapSetTotals {

@@ -17,16 +17,10 @@ fn kib(kib: u64) -> ByteSize {
 }
 
 /// Small heaps, so that full heaps and released slabs matter.
-fn tight(lanes: u32, retention: u32) -> EngineDesc {
+fn tight(lanes: u32, retention: u64) -> EngineDesc {
     EngineDesc::Default {
-        sizing: HeapSizing {
-            minimum: kib(64),
-            batch_limit: kib(128),
-            own_heap_from: ByteSize::from_mib(1),
-            small_up_to: kib(8),
-            ..HeapSizing::default()
-        },
-        retention: HeapRetention { decay_log2: retention },
+        sizing: HeapSizing { minimum: kib(64), maximum: kib(128), ..HeapSizing::default() },
+        retention: HeapRetention { operations: retention, ..HeapRetention::default() },
         slots_up_to: kib(16),
         lanes,
     }

@@ -27,8 +27,8 @@ fn mib(mib: u64) -> ByteSize {
 
 fn small_default() -> EngineDesc {
     EngineDesc::Default {
-        sizing: HeapSizing { own_heap_from: mib(2), ..HeapSizing::default() },
-        retention: HeapRetention { decay_log2: 4 },
+        sizing: HeapSizing { minimum: mib(1), maximum: mib(2), ..HeapSizing::default() },
+        retention: HeapRetention { operations: 16, ..HeapRetention::default() },
         slots_up_to: kib(16),
         lanes: 2,
     }
@@ -413,9 +413,9 @@ fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
         let (heap, range) = driven.allocate(&low(size)).unwrap();
         assert_eq!((heap.0, range.start()), (1, HeapOffset::new(start)));
     }
-    // Other sizes are placed in another heap; and a gap is used before the range after it.
+    // A gap is used before the range after it.
     let (heap, range) = driven.allocate(&low(100 << 10)).unwrap();
-    assert_eq!((heap.0, range.start()), (2, HeapOffset::ZERO));
+    assert_eq!((heap.0, range.start()), (1, HeapOffset::new(1131)));
     driven.free(0);
     let (heap, range) = driven.allocate(&low(60)).unwrap();
     assert_eq!((heap.0, range.start()), (1, HeapOffset::ZERO));

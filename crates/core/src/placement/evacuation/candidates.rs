@@ -1,7 +1,7 @@
 //! Candidates: heaps that are worth emptying.
 
 use crate::placement::HeapId;
-use crate::placement::heap_set::{OccupiedHeap, SizeClass};
+use crate::placement::heap_set::OccupiedHeap;
 use crate::suballoc::slab::table::SlabOccupancy;
 
 /// A heap with more than 7/8 live bytes is nearly full.
@@ -17,7 +17,7 @@ struct Candidate {
     state: State,
 }
 
-const _: () = assert!(size_of::<Option<Candidate>>() == 64);
+const _: () = assert!(size_of::<Option<Candidate>>() == 56);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -107,16 +107,14 @@ impl Candidates {
         });
     }
 
-    /// Returns the heap that frees the most bytes per byte to move, of a class or of any. O(heaps).
+    /// Returns the heap that frees the most bytes per byte to move. O(heaps).
     ///
     /// Allocations whose move into a heap is in flight cannot move again yet, so such a heap is not chosen.
-    pub(super) fn thinnest(&self, class: Option<SizeClass>) -> Thinnest {
+    pub(super) fn thinnest(&self) -> Thinnest {
         let mut thinnest: Option<&Candidate> = None;
         let mut any_later = false;
         for (slot, candidate) in self.heaps.iter().enumerate() {
-            let Some(candidate) = candidate.as_ref().filter(|candidate| {
-                candidate.is_thin() && class.is_none_or(|class| candidate.heap.class == class)
-            }) else {
+            let Some(candidate) = candidate.as_ref().filter(|candidate| candidate.is_thin()) else {
                 continue;
             };
             if self.in_flight.get(slot).is_some_and(|&count| count > 0) {
@@ -132,12 +130,14 @@ impl Candidates {
         }
     }
 
-    /// Returns whether the free bytes of the other open heaps of the class are at least 9/8 of the heap's
+    /// Returns whether the free bytes of the other open heaps are at least 9/8 of the heap's
     /// live bytes. O(heaps).
     pub(super) fn have_room_for(&self, heap: OccupiedHeap) -> bool {
-        let others = self.heaps.iter().flatten().filter(|other| {
-            other.state != State::Taken && other.heap.id != heap.id && other.heap.class == heap.class
-        });
+        let others = self
+            .heaps
+            .iter()
+            .flatten()
+            .filter(|other| other.state != State::Taken && other.heap.id != heap.id);
         let room: u128 = others.map(|other| u128::from(other.size().saturating_sub(other.live()))).sum();
         self.find(heap.id).is_some_and(|candidate| room * 8 >= u128::from(candidate.live()) * 9)
     }

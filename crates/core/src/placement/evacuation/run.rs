@@ -26,7 +26,7 @@ const ROUNDS: u32 = 8;
 ///
 /// The unit is a heap, because only whole heaps can be released: the heap that frees the most bytes per byte
 /// moved is first. Its live allocations move to free slots and free ranges of the other heaps in use. If
-/// these have no room for the rest, other thin heaps of the same class join it, and the run asks for one new
+/// these have no room for the rest, other thin heaps join it, and the run asks for one new
 /// heap of exactly the size of the rest of all of them, if that frees at least an eighth of the bytes to
 /// move. Heaps with more than 7/8 live bytes are left alone. Empty heaps are released.
 ///
@@ -267,7 +267,7 @@ where
     pub fn supply(&mut self, size: ByteSize, heap: Option<H>) -> Result<(), PlacementError> {
         let inserted = match heap {
             None => Ok(None),
-            Some(heap) => self.set.lock_heaps().insert_closed(size, heap, self.unit.class).map(Some),
+            Some(heap) => self.set.lock_heaps().insert_closed(size, heap).map(Some),
         };
         if let Ok(Some(id)) = inserted {
             self.progress.supplied_bytes = self.progress.supplied_bytes.saturating_add(size);
@@ -458,7 +458,7 @@ where
 
     /// Closes the heap that frees the most for the bytes to move, or ends the round.
     fn choose(&mut self) {
-        let heap = match self.candidates.thinnest(None) {
+        let heap = match self.candidates.thinnest() {
             Thinnest::Heap(_) if self.has_least_heaps() => None,
             Thinnest::Heap(heap) => Some(heap),
             Thinnest::Later => {
@@ -477,7 +477,6 @@ where
             return;
         };
         let then = if self.candidates.have_room_for(heap) { Then::Place } else { Then::Replace };
-        self.unit.class = heap.class;
         self.close(heap, then);
     }
 
@@ -559,7 +558,7 @@ where
         let Some((source_range, source_heap)) = heaps.get(item.id) else { return Placing::Skipped };
         let (source_heap, size) = (source_heap.clone(), source_range.size());
         let mut placed = heaps
-            .allocate_in_occupied(size, size, alignment)
+            .allocate_in_occupied(size, alignment)
             .map(|placed| (placed.id, placed.range, placed.heap.clone()));
         if placed.is_none() {
             let replacement = self.unit.replacement;
@@ -640,7 +639,7 @@ where
             return None;
         }
         if rest < growth_limit.get() / 2 && !self.has_least_heaps() {
-            if let Thinnest::Heap(heap) = self.candidates.thinnest(Some(self.unit.class)) {
+            if let Thinnest::Heap(heap) = self.candidates.thinnest() {
                 self.close(heap, Then::Replace);
                 return None;
             }

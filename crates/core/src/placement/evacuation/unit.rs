@@ -1,6 +1,6 @@
 //! The unit: the heaps that are being emptied together, and their remaining allocations.
 
-use crate::placement::heap_set::{SizeClass as HeapClass, SlabPlace};
+use crate::placement::heap_set::SlabPlace;
 use crate::placement::{HeapId, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::{Alignment, ByteSize, HeapRange};
@@ -57,10 +57,9 @@ impl Kind {
     }
 }
 
-/// Heaps of one class that are being emptied, and the items for which no move is planned yet.
+/// Heaps that are being emptied together, and the items for which no move is planned yet.
 #[derive(Debug)]
 pub(super) struct Unit {
-    pub(super) class: HeapClass,
     pub(super) heaps: Vec<ClosedHeap>,
     /// The items by kind, in descending order of alignment. Placed in this order in a new heap they leave no
     /// gaps, because sizes are multiples of their alignment.
@@ -91,7 +90,6 @@ impl Unit {
             }
         }
         Self {
-            class: HeapClass::Small,
             heaps: Vec::new(),
             first: kinds.len(),
             queues: kinds.into_iter().map(|kind| (kind, Vec::new())).collect(),

@@ -4,7 +4,7 @@
 //! heap becomes empty, or would move to another bin of its index.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{HeapId, HeapSet, Placed, PlacementError, SizeClass, Slot};
+use super::{HeapId, HeapSet, HeapUse, Placed, PlacementError, Slot};
 use crate::suballoc::AuditError;
 use crate::{Alignment, ByteSize};
 
@@ -12,14 +12,14 @@ use crate::{Alignment, ByteSize};
 #[derive(Debug)]
 pub(super) struct Closing {
     /// The class of the heap when it is open.
-    open_class: SizeClass,
+    open_class: HeapUse,
     /// Whether the heap was added closed, and nothing was placed in it yet.
     is_fresh: bool,
 }
 
 impl Default for Closing {
     fn default() -> Self {
-        Self { open_class: SizeClass::Large, is_fresh: false }
+        Self { open_class: HeapUse::Shared, is_fresh: false }
     }
 }
 
@@ -27,20 +27,18 @@ impl Default for Closing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::placement) struct OccupiedHeap {
     pub(in crate::placement) id: HeapId,
-    pub(in crate::placement) class: SizeClass,
     pub(in crate::placement) size: ByteSize,
     /// The total size of its allocations and slabs.
     pub(in crate::placement) used: ByteSize,
 }
 
 impl<H> HeapSet<H> {
-    /// Returns the heap in a slot, if it is open, in use, and of a class that shares heaps. O(1).
+    /// Returns the heap in a slot, if it is open, in use, and shared. O(1).
     pub(in crate::placement) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
         let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
-        let is_shared = matches!(heap.class, SizeClass::Small | SizeClass::Large);
+        let is_shared = heap.class == HeapUse::Shared;
         (is_shared && !heap.suballocator.is_empty()).then(|| OccupiedHeap {
             id: self.table.id(slot),
-            class: heap.class,
             size: heap.suballocator.capacity(),
             used: heap.suballocator.used(),
         })
@@ -49,28 +47,31 @@ impl<H> HeapSet<H> {
     /// Closes a heap if it is open and in use. Returns whether it did. O(1).
     pub(in crate::placement) fn close(&mut self, id: HeapId) -> bool {
         let Some(heap) = self.table.find(id) else { return false };
-        if heap.suballocator.is_empty() || heap.class == SizeClass::Closed {
+        if heap.suballocator.is_empty() || heap.class == HeapUse::Closed {
             return false;
         }
         let class = heap.class;
         self.occupied[class.index()].remove(&mut self.table, id.slot);
-        self.set_class(id.slot, SizeClass::Closed, class);
+        self.set_class(id.slot, HeapUse::Closed, class);
         true
     }
 
     /// Reopens a heap if it is closed and did not become empty. O(1).
     pub(in crate::placement) fn reopen(&mut self, id: HeapId) {
-        let Some(heap) = self.table.find(id).filter(|heap| heap.class == SizeClass::Closed) else { return };
+        let Some(heap) = self.table.find(id).filter(|heap| heap.class == HeapUse::Closed) else { return };
         let (class, is_fresh) = (heap.closing.open_class, heap.closing.is_fresh);
         if heap.suballocator.is_empty() && !is_fresh {
             return;
         }
         self.set_class(id.slot, class, class);
-        let index = if is_fresh { &mut *self.empty } else { &mut self.occupied[class.index()] };
-        index.insert(&mut self.table, id.slot);
+        if is_fresh {
+            self.index_empty(id.slot);
+        } else {
+            self.occupied[class.index()].insert(&mut self.table, id.slot);
+        }
     }
 
-    fn set_class(&mut self, slot: Slot, class: SizeClass, open_class: SizeClass) {
+    fn set_class(&mut self, slot: Slot, class: HeapUse, open_class: HeapUse) {
         if let Some(heap) = self.table.entry_mut(slot).heap.as_mut() {
             heap.class = class;
             heap.closing = Closing { open_class, is_fresh: false };
@@ -78,16 +79,15 @@ impl<H> HeapSet<H> {
     }
 
     /// Adds an empty closed heap, in which only [`allocate_in_closed`](Self::allocate_in_closed) places
-    /// requests. When it is opened, its class is `class`. O(1).
+    /// requests. O(1).
     pub(in crate::placement) fn insert_closed(
         &mut self,
         size: ByteSize,
         payload: H,
-        class: SizeClass,
     ) -> Result<HeapId, PlacementError> {
         let id = self.insert(size, payload)?;
-        self.empty.remove(&mut self.table, id.slot);
-        self.set_class(id.slot, SizeClass::Closed, class);
+        self.unindex_empty(id.slot);
+        self.set_class(id.slot, HeapUse::Closed, HeapUse::Shared);
         if let Some(heap) = self.table.entry_mut(id.slot).heap.as_mut() {
             heap.closing.is_fresh = true;
         }
@@ -102,7 +102,7 @@ impl<H> HeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Option<Placed<'_, H>> {
-        self.table.find(id).filter(|heap| heap.class == SizeClass::Closed)?;
+        self.table.find(id).filter(|heap| heap.class == HeapUse::Closed)?;
         let heap = self.table.entry_mut(id.slot).heap.as_mut()?;
         let was_empty = heap.suballocator.is_empty();
         let suballocation = heap.suballocator.allocate(size, alignment).ok()?;
@@ -117,17 +117,15 @@ impl<H> HeapSet<H> {
         Some(self.placed(id.slot, suballocation))
     }
 
-    /// Places a request, or a slab of requests of `request_size`, like [`allocate`](Self::allocate), but only
-    /// in heaps in use. O(1).
+    /// Places a request like [`allocate`](Self::allocate), but only in heaps in use. O(1).
     pub(in crate::placement) fn allocate_in_occupied(
         &mut self,
-        request_size: ByteSize,
         size: ByteSize,
         alignment: Alignment,
     ) -> Option<Placed<'_, H>> {
-        let class = self.class_of(request_size);
-        let heap_with = |enough: ByteSize| self.occupied[class.index()].find(&self.table, enough.get());
-        let found = self.find_by(class, size, alignment, heap_with)?;
+        let occupied = &self.occupied[HeapUse::Shared.index()];
+        let heap_with = |enough: ByteSize| occupied.find_oldest(&self.table, enough.get());
+        let found = self.find_by(HeapUse::Shared, size, alignment, heap_with)?;
         self.place(found)
     }
 
@@ -142,7 +140,7 @@ impl<H> HeapSet<H> {
     fn take_out_drained(&mut self, slot: Slot) -> H {
         let size = self.table.heap(slot).suballocator.capacity();
         // Memory that is released on purpose should not be retained in another form.
-        self.mark = self.mark.saturating_sub(size);
+        self.most_held = self.most_held.saturating_sub(size);
         self.take_out(slot)
     }
 
@@ -150,7 +148,6 @@ impl<H> HeapSet<H> {
     pub(in crate::placement) fn take_one_empty(&mut self) -> Option<(ByteSize, H)> {
         let slot = self.empty.largest()?;
         let size = ByteSize::new(self.table.key(slot));
-        self.mark = self.mark.saturating_sub(size);
         Some((size, self.remove(slot)))
     }
 
@@ -161,23 +158,23 @@ impl<H> HeapSet<H> {
 
     /// Returns the unit of heap sizes, and the approximate size of the largest heaps for many small requests.
     pub(in crate::placement) fn granularity(&self) -> (Alignment, ByteSize) {
-        (self.sizing.granularity, self.sizing.growth_limit)
+        (self.sizing.granularity, self.sizing.maximum)
     }
 
     /// Returns the slots of closed heaps, for audits. O(heaps).
     pub(super) fn closed_slots(&self) -> Vec<Slot> {
         let is_closed =
-            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == SizeClass::Closed);
+            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == HeapUse::Closed);
         (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
     }
 
     /// Checks that each open heap is in the index of its class, and that empty closed heaps are recorded.
     pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
         let fail = |finding: String| Err(AuditError::new(finding));
-        for class in [SizeClass::Small, SizeClass::Large, SizeClass::Own] {
+        for class in [HeapUse::Shared, HeapUse::Alone] {
             for slot in self.occupied[class.index()].slots(&self.table) {
                 let found = self.table.heap(slot).class;
-                if found == SizeClass::Closed || found.index() != class.index() {
+                if found == HeapUse::Closed || found.index() != class.index() {
                     return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
                 }
             }
@@ -227,7 +224,7 @@ mod tests {
         set.audit().unwrap();
         for size in [ByteSize::new(1), KIB_100, ByteSize::from_mib(200)] {
             assert_eq!(set.allocate(size, Alignment::ONE).unwrap(), None);
-            assert!(set.allocate_in_occupied(size, size, Alignment::ONE).is_none());
+            assert!(set.allocate_in_occupied(size, Alignment::ONE).is_none());
         }
         assert_eq!(set.free(first).unwrap(), None);
         set.audit().unwrap();
@@ -270,7 +267,7 @@ mod tests {
     #[test]
     fn a_heap_that_is_closed_from_the_begin_holds_what_is_placed_in_it_by_name() {
         let mut set = HeapSet::default();
-        let heap = set.insert_closed(MIB, 1, SizeClass::Large).unwrap();
+        let heap = set.insert_closed(MIB, 1).unwrap();
         set.audit().unwrap();
         assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None);
         let id = set.allocate_in_closed(heap, KIB_100, Alignment::ONE).unwrap().id;
@@ -285,7 +282,7 @@ mod tests {
         assert!(set.allocate_in_closed(heap, KIB_100, Alignment::ONE).is_none(), "it is open");
         set.free(again).unwrap();
 
-        let unused = set.insert_closed(MIB, 2, SizeClass::Large).unwrap();
+        let unused = set.insert_closed(MIB, 2).unwrap();
         set.reopen(unused);
         set.audit().unwrap();
         assert_eq!(set.totals().empty_heap_count, 1);
@@ -294,7 +291,7 @@ mod tests {
     #[test]
     fn an_audit_finds_a_closed_heap_among_open_ones() {
         let (mut set, heap, _) = set();
-        set.set_class(heap.slot, SizeClass::Closed, SizeClass::Large);
+        set.set_class(heap.slot, HeapUse::Closed, HeapUse::Shared);
         assert!(set.audit().unwrap_err().to_string().contains("is indexed as"));
     }
 

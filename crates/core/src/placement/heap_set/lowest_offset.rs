@@ -1,6 +1,6 @@
 //! Placement at the lowest offset of the first heap.
 
-use super::{FoundRange, HeapSet, SizeClass, Slot, check_size};
+use super::{FoundRange, HeapSet, HeapUse, Slot, check_size};
 use crate::placement::PlacementError;
 use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
@@ -12,8 +12,7 @@ const CANDIDATES: usize = 256;
 impl<H> HeapSet<H> {
     /// Finds the lowest offset for a request in the heap with the lowest number that has room.
     ///
-    /// Heaps of other classes are excluded. If none of the 256 heaps with the lowest numbers has room, or the
-    /// request is so large that it needs a heap of its own, the result is that of [`find`](Self::find).
+    /// If none of the 256 heaps with the lowest numbers has room, the result is that of [`find`](Self::find).
     ///
     /// The cost is bounded: a comparison for each of those heaps, and O(log n) for n free ranges in those
     /// that may have room.
@@ -27,26 +26,23 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<FoundRange>, PlacementError> {
         check_size(size)?;
-        let class = self.class_of(size);
-        if class != SizeClass::Own {
-            let count = self.table.entries.len().min(CANDIDATES);
-            for slot in (0..).take(count) {
-                if !self.may_hold(slot, class, size) {
-                    continue;
-                }
-                let Some(heap) = self.table.entry_mut(slot).heap.as_mut() else { continue };
-                if let Some(free) = heap.suballocator.find_lowest(size, alignment) {
-                    return Ok(Some(FoundRange { heap: slot, class, free, size }));
-                }
+        let count = self.table.entries.len().min(CANDIDATES);
+        for slot in (0..).take(count) {
+            if !self.may_hold(slot, size) {
+                continue;
+            }
+            let Some(heap) = self.table.entry_mut(slot).heap.as_mut() else { continue };
+            if let Some(free) = heap.suballocator.find_lowest(size, alignment) {
+                return Ok(Some(FoundRange { heap: slot, class: HeapUse::Shared, free, size }));
             }
         }
-        self.find(size, size, alignment)
+        self.find(size, alignment)
     }
 
-    fn may_hold(&self, slot: Slot, class: SizeClass, size: ByteSize) -> bool {
+    fn may_hold(&self, slot: Slot, size: ByteSize) -> bool {
         self.table.entry(slot).heap.as_ref().is_some_and(|heap| {
-            heap.class != SizeClass::Closed
-                && (heap.class == class || heap.suballocator.is_empty())
+            heap.class != HeapUse::Closed
+                && (heap.class == HeapUse::Shared || heap.suballocator.is_empty())
                 && heap.suballocator.largest_size_class() >= Tlsf::size_class(size.get())
         })
     }

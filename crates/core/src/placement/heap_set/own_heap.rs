@@ -1,10 +1,10 @@
 //! Requests that ask for a heap of their own, whatever their size.
 //!
 //! Their heaps come from the same set as all others and return to it, so that heaps are reused in both
-//! directions, and all of them count towards one high-water mark.
+//! directions.
 
 use super::super::heap_index::IndexedHeaps as _;
-use super::{FoundRange, HeapSet, Placed, PlacementError, SizeClass, check_size};
+use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, check_size};
 use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
@@ -20,8 +20,12 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Result<Option<FoundRange>, PlacementError> {
         check_size(size)?;
-        let slot = self.find_empty(SizeClass::Alone, size);
-        Ok(slot.and_then(|slot| self.find_in_slot(slot, SizeClass::Alone, size, alignment)))
+        // At most a fifth of such a heap is wasted, because nothing else may use the rest.
+        let whole = size.align_up(self.sizing.granularity).unwrap_or(size);
+        let most = whole.saturating_add(ByteSize::new(whole.get() / 4));
+        let slot = self.empty.find(&self.table, size.get());
+        let slot = slot.filter(|&slot| self.table.key(slot) <= most.get());
+        Ok(slot.and_then(|slot| self.find_in_slot(slot, HeapUse::Alone, size, alignment)))
     }
 
     /// Finds a place in any empty heap that holds the request. Use it when no heap can be created. O(heaps of
@@ -38,7 +42,7 @@ impl<H> HeapSet<H> {
         check_size(size)?;
         let mut larger = self.empty.from(&self.table, size.get());
         let slot = larger.find(|&slot| self.table.key(slot) >= size.get());
-        Ok(slot.and_then(|slot| self.find_in_slot(slot, SizeClass::Alone, size, alignment)))
+        Ok(slot.and_then(|slot| self.find_in_slot(slot, HeapUse::Alone, size, alignment)))
     }
 
     /// Adds a heap of `heap_size` bytes, and places a request in it that shares it with nothing. O(1).
@@ -57,7 +61,7 @@ impl<H> HeapSet<H> {
     ) -> Result<Placed<'_, H>, PlacementError> {
         let heap = self.insert(heap_size, payload)?;
         check_size(size)?;
-        let found = self.find_in_slot(heap.slot, SizeClass::Alone, size, alignment);
+        let found = self.find_in_slot(heap.slot, HeapUse::Alone, size, alignment);
         found.and_then(|found| self.place(found)).ok_or(PlacementError::TooLarge { requested: size })
     }
 
@@ -71,8 +75,7 @@ impl<H> HeapSet<H> {
         &self,
         size: ByteSize,
     ) -> Result<ByteSize, PlacementError> {
-        let heap_size = self.heap_size_for(SizeClass::Alone, size, ByteSize::ZERO);
-        heap_size
+        size.align_up(self.sizing.granularity)
             .filter(|&size| size <= Tlsf::MAX_CAPACITY)
             .ok_or(PlacementError::TooLarge { requested: size })
     }

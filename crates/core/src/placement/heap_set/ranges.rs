@@ -64,7 +64,7 @@ impl<H> HeapSet<H> {
     pub(in crate::placement) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
         let heap = self.table.entries.get(id.heap as usize).and_then(|entry| entry.heap.as_ref());
         heap.is_some_and(|heap| {
-            heap.class != super::SizeClass::Closed && heap.suballocator.has_numbers_for(parts)
+            heap.class != super::HeapUse::Closed && heap.suballocator.has_numbers_for(parts)
         })
     }
 
@@ -122,7 +122,7 @@ impl<H> HeapSet<H> {
         Some(HeapRanges {
             payload: &heap.payload,
             size: heap.suballocator.capacity(),
-            is_closed: heap.class == super::SizeClass::Closed,
+            is_closed: heap.class == super::HeapUse::Closed,
             used: used.collect(),
         })
     }

@@ -20,7 +20,6 @@ impl<H> HeapSet<H> {
             bytes = bytes.saturating_add(size);
             taken.push((size, self.remove(slot)));
         }
-        self.mark = self.totals.reserved;
         taken
     }
 

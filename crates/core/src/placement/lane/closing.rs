@@ -104,13 +104,12 @@ impl<H: Clone> Lane<H> {
         slots: u32,
         halve: bool,
     ) -> Option<MovedSlot<H>> {
-        let slot_size = ByteSize::new(class.slot_size());
         let slabs = self.slabs.get_or_insert_default();
         let mut shape = slabs.shape_for(class, slots);
         let (start, memory) = loop {
             let (bytes, alignment) = (shape.bytes(), shape.alignment());
             let placed = match place {
-                NewSlabIn::Occupied => heaps.allocate_in_occupied(slot_size, bytes, alignment),
+                NewSlabIn::Occupied => heaps.allocate_in_occupied(bytes, alignment),
                 NewSlabIn::Closed(heap) => heaps.allocate_in_closed(heap, bytes, alignment),
             };
             if let Some(placed) = placed {

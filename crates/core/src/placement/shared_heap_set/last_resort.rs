@@ -9,8 +9,8 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
     /// no heap can be created.
     ///
-    /// It first does what [`allocate`](Self::allocate) does. Then size classes share heaps, no empty heap is
-    /// too large, and free slots of slabs count as free. O(n) for n free ranges and slots.
+    /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots
+    /// of slabs count as free. O(n) for n free ranges and slots.
     ///
     /// # Errors
     ///

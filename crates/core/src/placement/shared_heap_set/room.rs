@@ -107,9 +107,9 @@ fn fits<H>(
     size: ByteSize,
     alignment: Alignment,
 ) -> Result<bool, PlacementError> {
-    let Some(slab) = slab else { return Ok(heaps.find(size, size, alignment)?.is_some()) };
+    let Some(slab) = slab else { return Ok(heaps.find(size, alignment)?.is_some()) };
     for shape in slab.and_halves() {
-        if heaps.find(shape.slot_size(), shape.bytes(), shape.alignment())?.is_some() {
+        if heaps.find(shape.bytes(), shape.alignment())?.is_some() {
             return Ok(true);
         }
     }

@@ -392,12 +392,15 @@ impl<'a> Scene<'a> {
 fn set(lanes: u32) -> SharedHeapSet<Heap> {
     let sizing = HeapSizing {
         minimum: ByteSize::from_kib(64),
-        batch: 1,
-        growth_limit: ByteSize::from_kib(256),
-        own_heap_from: ByteSize::from_kib(512),
+        maximum: ByteSize::from_kib(256),
         ..HeapSizing::default()
     };
-    SharedHeapSet::new(sizing, HeapRetention { decay_log2: 6 }, ByteSize::from_kib(16), lanes)
+    SharedHeapSet::new(
+        sizing,
+        HeapRetention { operations: 64, ..HeapRetention::default() },
+        ByteSize::from_kib(16),
+        lanes,
+    )
 }
 
 proptest! {

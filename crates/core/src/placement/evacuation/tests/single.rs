@@ -197,7 +197,7 @@ fn what_is_freed_while_it_moves_is_no_error() {
 #[test]
 fn thin_heaps_become_one_exactly_as_large_as_they_need() {
     // Each heap is a third full, which is too much for the free ranges of the others.
-    let sizing = HeapSizing { batch: 1, minimum: MIB, ..HeapSizing::default() };
+    let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };
     let set: SharedHeapSet<u32> =
         SharedHeapSet::new(sizing, HeapRetention::default(), ByteSize::from_kib(16), 1);
     let size = ByteSize::from_kib(640);

@@ -49,11 +49,15 @@ fn others_allocate_and_free_meanwhile() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
     let sizing = HeapSizing {
         minimum: ByteSize::from_kib(64),
-        growth_limit: ByteSize::from_kib(512),
+        maximum: ByteSize::from_kib(512),
         ..HeapSizing::default()
     };
-    let set: SharedHeapSet<Heap> =
-        SharedHeapSet::new(sizing, HeapRetention { decay_log2: 6 }, ByteSize::from_kib(16), 2);
+    let set: SharedHeapSet<Heap> = SharedHeapSet::new(
+        sizing,
+        HeapRetention { operations: 64, ..HeapRetention::default() },
+        ByteSize::from_kib(16),
+        2,
+    );
     let owner = Mutex::new(Owner::default());
     // The live allocations. A thread removes an entry before it frees the allocation.
     let things: Mutex<Things> = Mutex::default();

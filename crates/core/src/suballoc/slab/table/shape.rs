@@ -2,17 +2,11 @@
 
 use super::super::class::SizeClass;
 use super::SlabShape;
-use crate::ByteSize;
 
 impl SlabShape {
     /// Returns the shape of a class's first slab. O(1).
     pub(crate) fn of_first(class: SizeClass) -> Self {
         Self::after(class, 0)
-    }
-
-    /// Returns the size of a slot.
-    pub(crate) fn slot_size(self) -> ByteSize {
-        ByteSize::new(self.class.slot_size())
     }
 
     /// Iterates over this shape and the shapes with half the slots of the previous one, down to one slot.
