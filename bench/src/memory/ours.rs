@@ -1,6 +1,7 @@
 //! Heapwright on the simulated GPU.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
 use heapwright::{
@@ -76,6 +77,10 @@ impl<C: Configuration> MemoryAllocator for Heapwright<C> {
     fn free(&mut self, buffer: ResourceAllocation) -> Result<(), Failed> {
         drop(buffer);
         Ok(())
+    }
+
+    fn pass_time(&mut self, time: Duration) {
+        self.allocator.on_time(time);
     }
 
     /// The simulated GPU counts the heaps and committed resources that are created and released. If an operation released
