@@ -43,7 +43,7 @@ pub const MEASURED: [Measured; 10] = [
 ];
 
 /// Returns an allocator's own time for an operation, in microseconds: the middle of what was measured for the recorded
-/// traces (100 to 390 ns for VMA, 200 to 870 ns for gpu-allocator; traces/README.md has the source).
+/// traces (100 to 390 ns for VMA, 200 to 870 ns for gpu-allocator).
 #[must_use]
 pub fn own_microseconds(allocator: &str) -> f64 {
     match allocator {
