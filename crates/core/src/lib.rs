@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aliasing;
 pub mod placement;
 pub mod residency;
 pub mod suballoc;
