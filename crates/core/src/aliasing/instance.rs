@@ -339,10 +339,6 @@ impl BitMatrix {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);
     }
 
-    pub(super) fn row(&self, row: usize) -> &[u64] {
-        &self.words[row * self.words_per_row..][..self.words_per_row]
-    }
-
     /// Sets all bits of `row` that are set in `other`.
     pub(super) fn include_row(&mut self, row: usize, other: usize) {
         for word in 0..self.words_per_row {
