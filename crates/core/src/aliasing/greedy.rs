@@ -52,40 +52,31 @@ impl Order {
 }
 
 /// Places buffers in a given order. Holds memory that is used again for each order.
+///
+/// The sections are the leaves of a binary tree. A node knows the memory that is used in all of its sections, and the
+/// memory that is used in any of them, as ranges that do not touch. First fit leaves few gaps, so these are few.
 #[derive(Debug)]
 pub(super) struct FirstFit<'a> {
     instance: &'a Instance,
-    /// Sections per bucket.
-    width: usize,
-    /// The buffers placed so far, by the buckets of sections that they live in.
-    buckets: Vec<Vec<Entry>>,
+    /// Number of leaves, a power of two. Node 1 is the root, and node `n` has the children `2n` and `2n + 1`.
+    leaves: usize,
+    in_all: Vec<Ranges>,
+    in_any: Vec<Ranges>,
     /// Memory that the next buffer cannot use.
     used: Vec<(u64, u64)>,
 }
 
-/// A placed buffer in a range of sections.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    first: u32,
-    end: u32,
-    bottom: u64,
-    top: u64,
-}
-
 impl<'a> FirstFit<'a> {
     pub(super) fn new(instance: &'a Instance) -> Self {
-        // Enough buckets that few entries of a bucket live apart from the buffer that is placed, and few enough that
-        // long lives are cheap.
-        let sections = instance.sections.len();
-        let width = (sections / 128).max(1);
-        let buckets = vec![Vec::new(); sections.div_ceil(width)];
-        Self { instance, width, buckets, used: Vec::new() }
+        let leaves = instance.sections.len().next_power_of_two();
+        let ranges = vec![Ranges::default(); 2 * leaves];
+        Self { instance, leaves, in_all: ranges.clone(), in_any: ranges, used: Vec::new() }
     }
 
     /// Places the buffers in this order at `offsets` and returns the height. Stops early and returns `None` if the
     /// height would reach `limit`.
     pub(super) fn place(&mut self, order: &[u32], limit: u64, offsets: &mut [u64]) -> Option<u64> {
-        self.buckets.iter_mut().for_each(Vec::clear);
+        self.in_all.iter_mut().chain(&mut self.in_any).for_each(|ranges| ranges.0.clear());
         let mut height = 0;
         for &buffer in order {
             let number = buffer as usize;
@@ -121,25 +112,70 @@ impl<'a> FirstFit<'a> {
     fn collect(&mut self, buffer: usize) {
         self.used.clear();
         for &(first, end) in self.instance.sections.ranges(buffer) {
-            let first_bucket = first as usize / self.width;
-            for bucket in first_bucket..(end as usize).div_ceil(self.width) {
-                for entry in &self.buckets[bucket] {
-                    // Each entry counts in the first bucket that it has in common with the buffer.
-                    let counts = bucket == first_bucket || entry.first as usize / self.width == bucket;
-                    if counts && entry.first < end && first < entry.end {
-                        self.used.push((entry.bottom, entry.top));
-                    }
-                }
+            for node in nodes_of(self.leaves, first, end) {
+                self.used.extend(&self.in_any[node].0);
+            }
+            for node in above(self.leaves, first).chain(above(self.leaves, end - 1)) {
+                self.used.extend(&self.in_all[node].0);
             }
         }
     }
 
     fn insert(&mut self, buffer: usize, bottom: u64, top: u64) {
         for &(first, end) in self.instance.sections.ranges(buffer) {
-            for bucket in first as usize / self.width..(end as usize).div_ceil(self.width) {
-                self.buckets[bucket].push(Entry { first, end, bottom, top });
+            for node in nodes_of(self.leaves, first, end) {
+                self.in_all[node].insert(bottom, top);
+                self.in_any[node].insert(bottom, top);
+            }
+            for node in above(self.leaves, first).chain(above(self.leaves, end - 1)) {
+                self.in_any[node].insert(bottom, top);
             }
         }
+    }
+}
+
+/// Returns the fewest nodes whose sections are exactly those from `first` to `end`.
+fn nodes_of(leaves: usize, first: u32, end: u32) -> impl Iterator<Item = usize> {
+    let (mut low, mut high) = (first as usize + leaves, end as usize + leaves);
+    let mut upper = None;
+    std::iter::from_fn(move || {
+        if let Some(node) = upper.take() {
+            return Some(node);
+        }
+        while low < high {
+            let left = (low & 1 == 1).then_some(low);
+            low = (low + 1) / 2;
+            if high & 1 == 1 {
+                upper = Some(high - 1);
+            }
+            high /= 2;
+            if let Some(node) = left.or_else(|| upper.take()) {
+                return Some(node);
+            }
+        }
+        None
+    })
+}
+
+/// Returns the leaf of a section and all nodes above it.
+fn above(leaves: usize, section: u32) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(section as usize + leaves), |&node| (node > 1).then_some(node / 2))
+}
+
+/// Disjoint ranges in ascending order that do not touch.
+#[derive(Debug, Clone, Default)]
+struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    fn insert(&mut self, start: u64, end: u64) {
+        let from = self.0.partition_point(|range| range.1 < start);
+        let to = from + self.0[from..].partition_point(|range| range.0 <= end);
+        if from == to {
+            self.0.insert(from, (start, end));
+            return;
+        }
+        self.0[from] = (start.min(self.0[from].0), end.max(self.0[to - 1].1));
+        self.0.drain(from + 1..to);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Handovers: which buffer had a range of memory before another one gets it. Each pair owes a barrier.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::instance::{Instance, Lifetimes};
 use super::search::Random;
@@ -59,28 +59,25 @@ impl Turns {
 
     /// Calls `found` with each range that a buffer takes over, in the frame after the first.
     fn handovers(&self, ranges: &[(u64, u64)], mut found: impl FnMut(Handover)) {
-        // Disjoint ranges in ascending order, each with its last user and whether that was in the frame before.
-        let mut users: Vec<(u64, u64, usize, bool)> = Vec::new();
-        let mut next = Vec::new();
+        // Disjoint ranges by their starts, each with its end, its last user and the frame of that use.
+        let mut users: BTreeMap<u64, (u64, usize, u32)> = BTreeMap::new();
+        let mut taken = Vec::new();
         for frame in 0..2 {
-            for user in &mut users {
-                user.3 = true;
-            }
             for &(_, buffer) in &self.turns {
                 let (start, end) = ranges[buffer];
-                next.clear();
-                let mut inserted = false;
-                for &(from, to, user, previous) in &users {
-                    if to <= start || end <= from {
-                        if from >= end && !inserted {
-                            next.push((start, end, buffer, false));
-                            inserted = true;
-                        }
-                        next.push((from, to, user, previous));
+                let first = users.range(..=start).next_back().map_or(start, |(&from, _)| from);
+                taken.clear();
+                taken.extend(users.range(first..end).map(|(&from, &user)| (from, user)));
+                for &(from, (to, user, used)) in &taken {
+                    if to <= start {
                         continue;
                     }
+                    users.remove(&from);
                     if from < start {
-                        next.push((from, start, user, previous));
+                        users.insert(from, (start, user, used));
+                    }
+                    if end < to {
+                        users.insert(end, (to, user, used));
                     }
                     if frame == 1 && user != buffer {
                         found(Handover {
@@ -88,21 +85,11 @@ impl Turns {
                             to: buffer,
                             start: HeapOffset::new(from.max(start)),
                             end: HeapOffset::new(to.min(end)),
-                            previous_frame: previous,
+                            previous_frame: used == 0,
                         });
                     }
-                    if !inserted {
-                        next.push((start, end, buffer, false));
-                        inserted = true;
-                    }
-                    if end < to {
-                        next.push((end, to, user, previous));
-                    }
                 }
-                if !inserted {
-                    next.push((start, end, buffer, false));
-                }
-                std::mem::swap(&mut users, &mut next);
+                users.insert(start, (end, buffer, frame));
             }
         }
     }

@@ -53,7 +53,8 @@ pub(in crate::aliasing) struct Problem {
     pub(in crate::aliasing) unit: u64,
 }
 
-/// Problems with larger tables are left to the greedy planner: the search would not get far with them.
+/// Problems with larger tables are left to first fit: the search would not get far with them. It keeps up to eight times as
+/// many numbers of sections, because each question has a list of them.
 const MAX_TABLE: usize = 6_000_000;
 
 impl Problem {
@@ -68,7 +69,7 @@ impl Problem {
         let mut used: Vec<usize> = buffers.iter().flat_map(|&buffer| sections.of(buffer as usize)).collect();
         used.sort_unstable();
         used.dedup();
-        if used.len() * buffers.len().div_ceil(64) > MAX_TABLE {
+        if used.len().saturating_mul(buffers.len()) > 8 * MAX_TABLE {
             return None;
         }
         let mut numbers = vec![0; used.last().map_or(0, |&last| last + 1)];
