@@ -97,7 +97,8 @@ fn read(path: &str) -> Result<Input, Box<dyn Error>> {
         let fields: Vec<&str> = line.split(',').collect();
         let mut buffer = Buffer::new(ByteSize::new(fields[size].parse()?));
         if let Some(alignment) = alignment {
-            buffer.alignment = Alignment::new(fields[alignment].parse()?).ok_or("alignment is no power of two")?;
+            buffer.alignment =
+                Alignment::new(fields[alignment].parse()?).ok_or("alignment is no power of two")?;
         }
         input.0.push(buffer);
         input.1.push(vec![Interval { lower: fields[lower].parse()?, upper: fields[upper].parse()? }]);

@@ -144,7 +144,7 @@ fn nodes_of(leaves: usize, first: u32, end: u32) -> impl Iterator<Item = usize> 
         }
         while low < high {
             let left = (low & 1 == 1).then_some(low);
-            low = (low + 1) / 2;
+            low = low.div_ceil(2);
             if high & 1 == 1 {
                 upper = Some(high - 1);
             }

@@ -121,7 +121,7 @@ impl Work<'_> {
 
     /// Takes a step. Returns false if there is none left.
     fn step(&mut self) -> bool {
-        if self.left == 0 || (self.taken % Self::POLL == 0 && self.poll()) {
+        if self.left == 0 || (self.taken.is_multiple_of(Self::POLL) && self.poll()) {
             return false;
         }
         self.left -= 1;

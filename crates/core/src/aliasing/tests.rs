@@ -215,6 +215,37 @@ proptest! {
     }
 }
 
+/// Cuts a rectangle of memory and time into pieces that fill it, so that the load is the lowest height.
+fn cut(pieces: usize, seed: u64) -> Vec<Row> {
+    let mut random = search::Random::new(seed);
+    // Lower and upper time, bottom and top.
+    let mut rectangles = vec![(0_i64, 1000_i64, 0_u64, 1000_u64)];
+    while rectangles.len() < pieces {
+        let number = usize::try_from(random.next_below(rectangles.len() as u64)).unwrap();
+        let (lower, upper, bottom, top) = rectangles[number];
+        if random.next_below(2) == 0 && upper - lower > 20 {
+            let at =
+                lower + 10 + i64::try_from(random.next_below((upper - lower - 19).unsigned_abs())).unwrap();
+            rectangles[number] = (lower, at, bottom, top);
+            rectangles.push((at, upper, bottom, top));
+        } else if top - bottom > 20 {
+            let at = bottom + 10 + random.next_below(top - bottom - 19);
+            rectangles[number] = (lower, upper, bottom, at);
+            rectangles.push((lower, upper, at, top));
+        }
+    }
+    let row = |(lower, upper, bottom, top)| (top - bottom, 0, None, vec![Interval { lower, upper }]);
+    rectangles.into_iter().map(row).collect()
+}
+
+#[test]
+fn what_was_cut_from_a_rectangle_fills_it_again() {
+    for seed in 1..if cfg!(miri) { 2 } else { 40 } {
+        let packing = solved(&instance(&cut(24, seed)).unwrap(), 200_000);
+        assert_eq!((packing.height.get(), packing.proved), (1000, true), "{seed}");
+    }
+}
+
 #[test]
 fn wrong_input_is_refused_with_the_buffer_and_the_rule() {
     let interval = |lower, upper| vec![Interval { lower, upper }];
