@@ -11,6 +11,9 @@ const MARGIN: f64 = 24.0;
 /// Above each heap, for its heading.
 const HEADING: f64 = 40.0;
 
+/// Width of a letter.
+const LETTER: f64 = 6.5;
+
 const STYLE: &str = "<style>text{font:11px sans-serif;fill:#1b1b1b}.h{font-size:15px}rect{stroke:#fff;stroke-width:.5}\
 .paper{fill:#fff;stroke:none}.rt_ds{fill:#5b8bd0}.non_rt_ds{fill:#63b27f}.buffer{fill:#dd9a4e}.other{fill:#9a8bc4}\
 .frame{fill:none;stroke:#8c8c8c;stroke-width:1}@media (prefers-color-scheme: dark){text{fill:#e6e6e6}\
@@ -59,10 +62,9 @@ fn draw_heap(svg: &mut String, table: &Table, heap: &Heap, top: f64) {
         heap.packing.height.get(),
     );
     for (row, offset) in rows.iter().zip(&heap.packing.offsets) {
-        let class = match row.category.as_deref() {
-            Some(known @ ("rt_ds" | "non_rt_ds" | "buffer")) => known,
-            _ => "other",
-        };
+        let known =
+            row.category.as_deref().filter(|category| ["rt_ds", "non_rt_ds", "buffer"].contains(category));
+        let class = known.unwrap_or("other");
         let tall = row.size as f64 / height * HEIGHT;
         let y = bottom - offset.get() as f64 / height * HEIGHT - tall;
         for life in &row.lives {
@@ -78,9 +80,9 @@ fn draw_heap(svg: &mut String, table: &Table, heap: &Heap, top: f64) {
                 life.upper
             );
             // As much of the name as fits, from its end, where names of passes differ.
-            let letters = (wide / 6.5) as usize;
-            if tall >= 12.0 && letters >= 3 {
-                let length = row.label.chars().count();
+            let length = row.label.chars().count();
+            let letters = (0..=length).rev().find(|&letters| count(letters) * LETTER <= wide).unwrap_or(0);
+            if tall >= 12.0 && letters >= length.min(3) {
                 let text: String = row.label.chars().skip(length.saturating_sub(letters)).collect();
                 let _ = writeln!(
                     svg,

@@ -32,6 +32,9 @@ pub(super) struct Row {
     pub(super) offset: Option<u64>,
 }
 
+/// A category and the rows that it has; no category stands for all.
+pub(super) type Group = (Option<String>, Vec<usize>);
+
 /// What is wrong with a table, with the file and the line.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TableError {
@@ -122,7 +125,7 @@ impl Table {
     }
 
     /// Returns the categories in alphabetical order, with the rows of each.
-    pub(super) fn by_category(&self) -> Result<Vec<(Option<String>, Vec<usize>)>, TableError> {
+    pub(super) fn by_category(&self) -> Result<Vec<Group>, TableError> {
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
             let category = row.category.clone().ok_or_else(|| {

@@ -76,7 +76,17 @@ impl<'a> FirstFit<'a> {
     /// Places the buffers in this order at `offsets` and returns the height. Stops early and returns `None` if the
     /// height would reach `limit`.
     pub(super) fn place(&mut self, order: &[u32], limit: u64, offsets: &mut [u64]) -> Option<u64> {
+        self.clear();
+        self.place_others(order, limit, offsets)
+    }
+
+    /// Forgets the placed buffers.
+    pub(super) fn clear(&mut self) {
         self.in_all.iter_mut().chain(&mut self.in_any).for_each(|ranges| ranges.0.clear());
+    }
+
+    /// Places buffers around those that are placed already, as [`place`](Self::place) does.
+    pub(super) fn place_others(&mut self, order: &[u32], limit: u64, offsets: &mut [u64]) -> Option<u64> {
         let mut height = 0;
         for &buffer in order {
             let number = buffer as usize;
@@ -106,6 +116,16 @@ impl<'a> FirstFit<'a> {
             self.insert(number, bottom, top);
         }
         Some(height)
+    }
+
+    /// Places a buffer from `bottom` to `top` if the memory is free, and returns whether it is.
+    pub(super) fn place_at(&mut self, buffer: u32, bottom: u64, top: u64) -> bool {
+        self.collect(buffer as usize);
+        let free = self.used.iter().all(|&(start, end)| top <= start || end <= bottom);
+        if free {
+            self.insert(buffer as usize, bottom, top);
+        }
+        free
     }
 
     /// Collects the memory of the placed buffers that conflict with this one.

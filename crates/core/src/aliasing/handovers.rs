@@ -141,7 +141,7 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
 }
 
 /// Moves buffers of a packing, without making it higher, so that fewer pairs of buffers hand over memory. Tries at most
-/// `tries` moves, always the same ones. Returns the number of pairs.
+/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs.
 ///
 /// `stop` is called for each try and ends the work early when it returns true.
 pub fn reduce_aliasing_pairs(
@@ -154,8 +154,12 @@ pub fn reduce_aliasing_pairs(
     let mut places = ranges(instance, &packing.offsets);
     let mut pairs = Vec::new();
     let mut count = turns.count(&places, &mut pairs);
-    let movable: Vec<usize> =
-        (0..places.len()).filter(|&buffer| instance.buffers[buffer].fixed_offset.is_none()).collect();
+    let movable: Vec<usize> = (0..places.len())
+        .filter(|&buffer| {
+            let desc = instance.buffers[buffer];
+            desc.fixed_offset.is_none() && desc.hint != Some(packing.offsets[buffer])
+        })
+        .collect();
     if movable.is_empty() || places.len() < 2 {
         return count;
     }

@@ -1,7 +1,7 @@
 //! The planner: first fit in several orders, then searches that try the lower bound first.
 
 use super::greedy::{FirstFit, Order, connected_parts, promote};
-use super::instance::Instance;
+use super::instance::{Buffer, Instance};
 use super::search::{Outcome, PLAIN_STRATEGIES, Problem, Random, Strategy, search};
 use crate::{ByteSize, HeapOffset};
 
@@ -169,43 +169,37 @@ impl Part {
         Order::Size.sort(instance, &mut order);
         let height = first_fit.place(&order, u64::MAX, offsets).unwrap_or(u64::MAX);
         let mut part = Self { buffers, height, bound, order };
-        part.keep_hints(instance, offsets);
+        part.keep_hints(instance, first_fit, offsets);
         part
     }
 
-    /// Keeps the offsets of an earlier plan if they are no worse.
-    fn keep_hints(&mut self, instance: &Instance, offsets: &mut [u64]) {
-        let hint = |&buffer: &u32| instance.buffers[buffer as usize].hint;
-        if !self.buffers.iter().any(|buffer| hint(buffer).is_some()) {
+    /// Keeps the offsets of an earlier plan if the packing is no higher: the buffers whose hints still fit stay, and the
+    /// others are placed around them.
+    fn keep_hints(&mut self, instance: &Instance, first_fit: &mut FirstFit<'_>, offsets: &mut [u64]) {
+        let desc = |buffer: u32| instance.buffers[buffer as usize];
+        if self.buffers.iter().all(|&buffer| desc(buffer).hint.is_none()) {
             return;
         }
-        // The buffers whose hints still fit stay; the others are placed around them.
-        let mut order = self.order.clone();
-        order.sort_by_key(|buffer| hint(buffer).is_none());
-        let mut hinted = instance.buffers.clone();
-        let mut kept: Vec<u32> = Vec::new();
-        for &buffer in &order {
-            let desc = &mut hinted[buffer as usize];
-            let Some(offset) = desc.hint.filter(|offset| offset.is_aligned(desc.alignment)) else { continue };
-            let end = offset.get().saturating_add(desc.size.get());
-            let free = end <= self.height
-                && kept.iter().all(|&other| {
-                    let (start, size) = (hinted[other as usize].fixed_offset, hinted[other as usize].size);
-                    start.is_some_and(|start| start.get() >= end || start.get() + size.get() <= offset.get())
-                        || !instance.conflict(buffer as usize, other as usize)
-                });
-            if desc_is_free(instance, buffer) && free {
-                hinted[buffer as usize].fixed_offset = Some(offset);
-                kept.push(buffer);
+        let mut placed = offsets.to_vec();
+        let (mut height, mut others) = (0, Vec::new());
+        first_fit.clear();
+        // Buffers with a fixed offset are the first of the order.
+        for &buffer in &self.order {
+            let Buffer { size, alignment, fixed_offset, hint } = desc(buffer);
+            let end = |offset: &HeapOffset| offset.get().saturating_add(size.get());
+            let usable = |offset: &HeapOffset| offset.is_aligned(alignment) && end(offset) <= self.height;
+            match fixed_offset.or(hint).filter(usable) {
+                Some(offset) if first_fit.place_at(buffer, offset.get(), end(&offset)) => {
+                    placed[buffer as usize] = offset.get();
+                    height = height.max(end(&offset));
+                }
+                _ => others.push(buffer),
             }
         }
-        let hinted = Instance { buffers: hinted, ..instance.clone() };
-        order.sort_by_key(|&buffer| hinted.buffers[buffer as usize].fixed_offset.is_none());
-        let mut placed = offsets.to_vec();
-        if let Some(height) = FirstFit::new(&hinted).place(&order, self.height.saturating_add(1), &mut placed)
-        {
+        let limit = self.height.saturating_add(1);
+        if let Some(top) = first_fit.place_others(&others, limit, &mut placed) {
             offsets.copy_from_slice(&placed);
-            self.height = height;
+            self.height = height.max(top);
         }
     }
 
@@ -333,11 +327,6 @@ impl Part {
             promote(instance, &mut order, &placed, target);
         }
     }
-}
-
-/// Returns whether a buffer has no fixed offset.
-fn desc_is_free(instance: &Instance, buffer: u32) -> bool {
-    instance.buffers[buffer as usize].fixed_offset.is_none()
 }
 
 /// Steps of the shortest searches, if the problem is small.

@@ -199,6 +199,17 @@ proptest! {
     }
 
     #[test]
+    fn moves_make_fewer_pairs_in_the_same_height(rows in rows(1..14, 9)) {
+        let instance = instance(&rows).unwrap();
+        let mut packing = solved(&instance, 500);
+        let before = (packing.height, aliasing_pairs(&instance, &packing));
+        let pairs = reduce_aliasing_pairs(&instance, &mut packing, 100, &mut || false);
+        prop_assert!(check(&instance, &packing.offsets).unwrap() <= before.0);
+        prop_assert!(pairs <= before.1);
+        prop_assert_eq!(pairs, aliasing_pairs(&instance, &packing));
+    }
+
+    #[test]
     fn the_check_finds_what_pairs_find(
         rows in rows(1..12, 9),
         offsets in proptest::collection::vec(0_u64..30, 12),
