@@ -30,7 +30,7 @@ use crate::output_file::{OutputFile, OutputFileError};
 const MAX_BUFFERS_MOVED: usize = 1000;
 
 /// Number of moves that are tried to reduce the number of barriers.
-const MOVES: u64 = 20_000;
+const MOVES: u64 = 4000;
 
 /// Error of the command.
 #[derive(Debug, thiserror::Error)]

@@ -267,13 +267,15 @@ impl Part {
                 (false, true) => aim,
                 (false, false) => self.height - (gap >> halvings).max(1).next_multiple_of(unit),
             };
+            // No height between two multiples is needed; hints alone can lead to one.
+            let target = (target / unit * unit).max(self.bound);
             // What worked before is likely to work again.
             let strategy = match successful {
                 Some(strategy) if runs % 2 == 1 => strategy + round * PLAIN_STRATEGIES,
                 _ => runs,
             };
             let mut limit = base * luby(round);
-            let outcome = search(problem, target.max(self.bound), Strategy { number: strategy }, || {
+            let outcome = search(problem, target, Strategy { number: strategy }, || {
                 limit -= 1;
                 limit > 0 && work.step()
             });
@@ -288,7 +290,7 @@ impl Part {
                     successful = Some(strategy % PLAIN_STRATEGIES);
                     failures = 0;
                 }
-                Outcome::Infeasible => self.bound = target.max(self.bound) + unit,
+                Outcome::Infeasible => self.bound = target + unit,
                 Outcome::Stopped => {
                     failures += u64::from(!at_bound);
                     if failures == FAILURES {

@@ -198,6 +198,23 @@ proptest! {
         }
     }
 
+    /// Hints lead to heights that are no multiples of the sizes' common factor.
+    #[test]
+    fn hints_do_not_hide_lower_packings(
+        rows in rows(1..8, 5),
+        hints in proptest::collection::vec(0_u64..60, 8),
+    ) {
+        let scaled = |(row, hint): (&Row, u64)| Buffer {
+            hint: Some(HeapOffset::new(hint)),
+            ..Buffer::new(ByteSize::new(4 * row.0))
+        };
+        let buffers = rows.iter().zip(hints).map(scaled).collect();
+        let lives = rows.iter().map(|row| row.3.clone()).collect();
+        let instance = Instance::with_intervals(buffers, lives).unwrap();
+        let packing = solved(&instance, u64::MAX);
+        prop_assert_eq!((packing.proved, packing.height.get()), (true, lowest(&instance)));
+    }
+
     #[test]
     fn moves_make_fewer_pairs_in_the_same_height(rows in rows(1..14, 9)) {
         let instance = instance(&rows).unwrap();
