@@ -5,7 +5,8 @@
 //! cargo run --release -p heapwright-core --example packing -- --seconds 3 --generate 62000
 //! ```
 //!
-//! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--generate N` makes the buffers of a
+//! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of each,
+//! `--steps N` limits the steps, and `--moves N` reduces the number of aliasing pairs. `--generate N` makes the buffers of a
 //! training step of a neural network, see [`training_step`].
 
 #![allow(clippy::print_stdout)]
@@ -23,6 +24,7 @@ type Input = (Vec<Buffer>, Vec<Vec<Interval>>);
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let (mut seconds, mut steps, mut moves, mut capacity) = (1.0, u64::MAX, 0, None);
+    let mut folder = None;
     let mut total = (0.0, 0.0, 0);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -43,6 +45,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 capacity = Some(ByteSize::new(value()?.parse()?));
                 continue;
             }
+            "--out" => {
+                folder = Some(value()?);
+                continue;
+            }
             "--generate" => {
                 let count = value()?.parse()?;
                 (format!("training step of {count}"), training_step(count))
@@ -61,6 +67,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let pairs = reduce_aliasing_pairs(&instance, &mut packing, moves, &mut || false);
         let moving = moving.elapsed().as_secs_f64();
         assert_eq!(check(&instance, &packing.offsets)?, packing.height);
+        if let Some(folder) = &folder {
+            let mut text = "offset\n".to_owned();
+            packing.offsets.iter().for_each(|offset| text.push_str(&format!("{}\n", offset.get())));
+            std::fs::write(format!("{folder}/{name}.offsets"), text)?;
+        }
         let (height, load) = (packing.height.get(), instance.load().size.get());
         let gap = 100.0 * (as_float(height) / as_float(load) - 1.0);
         total = (total.0 + took, total.1 + gap, total.2 + 1);

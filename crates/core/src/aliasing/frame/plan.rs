@@ -107,7 +107,8 @@ pub struct Activation {
     pub pass: PassId,
     /// The queue of the pass, which also initialises the resource.
     pub queue: QueueId,
-    /// The resources that used its memory before, by range. Empty if no other resource shares the memory.
+    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a
+    /// resource whose only pass may be skipped, the ones before it are listed, too.
     pub predecessors: Vec<Predecessor>,
     /// The legacy barriers, one for each predecessor of this frame on the queue; empty with enhanced barriers.
     pub legacy: Vec<LegacyAliasingBarrier>,
@@ -197,20 +198,24 @@ impl Frame {
             });
             let mut predecessors: Vec<Vec<Predecessor>> = vec![Vec::new(); members.len()];
             for handover in handovers(&instance, &packing) {
-                let (from, to) = (members[handover.from], members[handover.to]);
-                let queue = self.passes[uses[to].first.0].queue;
-                let from_queues = uses[from].passes.iter().map(|pass| self.passes[pass.0].queue);
-                if handover.previous_frame {
-                    fences.extend(
-                        from_queues.clone().filter(|&other| other != queue).map(|other| (other, queue)),
-                    );
-                }
+                let from = FrameResourceId(members[handover.from]);
+                let (range, previous_frame) = (handover.range(), handover.previous_frame);
+                let same_queue = self.shares_queue(&uses[from.0], &uses[members[handover.to]]);
                 predecessors[handover.to].push(Predecessor {
-                    resource: FrameResourceId(from),
-                    range: handover.range(),
-                    previous_frame: handover.previous_frame,
-                    same_queue: from_queues.clone().any(|other| other == queue),
+                    resource: from,
+                    range,
+                    previous_frame,
+                    same_queue,
                 });
+            }
+            self.add_behind_skipped(&members, &uses, &mut predecessors);
+            for (&number, predecessors) in members.iter().zip(&predecessors) {
+                let queue = self.passes[uses[number].first.0].queue;
+                for predecessor in predecessors.iter().filter(|predecessor| predecessor.previous_frame) {
+                    let passes = uses[predecessor.resource.0].passes.iter();
+                    let queues = passes.map(|pass| self.passes[pass.0].queue).filter(|&other| other != queue);
+                    fences.extend(queues.map(|other| (other, queue)));
+                }
             }
             for (&number, predecessors) in members.iter().zip(predecessors) {
                 if uses[number].not_aliased.is_none() {
@@ -226,6 +231,48 @@ impl Frame {
         plan.activations.sort_by_key(|activation| (activation.pass, activation.resource));
         plan.frame_fences = fences.into_iter().collect();
         Ok(plan)
+    }
+
+    /// Returns whether a pass uses the first resource on the queue that activates the second.
+    fn shares_queue(&self, first: &ResourceUses, second: &ResourceUses) -> bool {
+        let queue = self.passes[second.first.0].queue;
+        first.passes.iter().any(|pass| self.passes[pass.0].queue == queue)
+    }
+
+    /// Adds the predecessors of predecessors that are used in passes that may be skipped alone: if those are skipped,
+    /// others used the memory last.
+    fn add_behind_skipped(
+        &self,
+        members: &[usize],
+        uses: &[ResourceUses],
+        predecessors: &mut [Vec<Predecessor>],
+    ) {
+        let direct = predecessors.to_vec();
+        for (&number, predecessors) in members.iter().zip(predecessors) {
+            let mut next = 0;
+            while let Some(&skipped) = predecessors.get(next) {
+                next += 1;
+                if !self.passes[uses[skipped.resource.0].first.0].may_be_skipped {
+                    continue;
+                }
+                let Ok(position) = members.binary_search(&skipped.resource.0) else { continue };
+                for behind in &direct[position] {
+                    let Some(range) = behind.range.intersection(skipped.range) else { continue };
+                    let found = Predecessor {
+                        resource: behind.resource,
+                        range,
+                        previous_frame: behind.previous_frame || skipped.previous_frame,
+                        same_queue: self.shares_queue(&uses[behind.resource.0], &uses[number]),
+                    };
+                    let known = predecessors.iter().any(|other| {
+                        other.resource == found.resource && other.range.contains_range(found.range)
+                    });
+                    if behind.resource.0 != number && !known {
+                        predecessors.push(found);
+                    }
+                }
+            }
+        }
     }
 
     /// Creates the packing instance of some resources.

@@ -146,6 +146,26 @@ fn some_resources_never_alias_and_the_plan_says_why() {
     assert_eq!(active, [skipped_alone, target]);
 }
 
+/// The second of three resources may not be used, so the third has to be ordered with the first, too.
+#[test]
+fn a_pass_that_may_be_skipped_does_not_hide_earlier_users() {
+    let mut frame = Frame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let [a, b, c] = [(); 3].map(|()| {
+        let resource = frame.add_resource(resource(TARGET, 2));
+        let pass = frame.add_pass(queue);
+        frame.add_use(pass, resource, Use::Render).unwrap();
+        resource
+    });
+    let barriers = |frame: &Frame| {
+        plan(frame).activations.into_iter().map(|activation| activation.legacy).collect::<Vec<_>>()
+    };
+    let barrier = |before, after| LegacyAliasingBarrier { before, after };
+    assert_eq!(barriers(&frame), [vec![], vec![barrier(a, b)], vec![barrier(b, c)]]);
+    frame.set_may_be_skipped(PassId(1)).unwrap();
+    assert_eq!(barriers(&frame), [vec![], vec![barrier(a, b)], vec![barrier(a, c), barrier(b, c)]]);
+}
+
 #[test]
 fn a_compute_queue_discards_what_it_may_write_and_nothing_else() {
     let mut frame = Frame::new();
