@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use heapwright_conformance::Class;
 
+use crate::plan::budget::Budget;
+
 /// Returns the long help of `--device`, which takes the same values in every command. A macro, because `concat!` needs
 /// a literal.
 macro_rules! device_help {
@@ -92,6 +94,12 @@ pub(crate) enum Command {
     /// summary. Allocations must lie inside their heaps without overlap, and all totals must match the listed items. The
     /// page shows a map of every heap. It is a single file and needs no network.
     Report(ReportArgs),
+    /// Plan aliased memory: pack resources that do not live at the same time into the smallest heap
+    ///
+    /// Reads a table of buffers with sizes, alignments and lifetimes, and finds an offset for each so that buffers that
+    /// live at the same time do not overlap. The height of the plan is compared with a lower bound, and the plan is
+    /// proved optimal if they are equal. Among plans of equal height, one with few aliasing barriers is preferred.
+    Plan(PlanArgs),
 }
 
 /// Arguments of `heapwright replay`.
@@ -280,6 +288,46 @@ pub(crate) struct ReportArgs {
     /// Print the JSON Schema of reports and exit
     #[arg(long, exclusive = true)]
     pub(crate) schema: bool,
+}
+
+/// Arguments of `heapwright plan`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = PLAN_HELP, after_long_help = PLAN_LONG_HELP)]
+pub(crate) struct PlanArgs {
+    /// CSV file with the columns id,lower,upper,size; - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Size of the heap in bytes: stop as soon as a plan fits, and fail if none does (with --tier 2)
+    #[arg(long, value_name = "BYTES", conflicts_with = "check")]
+    pub(crate) capacity: Option<u64>,
+
+    /// Time to search for a better plan, such as 500ms or 20s, or a number of steps
+    ///
+    /// The first plan takes a moment and is made in any case. With a number of steps, the plan is the same on every
+    /// machine.
+    #[arg(long, value_name = "BUDGET", default_value = "1s", conflicts_with = "check")]
+    pub(crate) budget: Budget,
+
+    /// Resource heap tier: 1 makes a heap for each value of the column category
+    #[arg(long, value_name = "TIER", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) tier: u8,
+
+    /// Write an SVG file that shows the memory over time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write the table with the column offset
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Check the plan in the column offset instead of making one
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Values of `--heap-type`.
@@ -542,6 +590,45 @@ JSON keys (stable; a key never changes its meaning):
 
 Exit codes: 0 success; 1 an error occurred while writing the page; 2 invalid input, such as a
 missing or invalid report, or a path that cannot be written.";
+
+const PLAN_HELP: &str = "\
+Examples:
+  heapwright plan crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --budget 20000 --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv";
+
+const PLAN_LONG_HELP: &str = "\
+Examples:
+  heapwright plan crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --budget 20000 --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --capacity 268435456 crates/core/examples/o3de_lowend_1080p.csv
+
+Columns, in any order; others are kept by --out:
+  id             name of the buffer (also: buffer, buffer_id)
+  lower, upper   lifetime, from lower to the instant before upper (also: start or begin; end is the
+                 last instant)
+  size           bytes
+  alignment      power of two (default: 1)
+  hint           offset of an earlier plan, which is kept if the plan is no worse
+  gaps           parts of the lifetime in which the buffer needs no memory, such as 7-9 12-14
+  offset         offset that the buffer must have; with --check, the plan
+  name           name in the drawing
+  category       heap for --tier 1, and colour in the drawing: rt_ds, non_rt_ds or buffer
+
+Measurements:
+  height         size that the heap must have
+  bound          no plan is lower: the load, or more if the search has proved it
+  load           largest sum of the sizes of buffers that live at the same time
+  saved          memory saved compared with a separate place for each buffer
+  barriers       pairs of buffers of which one takes over memory from the other, if the lifetimes
+                 repeat each frame
+
+JSON keys (stable; a key never changes its meaning):
+  file, buffers, total, load, lower_bound, height, gap (height / lower_bound - 1), proved, seconds,
+  steps, barriers, and heaps [{category, buffers, height, lower_bound, load, load_instant, proved,
+  total, barriers}]. Sizes are in bytes; with --tier 1 they are sums.
+
+Exit codes: 0 success; 1 no plan was found for the capacity, or the plan that was checked is wrong;
+2 invalid input, such as a malformed table.";
 
 #[cfg(test)]
 mod tests {

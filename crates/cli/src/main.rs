@@ -3,8 +3,7 @@
 //!
 //! - [`args`]: definition of the command line.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`],
-//!   [`workload`]: the commands.
+//! - [`conformance`], [`devices`], [`plan`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
 //! - [`exit`]: exit codes.
@@ -22,6 +21,7 @@ mod input;
 mod logging;
 mod output;
 mod output_file;
+mod plan;
 mod replay;
 mod report;
 mod residency;
@@ -62,6 +62,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
         Command::Residency(args) => residency::run(args, output),
         Command::Report(args) => report::run(args, output),
+        Command::Plan(args) => plan::run(args, output),
     }
 }
 

@@ -16,6 +16,7 @@ fn every_example_in_the_help_runs() {
         &["devices", "--help"],
         &["conformance", "--help"],
         &["residency", "--help"],
+        &["plan", "--help"],
     ] {
         let help = heapwright(command).ok();
         let examples = examples(&help);

@@ -6,6 +6,7 @@ mod help;
 mod known_gaps;
 mod library;
 mod loaded_device;
+mod plan;
 mod replay;
 mod report;
 mod residency;

@@ -1,0 +1,214 @@
+//! `heapwright plan`.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Folder, heapwright};
+
+/// MiniMalloc's example of five buffers, which fit into 12.
+const FIVE: &str = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n";
+
+const FRAME: &str = "crates/core/examples/o3de_lowend_1080p.csv";
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&heapwright([&["plan", "--json"], args].concat()).ok()).unwrap()
+}
+
+/// Plans a table and expects this error behind the file's path.
+#[track_caller]
+fn refused(table: &str, expected: &str) {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", table);
+    let outcome = heapwright(["plan", &path]);
+    assert_eq!(outcome.one_error(2), format!("{path}{expected}"));
+    assert_eq!(outcome.stdout, "");
+}
+
+#[test]
+fn the_plan_is_printed_with_its_proof() {
+    let folder = Folder::new();
+    let path = folder.file("five.csv", FIVE);
+    let text = heapwright(["plan", &path]).ok();
+    for expected in [
+        "5 buffers",
+        "height    12 B (12 bytes), proved optimal",
+        "gap 0.00 %",
+        "40.0 % of 20 B",
+        "per frame",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let report = json(&[&path]);
+    assert_eq!(
+        (&report["height"], &report["lower_bound"], &report["proved"]),
+        (&12.into(), &12.into(), &true.into())
+    );
+    assert_eq!(report["heaps"][0]["load_instant"], 0);
+}
+
+#[test]
+fn the_json_has_exactly_the_documented_keys() {
+    let report = json(&["--budget", "1000", FRAME]);
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<String>>();
+    let expected = |names: &str| names.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
+    assert_eq!(
+        keys(&report),
+        expected("file buffers total load lower_bound height gap proved seconds steps barriers heaps")
+    );
+    assert_eq!(
+        keys(&report["heaps"][0]),
+        expected("category buffers height lower_bound load load_instant proved total barriers")
+    );
+    let help = heapwright(["plan", "--help"]).ok();
+    for key in keys(&report).union(&keys(&report["heaps"][0])) {
+        assert!(help.contains(key), "{key} is not documented");
+    }
+    // Table 2.2 of the research: the load, which first fit by size reaches with 31 barriers.
+    assert_eq!((report["height"].as_u64(), report["proved"].as_bool()), (Some(233_373_696), Some(true)));
+    assert!(report["barriers"].as_u64().unwrap() < 31, "{report}");
+}
+
+#[test]
+fn a_plan_in_steps_is_the_same_each_time() {
+    let offsets = || {
+        let folder = Folder::new();
+        let out = folder.path().join("plan.csv");
+        heapwright(["plan", FRAME, "--budget", "500", "--out", out.to_str().unwrap()]).ok();
+        fs::read_to_string(out).unwrap()
+    };
+    assert_eq!(offsets(), offsets());
+}
+
+#[test]
+fn the_written_plan_passes_the_check_and_a_changed_one_does_not() {
+    let folder = Folder::new();
+    let out = folder.path().join("plan.csv");
+    let out = out.to_str().unwrap();
+    let planned = json(&[FRAME, "--out", out]);
+    let checked = json(&["--check", out]);
+    for key in ["height", "barriers", "buffers", "load"] {
+        assert_eq!(planned[key], checked[key], "{key}");
+    }
+    let plan = fs::read_to_string(out).unwrap();
+    assert!(
+        plan.starts_with("id,lower,upper,size,") && plan.lines().next().unwrap().ends_with(",uses,offset")
+    );
+
+    let wrong = folder.file("wrong.csv", "id,lower,upper,size,offset\na,0,3,8,0\nb,2,4,8,4\nc,3,4,8,0\n");
+    let outcome = heapwright(["plan", "--check", &wrong]);
+    let expected = format!("{wrong}:3: the buffer overlaps the one of line 2, which lives at the same time");
+    assert_eq!(outcome.one_error(1), expected);
+    let unaligned = folder.file("unaligned.csv", "id,lower,upper,size,alignment,offset\na,0,3,8,8,4\n");
+    let outcome = heapwright(["plan", "--check", &unaligned]);
+    assert_eq!(
+        outcome.one_error(1),
+        format!("{unaligned}:2: the offset 4 is not a multiple of the alignment 8")
+    );
+    let without = folder.file("without.csv", "id,lower,upper,size,offset\na,0,3,8,\n");
+    let outcome = heapwright(["plan", "--check", &without]);
+    assert_eq!(outcome.one_error(2), format!("{without}:2: the plan has no offset for this buffer"));
+}
+
+#[test]
+fn a_capacity_is_met_or_the_reason_is_named() {
+    let folder = Folder::new();
+    let path = folder.file("five.csv", FIVE);
+    heapwright(["plan", "--capacity", "12", &path]).ok();
+    let outcome = heapwright(["plan", "--capacity", "11", &path]);
+    let expected =
+        format!("{path}: no plan fits into 11 bytes: the buffers that live at time 0 have 12 bytes");
+    assert_eq!(outcome.one_error(1), expected);
+    // Two buffers of 3 bytes take 7 if they begin at multiples of 4.
+    let path = folder.file("aligned.csv", "id,lower,upper,size,alignment\na,0,2,3,4\nb,1,3,3,4\n");
+    let outcome = heapwright(["plan", "--capacity", "6", &path]);
+    let expected = format!("{path}: no plan fits into 6 bytes: the search has proved that 7 are needed");
+    assert_eq!(outcome.one_error(1), expected);
+    let outcome = heapwright(["plan", "--capacity", "6", "--tier", "1", &path]);
+    assert_eq!(outcome.one_error(2), "--capacity is for one heap and cannot be combined with --tier 1");
+}
+
+#[test]
+fn tier_1_has_a_heap_for_each_category() {
+    let report = json(&["--tier", "1", "--budget", "1000", FRAME]);
+    let heaps = report["heaps"].as_array().unwrap();
+    let categories: Vec<&str> = heaps.iter().map(|heap| heap["category"].as_str().unwrap()).collect();
+    assert!(categories.len() > 1 && categories.contains(&"rt_ds"), "{categories:?}");
+    let sum: u64 = heaps.iter().map(|heap| heap["height"].as_u64().unwrap()).sum();
+    assert_eq!(report["height"], sum);
+    assert!(sum >= json(&["--budget", "1000", FRAME])["height"].as_u64().unwrap());
+    let folder = Folder::new();
+    let path = folder.file("five.csv", FIVE);
+    let outcome = heapwright(["plan", "--tier", "1", &path]);
+    let expected = format!("{path}:2: --tier 1 needs the column \"category\", and this buffer has none");
+    assert_eq!(outcome.one_error(2), expected);
+}
+
+#[test]
+fn the_drawing_shows_every_lifetime() {
+    let folder = Folder::new();
+    let table = "id,lower,upper,size,gaps,category\na&b,0,9,4,3-5,rt_ds\nc,3,5,4,,buffer\n";
+    let path = folder.file("gaps.csv", table);
+    let svg_path = folder.path().join("plan.svg");
+    let report = json(&[&path, "--svg", svg_path.to_str().unwrap()]);
+    // The second buffer is in the gap of the first.
+    assert_eq!(report["height"], 4);
+    let svg = fs::read_to_string(svg_path).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(svg.matches("class=\"rt_ds\"").count(), 2);
+    assert_eq!(svg.matches("class=\"buffer\"").count(), 1);
+    assert!(svg.contains("a&amp;b") && !svg.contains("a&b"));
+}
+
+#[test]
+fn columns_have_the_old_names_too() {
+    let folder = Folder::new();
+    // The column end is the last instant: these live at the same time.
+    let inclusive = folder.file("end.csv", "buffer_id,start,end,size\na,0,3,4\nb,3,5,4\n");
+    assert_eq!(json(&[&inclusive])["height"], 8);
+    let exclusive = folder.file("upper.csv", "buffer,begin,upper,size\na,0,3,4\nb,3,5,4\n");
+    assert_eq!(json(&[&exclusive])["height"], 4);
+    let fixed = folder.file("fixed.csv", "id,lower,upper,size,offset\na,0,3,4,16\nb,0,5,4,\n");
+    assert_eq!(json(&[&fixed])["height"], 20);
+}
+
+#[test]
+fn malformed_tables_are_refused_with_their_line() {
+    let with = |line: &str| format!("{FIVE}{line}\n");
+    refused("", ":1: the table has no header");
+    refused(
+        "id,lower,upper\n",
+        ":1: there is no column \"size\"; a table has the columns id, lower, upper and size",
+    );
+    refused("id,lower,upper,size,size\n", ":1: the column \"size\" is there twice");
+    refused(&with("b6,0,3"), ":7: the line has 3 fields, and the header has 4");
+    refused(&with("b6,3,3,4"), ":7: the lifetime [3, 3) is empty: it must end after it begins");
+    refused(&with("b6,3,-1,4"), ":7: the lifetime [3, -1) is empty: it must end after it begins");
+    refused(&with("b6,x,3,4"), ":7: lower must be a number of at most 63 bits, and is \"x\"");
+    refused(&with("b6,0,3,0"), ":7: size must be at least 1");
+    refused(&with("b6,0,3,-4"), ":7: size must be a number from 0 to 18446744073709551615, and is \"-4\"");
+    refused(
+        &with("b6,0,3,18446744073709551615"),
+        ":7: the sizes and alignments have more than 62 bits in all",
+    );
+    let aligned = |row: &str| format!("id,lower,upper,size,alignment,gaps,offset\n{row}\n");
+    refused(&aligned("a,0,3,4,3,,"), ":2: alignment must be a power of two, and is 3");
+    refused(&aligned("a,0,3,4,4,,2"), ":2: the fixed offset 2 is not a multiple of the alignment 4");
+    refused(&aligned("a,0,3,4,,9,"), ":2: gap \"9\" is not of the form 7-9");
+    refused(
+        &aligned("a,0,3,4,,1-9,"),
+        ":2: gap \"1-9\" is outside the lifetime, or begins before the gap in front of it ends",
+    );
+    refused(&aligned("a,0,3,4,,0-3,"), ":2: the gaps leave nothing of the lifetime");
+    refused(
+        &aligned("a,0,3,4,,1-2@0:2,"),
+        ":2: gap \"1-2@0:2\": gaps in which a part of the buffer lives (@) are not supported",
+    );
+    refused(
+        &aligned("a,0,3,4,,,0\nb,1,2,4,,,3"),
+        ":3: at its fixed offset the buffer overlaps the one of line 2, which lives at the same time",
+    );
+    let outcome = heapwright(["plan", "no/such/table.csv"]);
+    assert_eq!(outcome.one_error(2), "no/such/table.csv: no such file");
+}

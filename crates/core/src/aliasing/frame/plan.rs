@@ -1,0 +1,386 @@
+//! The plan of a frame: heaps, offsets, and what each activation owes.
+
+use std::collections::BTreeSet;
+
+use super::order::PassOrder;
+use super::uses::{Initialisation, NotAliased, ResourceUses, RestingState};
+use super::{Category, Frame, FrameError, FrameResourceId, PassId, QueueId, ResourceKind, Use};
+use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, handovers, reduce_aliasing_pairs, solve};
+use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
+
+/// Which barriers activate resources.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BarrierModel {
+    /// `D3D12_RESOURCE_ALIASING_BARRIER`.
+    #[default]
+    Legacy,
+    /// `ID3D12GraphicsCommandList7::Barrier`.
+    Enhanced,
+}
+
+/// How a frame is planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FramePlanOptions {
+    /// Whether each category of resources has a heap of its own, as resource heap tier 1 requires.
+    pub heap_per_category: bool,
+    /// Barriers that activate resources.
+    pub barriers: BarrierModel,
+    /// Maximum number of steps of the planner for each heap, as in [`SolveOptions`].
+    pub steps: u64,
+    /// Number of moves that are tried to reduce the number of aliasing barriers, for each heap.
+    pub moves: u64,
+}
+
+impl Default for FramePlanOptions {
+    fn default() -> Self {
+        let steps = SolveOptions::default().steps;
+        Self { heap_per_category: false, barriers: BarrierModel::Legacy, steps, moves: 2000 }
+    }
+}
+
+/// A heap of a [`FramePlan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapPlan {
+    /// Category of the resources, or `None` if the heap holds all categories.
+    pub category: Option<Category>,
+    /// Highest end of a resource.
+    pub height: ByteSize,
+    /// No plan of this heap is lower.
+    pub lower_bound: ByteSize,
+    /// Whether the height is proved to be the lowest.
+    pub proved: bool,
+    /// Alignment that the heap must have: the largest of its resources, at least 64 KiB.
+    pub alignment: Alignment,
+    /// Size that the heap must have: the height, rounded up to the alignment.
+    pub size: ByteSize,
+}
+
+/// Where a resource lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placement {
+    /// Index of the heap in the plan.
+    pub heap: usize,
+    /// Offset of the resource in the heap.
+    pub offset: HeapOffset,
+}
+
+/// A resource that used memory before the resource that is activated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Predecessor {
+    /// The resource.
+    pub resource: FrameResourceId,
+    /// The memory that both use.
+    pub range: HeapRange,
+    /// Whether it used the memory in the frame before, rather than earlier in this frame.
+    pub previous_frame: bool,
+    /// Whether a pass uses it on the queue that activates the next resource: if so, a barrier has to order the two within
+    /// one submission. Otherwise fences order them.
+    pub same_queue: bool,
+}
+
+/// A legacy aliasing barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LegacyAliasingBarrier {
+    /// `pResourceBefore`.
+    pub before: FrameResourceId,
+    /// `pResourceAfter`.
+    pub after: FrameResourceId,
+}
+
+/// The enhanced barrier that activates a resource. AccessBefore is NO_ACCESS, and for textures LayoutBefore is UNDEFINED.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnhancedActivation {
+    /// The resources that each need a barrier to NO_ACCESS after their last use; SyncBefore covers that use.
+    pub deactivate: Vec<FrameResourceId>,
+    /// Whether the barrier has the flag DISCARD, which then is the initialisation that is owed. It must not be in the same
+    /// group as a barrier of `deactivate`, because barriers of a group are not ordered. If one of those flushes writes,
+    /// the flag is not permitted, and the initialisation is a `DiscardResource` of its own.
+    pub discard: bool,
+}
+
+/// What is recorded before the first use of a resource in each frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// The resource that becomes active.
+    pub resource: FrameResourceId,
+    /// The pass before which it does.
+    pub pass: PassId,
+    /// The queue of the pass, which also initialises the resource.
+    pub queue: QueueId,
+    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a
+    /// resource whose only pass may be skipped, the ones before it are listed, too.
+    pub predecessors: Vec<Predecessor>,
+    /// The legacy barriers, one for each predecessor of this frame on the queue; empty with enhanced barriers.
+    pub legacy: Vec<LegacyAliasingBarrier>,
+    /// The enhanced barrier, if the plan uses enhanced barriers.
+    pub enhanced: Option<EnhancedActivation>,
+    /// The initialisation that is owed after the barrier and before any other use. [`Clear`](Initialisation::Clear) and
+    /// [`Copy`](Initialisation::Copy) are what the pass does anyway, and must be its first use of the resource.
+    pub initialisation: Initialisation,
+    /// State in which the initialisation needs the resource, and in which the last pass must therefore leave it.
+    pub resting_state: RestingState,
+}
+
+/// Where the resources of a frame lie, and what each activation owes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FramePlan {
+    /// The heaps.
+    pub heaps: Vec<HeapPlan>,
+    /// Placements of the resources, in the order in which they were added.
+    pub placements: Vec<Placement>,
+    /// Activations, in the order of their passes. Resources that never alias have none.
+    pub activations: Vec<Activation>,
+    /// Resources that share no memory, with the reason.
+    pub not_aliased: Vec<(FrameResourceId, NotAliased)>,
+    /// Pairs of queues of which the second must not begin a frame before the first has finished the frame before,
+    /// because memory passes from one to the other. Empty if there is one queue.
+    pub frame_fences: Vec<(QueueId, QueueId)>,
+}
+
+impl Frame {
+    /// Plans the frame: chooses offsets and derives barriers and initialisations. `stop` is called often and ends the
+    /// search for better offsets when it returns true.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no pass uses a resource, or if a size, an alignment or a fixed offset is impossible.
+    pub fn plan(
+        &self,
+        options: &FramePlanOptions,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<FramePlan, FrameError> {
+        let order = PassOrder::new(self);
+        let uses = (0..self.resources.len())
+            .map(|number| {
+                let resource = FrameResourceId(number);
+                ResourceUses::new(self, &order, resource).ok_or(FrameError::Unused(resource))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let categories: Vec<Option<Category>> = if options.heap_per_category {
+            let used: BTreeSet<Category> = self.resources.iter().map(|desc| desc.kind.category()).collect();
+            used.into_iter().map(Some).collect()
+        } else {
+            vec![None]
+        };
+        let none = Placement { heap: 0, offset: HeapOffset::ZERO };
+        let mut plan = FramePlan {
+            heaps: Vec::new(),
+            placements: vec![none; self.resources.len()],
+            activations: Vec::new(),
+            not_aliased: (uses.iter().enumerate())
+                .filter_map(|(number, uses)| Some((FrameResourceId(number), uses.not_aliased?)))
+                .collect(),
+            frame_fences: Vec::new(),
+        };
+        let mut fences = BTreeSet::new();
+        for category in categories {
+            let members: Vec<usize> = (0..self.resources.len())
+                .filter(|&number| {
+                    category.is_none_or(|category| self.resources[number].kind.category() == category)
+                })
+                .collect();
+            let instance = self.instance(&members, &uses, &order)?;
+            let solve_options = SolveOptions { capacity: None, steps: options.steps };
+            let mut packing = solve(&instance, &solve_options, stop);
+            reduce_aliasing_pairs(&instance, &mut packing, options.moves, stop);
+            let alignment = instance.buffers().iter().map(|buffer| buffer.alignment).max();
+            let alignment = alignment.unwrap_or(HEAP_ALIGNMENT).max(HEAP_ALIGNMENT);
+            for (&number, &offset) in members.iter().zip(&packing.offsets) {
+                plan.placements[number] = Placement { heap: plan.heaps.len(), offset };
+            }
+            plan.heaps.push(HeapPlan {
+                category,
+                height: packing.height,
+                lower_bound: packing.lower_bound,
+                proved: packing.proved,
+                alignment,
+                size: packing.height.align_up(alignment).unwrap_or(packing.height),
+            });
+            let mut predecessors: Vec<Vec<Predecessor>> = vec![Vec::new(); members.len()];
+            for handover in handovers(&instance, &packing) {
+                let from = FrameResourceId(members[handover.from]);
+                let (range, previous_frame) = (handover.range(), handover.previous_frame);
+                let same_queue = self.shares_queue(&uses[from.0], &uses[members[handover.to]]);
+                predecessors[handover.to].push(Predecessor {
+                    resource: from,
+                    range,
+                    previous_frame,
+                    same_queue,
+                });
+            }
+            self.add_behind_skipped(&members, &uses, &mut predecessors);
+            for (&number, predecessors) in members.iter().zip(&predecessors) {
+                let queue = self.passes[uses[number].first.0].queue;
+                for predecessor in predecessors.iter().filter(|predecessor| predecessor.previous_frame) {
+                    let passes = uses[predecessor.resource.0].passes.iter();
+                    let queues = passes.map(|pass| self.passes[pass.0].queue).filter(|&other| other != queue);
+                    fences.extend(queues.map(|other| (other, queue)));
+                }
+            }
+            for (&number, predecessors) in members.iter().zip(predecessors) {
+                if uses[number].not_aliased.is_none() {
+                    plan.activations.push(self.activation(
+                        number,
+                        &uses[number],
+                        predecessors,
+                        options.barriers,
+                    ));
+                }
+            }
+        }
+        plan.activations.sort_by_key(|activation| (activation.pass, activation.resource));
+        plan.frame_fences = fences.into_iter().collect();
+        Ok(plan)
+    }
+
+    /// Returns whether a pass uses the first resource on the queue that activates the second.
+    fn shares_queue(&self, first: &ResourceUses, second: &ResourceUses) -> bool {
+        let queue = self.passes[second.first.0].queue;
+        first.passes.iter().any(|pass| self.passes[pass.0].queue == queue)
+    }
+
+    /// Adds the predecessors of predecessors that are used in passes that may be skipped alone: if those are skipped,
+    /// others used the memory last.
+    fn add_behind_skipped(
+        &self,
+        members: &[usize],
+        uses: &[ResourceUses],
+        predecessors: &mut [Vec<Predecessor>],
+    ) {
+        let direct = predecessors.to_vec();
+        for (&number, predecessors) in members.iter().zip(predecessors) {
+            let mut next = 0;
+            while let Some(&skipped) = predecessors.get(next) {
+                next += 1;
+                if !self.passes[uses[skipped.resource.0].first.0].may_be_skipped {
+                    continue;
+                }
+                let Ok(position) = members.binary_search(&skipped.resource.0) else { continue };
+                for behind in &direct[position] {
+                    let Some(range) = behind.range.intersection(skipped.range) else { continue };
+                    let found = Predecessor {
+                        resource: behind.resource,
+                        range,
+                        previous_frame: behind.previous_frame || skipped.previous_frame,
+                        same_queue: self.shares_queue(&uses[behind.resource.0], &uses[number]),
+                    };
+                    let known = predecessors.iter().any(|other| {
+                        other.resource == found.resource && other.range.contains_range(found.range)
+                    });
+                    if behind.resource.0 != number && !known {
+                        predecessors.push(found);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Creates the packing instance of some resources.
+    fn instance(
+        &self,
+        members: &[usize],
+        uses: &[ResourceUses],
+        order: &PassOrder,
+    ) -> Result<Instance, FrameError> {
+        let buffers = (members.iter())
+            .map(|&number| {
+                let desc = self.resources[number];
+                let wrong = FrameError::Resource {
+                    resource: Some(FrameResourceId(number)),
+                    rule: crate::aliasing::Violated::TooLarge,
+                };
+                // Whole granules: a resource conflicts with everything else in the granules that it touches.
+                let size = desc.size.align_up(desc.granularity).ok_or(wrong)?;
+                let alignment = desc.alignment.max(desc.granularity);
+                Ok(Buffer { size, alignment, fixed_offset: desc.fixed_offset, hint: desc.hint })
+            })
+            .collect::<Result<Vec<_>, FrameError>>()?;
+        let instance = if order.is_total() {
+            let lives = (members.iter())
+                .map(|&number| {
+                    let uses = &uses[number];
+                    let last = uses.passes.last().copied().unwrap_or(uses.first);
+                    let (first, end) = if uses.not_aliased.is_some() {
+                        (0, self.passes.len())
+                    } else {
+                        (uses.first.0, last.0 + 1)
+                    };
+                    let instant = |pass: usize| i64::try_from(pass).unwrap_or(i64::MAX);
+                    vec![Interval { lower: instant(first), upper: instant(end) }]
+                })
+                .collect();
+            Instance::with_intervals(buffers, lives)
+        } else {
+            Instance::with_order(buffers, |first, second| {
+                let (first, second) = (&uses[members[first]], &uses[members[second]]);
+                first.not_aliased.is_none()
+                    && second.not_aliased.is_none()
+                    && first.passes.iter().all(|&a| second.passes.iter().all(|&b| order.is_before(a, b)))
+            })
+        };
+        instance.map_err(|error| FrameError::Resource {
+            resource: error.buffer.map(|buffer| FrameResourceId(members[buffer])),
+            rule: error.rule,
+        })
+    }
+
+    fn activation(
+        &self,
+        number: usize,
+        uses: &ResourceUses,
+        predecessors: Vec<Predecessor>,
+        barriers: BarrierModel,
+    ) -> Activation {
+        let resource = FrameResourceId(number);
+        let mut ordered: Vec<FrameResourceId> = (predecessors.iter())
+            .filter(|predecessor| predecessor.same_queue && !predecessor.previous_frame)
+            .map(|predecessor| predecessor.resource)
+            .collect();
+        ordered.sort_unstable();
+        ordered.dedup();
+        let legacy = match barriers {
+            BarrierModel::Legacy => {
+                ordered.iter().map(|&before| LegacyAliasingBarrier { before, after: resource }).collect()
+            }
+            BarrierModel::Enhanced => Vec::new(),
+        };
+        // The flag must not be used if a barrier before it flushes writes; DiscardResource does the same then.
+        let flushes = ordered.iter().any(|&before| self.writes_last(before));
+        let kind = self.resources[number].kind;
+        let first_use = self.passes[uses.first.0].uses.iter().find(|(used, _)| *used == resource);
+        // Layouts that may be compressed have metadata, which the flag initialises: those of render targets and
+        // depth-stencil textures, and UNORDERED_ACCESS.
+        let compressed = match kind {
+            ResourceKind::Buffer | ResourceKind::Texture => false,
+            ResourceKind::UnorderedAccessTexture => {
+                first_use.is_some_and(|&(_, how)| how == Use::WriteUnordered)
+            }
+            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => {
+                uses.initialisation == Initialisation::Discard
+            }
+        };
+        let enhanced = (barriers == BarrierModel::Enhanced)
+            .then_some(EnhancedActivation { deactivate: ordered, discard: compressed && !flushes });
+        let initialisation =
+            if enhanced.is_some() && compressed { Initialisation::Discard } else { uses.initialisation };
+        Activation {
+            resource,
+            pass: uses.first,
+            queue: self.passes[uses.first.0].queue,
+            predecessors,
+            legacy,
+            enhanced,
+            initialisation,
+            resting_state: uses.resting_state,
+        }
+    }
+
+    /// Returns whether the last pass that uses a resource writes it.
+    fn writes_last(&self, resource: FrameResourceId) -> bool {
+        let last = self.passes.iter().rev().find(|pass| pass.uses.iter().any(|(used, _)| *used == resource));
+        last.is_some_and(|pass| pass.uses.iter().any(|&(used, how)| used == resource && how != Use::Read))
+    }
+}
+
+/// The smallest alignment of a heap, `D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT`.
+const HEAP_ALIGNMENT: Alignment = Alignment::new(64 << 10).unwrap();

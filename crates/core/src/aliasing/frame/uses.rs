@@ -1,0 +1,147 @@
+//! The first uses of a resource, and why some resources never alias.
+
+use super::order::PassOrder;
+use super::{Category, Frame, FrameResourceId, PassId, QueueKind, ResourceKind, Retention, Use};
+
+/// Why a resource shares its memory with no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotAliased {
+    /// The contents are needed in other frames.
+    Retained,
+    /// The first use reads what no pass of the frame wrote: the contents would be undefined.
+    ReadBeforeWrite {
+        /// The pass that reads.
+        pass: PassId,
+    },
+    /// Of the first uses, none happens before all others, so there is no place for the activation.
+    UnorderedFirstUses {
+        /// A first use.
+        pass: PassId,
+        /// Another one that is not ordered with it.
+        other: PassId,
+    },
+    /// The pass that initialises the resource may be skipped, and others use the resource afterwards.
+    FirstUseMayBeSkipped {
+        /// The pass that may be skipped.
+        pass: PassId,
+    },
+    /// The queue of the first use cannot initialise the resource, which render targets and depth-stencil textures need.
+    CannotInitialise {
+        /// The pass of the first use.
+        pass: PassId,
+    },
+}
+
+impl NotAliased {
+    /// Returns whether the reason is a mistake in the frame rather than a property of the resource.
+    #[must_use]
+    pub const fn is_mistake(self) -> bool {
+        matches!(self, Self::ReadBeforeWrite { .. } | Self::UnorderedFirstUses { .. })
+    }
+}
+
+/// How a resource becomes usable after other resources used its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Initialisation {
+    /// Nothing is owed: the first use writes, and any write makes such a resource valid.
+    None,
+    /// `DiscardResource`, or the flag DISCARD of an enhanced barrier, before the first use.
+    Discard,
+    /// The clear that the first use begins with.
+    Clear,
+    /// The copy over the whole resource that the first use makes.
+    Copy,
+}
+
+/// State in which a resource is left when its last pass is done, so that it can be initialised without a transition at its
+/// next activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RestingState {
+    /// RENDER_TARGET.
+    RenderTarget,
+    /// DEPTH_WRITE.
+    DepthWrite,
+    /// UNORDERED_ACCESS.
+    UnorderedAccess,
+    /// COPY_DEST.
+    CopyDest,
+    /// Any state: nothing has to be initialised.
+    Any,
+}
+
+/// The uses of one resource.
+#[derive(Debug)]
+pub(super) struct ResourceUses {
+    /// The passes that use the resource, ascending.
+    pub(super) passes: Vec<PassId>,
+    /// The first use, if one happens before all others.
+    pub(super) first: PassId,
+    pub(super) initialisation: Initialisation,
+    pub(super) resting_state: RestingState,
+    pub(super) not_aliased: Option<NotAliased>,
+}
+
+impl ResourceUses {
+    /// Collects the uses of a resource. Returns `None` if there is none.
+    pub(super) fn new(frame: &Frame, order: &PassOrder, resource: FrameResourceId) -> Option<Self> {
+        let uses = |pass: &PassId| {
+            (frame.passes[pass.0].uses.iter()).filter(|(used, _)| *used == resource).map(|&(_, how)| how)
+        };
+        let passes: Vec<PassId> =
+            (0..frame.passes.len()).map(PassId).filter(|pass| uses(pass).next().is_some()).collect();
+        // Passes were added before those that depend on them, so this one happens after no other.
+        let first = *passes.first()?;
+        let how = uses(&first).next()?;
+        let desc = frame.resources[resource.0];
+        let queue = frame.queues[frame.passes[first.0].queue.0];
+        let (initialisation, resting_state) = first_duty(desc.kind, how, queue).unzip();
+        let unordered = passes.iter().copied().find(|&pass| pass != first && !order.is_before(first, pass));
+        let reads = |pass: &PassId| uses(pass).next().is_some_and(Use::reads);
+        let not_aliased = if desc.retention != Retention::Transient {
+            Some(NotAliased::Retained)
+        } else if reads(&first) {
+            Some(NotAliased::ReadBeforeWrite { pass: first })
+        } else if let Some(other) = unordered {
+            Some(NotAliased::UnorderedFirstUses { pass: first, other })
+        } else if frame.passes[first.0].may_be_skipped && passes.len() > 1 {
+            Some(NotAliased::FirstUseMayBeSkipped { pass: first })
+        } else if initialisation.is_none() {
+            Some(NotAliased::CannotInitialise { pass: first })
+        } else {
+            None
+        };
+        Some(Self {
+            passes,
+            first,
+            initialisation: initialisation.unwrap_or(Initialisation::None),
+            resting_state: resting_state.unwrap_or(RestingState::Any),
+            not_aliased,
+        })
+    }
+}
+
+/// Returns what the first use of a resource owes, and the state that it needs for it, or `None` if the queue cannot do it.
+///
+/// Render targets and depth-stencil textures must be cleared, discarded or copied to as a whole after each activation.
+/// Other resources become valid where they are written.
+fn first_duty(kind: ResourceKind, how: Use, queue: QueueKind) -> Option<(Initialisation, RestingState)> {
+    if kind.category() != Category::RenderTargetOrDepthStencil {
+        return Some((Initialisation::None, RestingState::Any));
+    }
+    let rendered = match kind {
+        ResourceKind::DepthStencil => RestingState::DepthWrite,
+        _ => RestingState::RenderTarget,
+    };
+    let unordered_access = kind == ResourceKind::RenderTarget { unordered_access: true };
+    match (how, queue) {
+        (Use::CopyAll, _) => Some((Initialisation::Copy, RestingState::CopyDest)),
+        (Use::Clear, QueueKind::Direct) => Some((Initialisation::Clear, rendered)),
+        (_, QueueKind::Direct) => Some((Initialisation::Discard, rendered)),
+        // Clears of unordered access views do not count as an initialisation, discards in that state do.
+        (_, QueueKind::Compute) if unordered_access => {
+            Some((Initialisation::Discard, RestingState::UnorderedAccess))
+        }
+        (_, QueueKind::Compute | QueueKind::Copy) => None,
+    }
+}
