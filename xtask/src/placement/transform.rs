@@ -84,10 +84,3 @@ fn replay(recorder: &mut Recorder, which: usize, count: usize, step: Step, chang
         Step::Free { number } => recorder.free_as(key(number)),
     }
 }
-
-/// The finishing function of SplitMix64, which makes similar numbers different.
-fn mix(mut value: u64) -> u64 {
-    value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ value >> 31
-}
