@@ -6,6 +6,7 @@
     reason = "a command line program prints to standard output and error"
 )]
 
+mod bench_memory;
 mod bench_table;
 mod bindings;
 mod figures;
@@ -32,6 +33,8 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Compare the allocator with VMA and gpu-allocator by held memory and modelled time (requires a C++ compiler).
+    BenchMemory(bench_memory::Args),
     /// Compare the suballocators with those of other projects (requires a C++ compiler).
     BenchTable(bench_table::Args),
     /// Generate crates/d3d12/src/bindings from the Windows metadata.
@@ -66,6 +69,7 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let outcome = match args.command {
+        Command::BenchMemory(args) => bench_memory::run(&workspace_root(), &args),
         Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
         Command::Figures(args) => figures::run(&workspace_root(), &args),

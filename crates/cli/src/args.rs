@@ -56,6 +56,17 @@ pub(crate) enum Command {
     /// All traces are read and checked before the first is replayed. An invalid trace is reported, and the others are
     /// replayed. A trace has at most 4,194,304 events, and at most 1,048,576 live allocations at any time.
     Replay(ReplayArgs),
+    /// Generate the allocation trace of a typical program and write it as CSV
+    ///
+    /// A workload is named workload:SHAPE:SEED. The shapes are streaming (an open world around a camera, with teleports),
+    /// levels (a game with levels), frame-graph (a renderer whose targets are resized), serving (an inference server with
+    /// several models), training (of a network), editor (documents are opened, edited and closed), and sequence (several of
+    /// these one after the other). The same name is the same trace on every machine.
+    ///
+    /// Seeds below 1000 are the development part, for choosing and tuning policies. The others are the evaluation part,
+    /// which also has other ranges of parameters, such as more documents or larger textures. Both parts have three
+    /// workloads of each shape by which figures are measured: seeds 1 to 3 and 1000 to 1002.
+    Workload(WorkloadArgs),
     /// List the available devices with their capabilities and memory
     ///
     /// Opens every device and queries its capabilities and memory: the built-in simulated GPUs and, on Windows, the
@@ -87,7 +98,10 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = REPLAY_HELP, after_long_help = REPLAY_LONG_HELP)]
 pub(crate) struct ReplayArgs {
-    /// CSV files with the columns time_us,event,id,size_bytes, plain or gzip; - for standard input
+    /// CSV files with the columns time_us,event,id,size_bytes, plain or gzip; - for standard input; or generated workloads
+    ///
+    /// workload:SHAPE:SEED is a workload that `heapwright workload` describes, and workload:development or
+    /// workload:evaluation are all of a part.
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
 
@@ -124,6 +138,23 @@ pub(crate) struct ReplayArgs {
     /// Print one JSON object per line for each trace; with --compare, one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Arguments of `heapwright workload`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = WORKLOAD_HELP)]
+pub(crate) struct WorkloadArgs {
+    /// Name of the workload: workload:SHAPE:SEED
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+
+    /// Path of the CSV file [default: standard output]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// List the workloads by which figures are measured, and exit
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) list: bool,
 }
 
 /// Arguments of `heapwright devices`.
@@ -274,11 +305,22 @@ Examples:
 
 Exit codes: 0 success; 1 failure, such as a failed allocation or check; 2 invalid input.";
 
+const WORKLOAD_HELP: &str = "\
+Examples:
+  heapwright workload workload:streaming:7 -o streaming.csv
+  heapwright workload --list
+  heapwright replay workload:streaming:7 workload:editor:1000
+  heapwright replay --json workload:development
+
+Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as an unknown
+workload, or a path that cannot be written.";
+
 const REPLAY_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
   heapwright replay --compare traces/vision_serving.csv.gz
+  heapwright replay workload:streaming:7
   heapwright replay --report vision.json traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 
@@ -287,6 +329,7 @@ Examples:
   heapwright replay traces/vision_serving.csv.gz
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
   heapwright replay --compare traces/vision_serving.csv.gz
+  heapwright replay workload:streaming:7
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz
 
 Measurements:
@@ -308,8 +351,8 @@ Measurements:
   failed         number of allocations that returned an error; their frees are skipped
 
 JSON keys (stable; a key never changes its meaning):
-  trace (file name without .csv or .csv.gz), configuration (default; with --compare also gpgmm and
-  dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
+  trace (file name without .csv or .csv.gz, or the name of a workload), configuration (default;
+  with --compare also gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
   mean_live_bytes, mean_reserved_bytes, mean_overhead, end_live_bytes, end_reserved_bytes,
   idle_reserved_bytes, heaps_created, alloc_ns {p50, p99, max}, free_ns {p50, p99, max},
   mean_op_ns, failures.

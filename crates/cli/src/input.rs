@@ -1,11 +1,11 @@
-//! Input of the commands: files, or standard input for the path `-`.
+//! Input of the commands: files, standard input for the path `-`, and generated workloads.
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use heapwright_trace::{Trace, TraceError};
+use heapwright_trace::{Trace, TraceError, UnknownWorkload, Workload};
 
 /// The path that stands for standard input.
 pub(crate) const STDIN: &str = "-";
@@ -33,9 +33,33 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Reads a trace from a file, or from standard input.
-pub(crate) fn read_trace(path: &Path) -> Result<Trace, TraceError> {
-    if is_stdin(path) { Trace::from_reader(STDIN_NAME, io::stdin()) } else { Trace::read(path) }
+/// A trace that cannot be read or generated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoTrace {
+    #[error(transparent)]
+    Unreadable(#[from] TraceError),
+    #[error(transparent)]
+    UnknownWorkload(#[from] UnknownWorkload),
+}
+
+/// Reads a trace from a file or from standard input, or generates the workload that the path names. A file whose name
+/// begins with `workload:` is `./workload:...`.
+pub(crate) fn read_trace(path: &Path) -> Result<Trace, NoTrace> {
+    match path.to_str().filter(|name| Workload::is_name(name)) {
+        Some(name) => Ok(name.parse::<Workload>()?.generate()),
+        None if is_stdin(path) => Ok(Trace::from_reader(STDIN_NAME, io::stdin())?),
+        None => Ok(Trace::read(path)?),
+    }
+}
+
+/// Replaces the names of parts of the generated workloads by the names of their workloads.
+pub(crate) fn expand_parts(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let expand = |path: &PathBuf| match path.to_str().map(Workload::named) {
+        Some(Ok(workloads)) => workloads.iter().map(|workload| workload.to_string().into()).collect(),
+        // A file, or an unknown workload, which is reported when the trace is read.
+        Some(Err(_)) | None => vec![path.clone()],
+    };
+    paths.iter().flat_map(expand).collect()
 }
 
 /// Maximum size of a scenario or a list, in bytes. These files are written by hand.

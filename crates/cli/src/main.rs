@@ -3,7 +3,8 @@
 //!
 //! - [`args`]: definition of the command line.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`]: the commands.
+//! - [`conformance`], [`devices`], [`replay`], [`report`], [`residency`],
+//!   [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
 //! - [`exit`]: exit codes.
@@ -24,6 +25,7 @@ mod output_file;
 mod replay;
 mod report;
 mod residency;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -55,6 +57,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
     }
     match &args.command {
         Command::Replay(args) => replay::run(args, output),
+        Command::Workload(args) => workload::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
         Command::Residency(args) => residency::run(args, output),

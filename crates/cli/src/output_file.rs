@@ -16,7 +16,7 @@ pub(crate) struct OutputFile {
     existed: bool,
 }
 
-/// Error of opening or writing an output file. `what` is "page", "report" or "plot".
+/// Error of opening or writing an output file. `what` is "page", "report", "plot" or "trace".
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputFileError {
     #[error("{path}: the {what} would overwrite an input file", path = .path.display())]

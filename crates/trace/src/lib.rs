@@ -1,7 +1,7 @@
-//! Reads allocation traces of GPU workloads.
+//! Reads and generates allocation traces of GPU workloads.
 //!
 //! A trace is a CSV file, plain or compressed with gzip, that records the allocations and frees of an application in
-//! order. This crate defines the format and reads it. It does not depend on Direct3D 12.
+//! order. This crate defines the format, reads and writes it, and generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12.
 //!
 //! # Format
 //!
@@ -72,6 +72,7 @@ mod row;
 mod source;
 mod text;
 mod trace;
+pub mod workload;
 
 pub use error::{Column, TraceError, TraceErrorKind};
 pub use event::{AllocationIndex, Event, EventKind};
@@ -79,3 +80,4 @@ pub use location::Location;
 pub use reader::TraceReader;
 pub use text::Snippet;
 pub use trace::Trace;
+pub use workload::{Part, Shape, UnknownWorkload, Workload};

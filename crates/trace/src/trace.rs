@@ -1,16 +1,17 @@
 //! Traces in memory.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use heapwright_core::ByteSize;
 
 use crate::error::{TraceError, TraceErrorKind};
-use crate::event::{AllocationIndex, Event};
+use crate::event::{AllocationIndex, Event, EventKind};
 use crate::ids::IdNames;
 use crate::location::Location;
 use crate::reader::TraceReader;
+use crate::row::HEADER;
 
 /// A complete trace in memory, whose events have been checked.
 #[derive(Clone, Debug)]
@@ -68,6 +69,41 @@ impl Trace {
             peak_live: reader.peak_live(),
             id_names: reader.into_id_names(),
         })
+    }
+
+    /// Creates a trace whose ids are its allocation indices. The caller guarantees the rules of the format.
+    pub(crate) fn generated(
+        name: PathBuf,
+        events: Vec<Event>,
+        allocation_count: u32,
+        peak_live: ByteSize,
+    ) -> Self {
+        Self {
+            name: name_of(&name),
+            path: name,
+            events,
+            id_names: IdNames::counted(allocation_count),
+            allocation_count: AllocationIndex::new(allocation_count).as_usize(),
+            peak_live,
+        }
+    }
+
+    /// Writes the trace as CSV, in the [format](crate#format) that is read.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of `output`.
+    pub fn write(&self, mut output: impl Write) -> io::Result<()> {
+        writeln!(output, "{HEADER}")?;
+        for event in &self.events {
+            let &Event { time_us, size, allocation, kind } = event;
+            let kind = match kind {
+                EventKind::Alloc => "alloc",
+                EventKind::Free => "free",
+            };
+            writeln!(output, "{time_us},{kind},{},{}", self.id(allocation), size.get())?;
+        }
+        output.flush()
     }
 
     /// Returns the file's name without directories and without `.csv` or `.csv.gz`.

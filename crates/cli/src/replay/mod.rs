@@ -17,10 +17,10 @@ mod table;
 mod timing;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use heapwright::{ByteSize, DeviceCaps, HeapType};
-use heapwright_trace::{Event, EventKind, Location, Trace, TraceError};
+use heapwright_trace::{Event, EventKind, Location, Trace};
 
 use self::configuration::Configuration;
 use self::engine::{Replayed, Settings};
@@ -29,13 +29,14 @@ use crate::args::ReplayArgs;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::format;
-use crate::input;
+use crate::input::{self, NoTrace};
 use crate::output::{Output, OutputError};
 use crate::output_file::OutputFile;
 
 /// Runs the command. Returns the most severe result of all traces.
 pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, OutputError> {
-    let plan = match Plan::new(args) {
+    let paths = input::expand_parts(&args.traces);
+    let plan = match Plan::new(args, &paths) {
         Ok(plan) => plan,
         Err(error) => {
             output.error(&error);
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     };
     // All files are opened before the first replay, so that errors are reported at once.
-    let inputs = args.traces.iter().map(|path| path.as_path()).filter(|path| !input::is_stdin(path));
+    let inputs = paths.iter().map(|path| path.as_path()).filter(|path| !input::is_stdin(path));
     let report_file = args.report.as_deref().map(|path| OutputFile::open("report", path, inputs)).transpose();
     let mut report_file = match report_file {
         Ok(file) => file,
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     };
     let mut exit = Exit::Success;
     let mut traces = Vec::new();
-    for path in &args.traces {
+    for path in &paths {
         match plan.read(path) {
             Ok(trace) => traces.push(trace),
             Err(error) => {
@@ -125,7 +126,7 @@ enum ReplayError {
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
-    Trace(#[from] TraceError),
+    Trace(#[from] NoTrace),
     #[error(
         "{location}: size_bytes {} ({}) exceeds the maximum resource size of device {device}, {} ({})",
         .size.get(), format::size(.size.get()), .limit.get(), format::size(.limit.get())
@@ -149,11 +150,11 @@ impl ReplayError {
 }
 
 impl Plan {
-    fn new(args: &ReplayArgs) -> Result<Self, ReplayError> {
-        if args.report.is_some() && args.traces.len() > 1 {
-            return Err(ReplayError::ManyReports(args.traces.len()));
+    fn new(args: &ReplayArgs, paths: &[PathBuf]) -> Result<Self, ReplayError> {
+        if args.report.is_some() && paths.len() > 1 {
+            return Err(ReplayError::ManyReports(paths.len()));
         }
-        let stdin_count = args.traces.iter().filter(|path| input::is_stdin(path)).count();
+        let stdin_count = paths.iter().filter(|path| input::is_stdin(path)).count();
         if stdin_count > 1 {
             return Err(ReplayError::ManyStdin(stdin_count));
         }

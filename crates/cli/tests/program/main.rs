@@ -10,3 +10,4 @@ mod replay;
 mod report;
 mod residency;
 mod support;
+mod workload;

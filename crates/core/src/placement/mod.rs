@@ -7,6 +7,7 @@
 //! | [`HeapEngine`] | one of several algorithms: a [`SharedHeapSet`], or those of GPGMM and D3D12MA |
 //! | [`HeapPool`] | empty heaps between an engine and the device |
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
+//! | [`HeapCosts`] | the time that a device takes to create and free heaps, by size |
 //! | [`HeapSizing`] | policy: the size of a new heap |
 //! | [`HeapReuse`] | policy: which empty heaps are too large for a request |
 //! | [`HeapRetention`] | policy: how many bytes of empty heaps are kept |
@@ -16,6 +17,7 @@
 
 pub mod engine;
 mod evacuation;
+mod heap_cost;
 mod heap_index;
 mod heap_pool;
 mod heap_set;
@@ -31,6 +33,7 @@ pub use evacuation::{
     CompletedMove, Evacuation, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep,
     PlannedMove,
 };
+pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;

@@ -1,0 +1,84 @@
+//! `bench-memory`: compares allocators by the device memory that they take. `cargo xtask bench-memory` runs it.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use heapwright_rivals::memory::comparison::{Group, compare};
+use heapwright_rivals::memory::table::{EACH_TRACE, Results, render, verify};
+use heapwright_rivals::workload::traces::NAMES;
+use heapwright_trace::{Part, Trace, Workload};
+
+/// Compares heapwright with VMA and gpu-allocator by the device memory that they hold and the calls that they make.
+#[derive(Parser)]
+#[command(name = "bench-memory")]
+struct Args {
+    /// Folder of traces that are not in the repository [default: ../shared/traces beside the repository].
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
+    #[arg(long)]
+    verify: bool,
+    /// The markdown file to write or to verify [default: bench/MEMORY.md].
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported anywhere.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.parent().unwrap_or(package);
+    let file = args.output.unwrap_or_else(|| package.join("MEMORY.md"));
+    if args.verify {
+        return check(&file, &root.join("traces"));
+    }
+    let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
+    let folders = [root.join("traces"), elsewhere];
+    let mut results = Vec::new();
+    for group in Group::ALL {
+        let traces = group.traces(&folders)?;
+        let rows = traces.iter().map(compare).collect::<Result<_, _>>()?;
+        results.push(Results { group, rows });
+    }
+    let found = |name: &&str| results[0].rows.iter().any(|row| row.trace == *name);
+    let left_out: Vec<&str> = NAMES.into_iter().filter(|name| !found(name)).collect();
+    let text = render(&results, &left_out);
+    fs::write(&file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+    // Without the lines of each trace, of which there are many.
+    let summary = text.split(EACH_TRACE).next().unwrap_or_default();
+    anstream::stdout().write_all(summary.as_bytes())?;
+    Ok(())
+}
+
+/// Replays the recorded traces of the repository and the first evaluation workload of each shape.
+fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut traces = Group::Recorded.traces(&[folder.to_owned()])?;
+    let first = |workload: &Workload| workload.seed == Workload::FIRST_EVALUATION_SEED;
+    traces.extend(Workload::of_part(Part::Evaluation).filter(first).map(Workload::generate));
+    let mut differences = String::new();
+    for trace in &traces {
+        differences.extend(verify(&text, &compare(trace)?).err());
+    }
+    if !differences.is_empty() {
+        let command = "cargo xtask bench-memory";
+        return Err(format!("{} is outdated; {command} writes it again:{differences}", file.display()).into());
+    }
+    let names: Vec<&str> = traces.iter().map(Trace::name).collect();
+    writeln!(anstream::stdout(), "{} has the figures of {}", file.display(), names.join(", "))?;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! The trait of allocators that take part, and the replay of a trace.
+
+use std::fmt;
+use std::time::Duration;
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapCosts;
+use heapwright_trace::{EventKind, Trace};
+
+use super::meter::{DeviceCall, Figures, Meter, Operation};
+
+/// An allocator of buffers in device memory, on a device of its own.
+pub trait MemoryAllocator: Sized {
+    /// A live buffer.
+    type Buffer;
+
+    /// Creates the allocator and its device.
+    ///
+    /// # Errors
+    ///
+    /// Returns the allocator's error.
+    fn new() -> Result<Self, Failed>;
+
+    /// Creates a buffer in memory for the GPU.
+    ///
+    /// # Errors
+    ///
+    /// Returns the allocator's error.
+    fn allocate(&mut self, size: ByteSize) -> Result<Self::Buffer, Failed>;
+
+    /// Destroys a buffer that [`allocate`](Self::allocate) returned.
+    ///
+    /// # Errors
+    ///
+    /// Returns the allocator's error.
+    fn free(&mut self, buffer: Self::Buffer) -> Result<(), Failed>;
+
+    /// Tells the allocator the time of the trace, before each operation. VMA and gpu-allocator have no use for it.
+    fn pass_time(&mut self, _time: Duration) {}
+
+    /// Replaces `calls` by the calls that create and free memory since the last time.
+    fn take_calls(&mut self, calls: &mut Vec<DeviceCall>);
+}
+
+/// An allocator that cannot replay a trace.
+#[derive(Debug)]
+pub struct Failed(String);
+
+impl Failed {
+    /// Wraps an allocator's error.
+    pub fn new(error: impl fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// Frames at 60 Hz that pass after everything was freed, before the held bytes are counted.
+const IDLE_FRAMES: u64 = 300;
+const FRAME_US: u64 = 16_667;
+
+/// Replays a trace on a new allocator.
+///
+/// # Errors
+///
+/// Returns the first error of the allocator.
+pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
+    let costs = HeapCosts::device_local();
+    let mut meter = Meter::default();
+    let mut allocator = A::new()?;
+    let mut calls = Vec::new();
+    let mut buffers: Vec<Option<A::Buffer>> = vec![];
+    buffers.resize_with(trace.allocation_count(), || None);
+    for event in trace.events() {
+        allocator.pass_time(Duration::from_micros(event.time_us));
+        let slot = &mut buffers[event.allocation.as_usize()];
+        let operation = match event.kind {
+            EventKind::Alloc => {
+                *slot = Some(allocator.allocate(event.size)?);
+                Operation::Allocate(event.size.get())
+            }
+            EventKind::Free => {
+                if let Some(buffer) = slot.take() {
+                    allocator.free(buffer)?;
+                }
+                Operation::Free(event.size.get())
+            }
+        };
+        allocator.take_calls(&mut calls);
+        meter.record(event.time_us, operation, &calls, &costs);
+    }
+    for buffer in buffers.into_iter().flatten() {
+        allocator.free(buffer)?;
+    }
+    let end_us = trace.events().last().map_or(0, |event| event.time_us);
+    for frame in 1..=IDLE_FRAMES {
+        allocator.pass_time(Duration::from_micros(end_us + frame * FRAME_US));
+    }
+    allocator.take_calls(&mut calls);
+    meter.record_end(&calls, &costs);
+    Ok(meter.figures())
+}

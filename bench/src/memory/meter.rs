@@ -1,0 +1,192 @@
+//! Prices calls of the device and computes the figures of a replay.
+
+use std::time::Duration;
+
+use heapwright_core::ByteSize;
+use heapwright_core::placement::HeapCosts;
+
+/// A call of the device that creates or frees memory of the given size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceCall {
+    /// CreateHeap or vkAllocateMemory.
+    Create(ByteSize),
+    /// The last Release of a heap, or vkFreeMemory.
+    Free(ByteSize),
+}
+
+/// An operation that takes longer is a hitch: a 60th of a frame of 16 ms.
+pub const HITCH: Duration = Duration::from_micros(250);
+
+/// The figures of a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Number of allocations and frees.
+    pub operations: u64,
+    /// Modelled time of all operations: the device's calls, and `HeapCosts::PLACED_RESOURCE` for each allocation.
+    pub time: Duration,
+    /// The same, if freeing memory costs at least as much as creating it.
+    pub sustained_time: Duration,
+    /// Number of blocks of memory that were created.
+    pub created: u64,
+    /// Number of operations that take longer than [`HITCH`].
+    pub hitches: u64,
+    /// Time of the longest operation.
+    pub longest: Duration,
+    /// Maximum of the held bytes over the maximum of the live bytes.
+    pub peak: f64,
+    /// Mean of the held bytes after each event over that of the live bytes.
+    pub mean: f64,
+    /// The same by time: the bytes between two events count for as long as the trace says.
+    pub mean_by_time: f64,
+    /// Bytes held 300 frames after everything was freed.
+    pub held_when_empty: u64,
+}
+
+impl Figures {
+    /// Returns the modelled time of an operation, in microseconds.
+    #[must_use]
+    pub fn microseconds(&self) -> f64 {
+        self.per_operation(self.time)
+    }
+
+    /// Returns the modelled time of an operation, in microseconds, if freeing memory costs at least as much as creating
+    /// it.
+    #[must_use]
+    pub fn sustained_microseconds(&self) -> f64 {
+        self.per_operation(self.sustained_time)
+    }
+
+    fn per_operation(&self, time: Duration) -> f64 {
+        time.as_secs_f64() * 1e6 / self.operations.max(1) as f64
+    }
+}
+
+/// Adds up the figures during a replay.
+#[derive(Debug, Default)]
+pub struct Meter {
+    figures: Figures,
+    live: u64,
+    held: u64,
+    peak_live: u64,
+    peak_held: u64,
+    /// Sums over the events.
+    sums: [u128; 2],
+    /// Integrals over the time.
+    integrals: [u128; 2],
+    last_us: u64,
+}
+
+/// An event of a trace.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// An allocation of the given bytes.
+    Allocate(u64),
+    /// A free of the given bytes.
+    Free(u64),
+}
+
+impl Meter {
+    /// Counts an operation and the calls that the allocator made in it.
+    pub fn record(&mut self, time_us: u64, operation: Operation, calls: &[DeviceCall], costs: &HeapCosts) {
+        let passed = u128::from(time_us.saturating_sub(self.last_us));
+        self.last_us = time_us;
+        self.integrals[0] += passed * u128::from(self.live);
+        self.integrals[1] += passed * u128::from(self.held);
+
+        let mut time = match operation {
+            Operation::Allocate(bytes) => {
+                self.live += bytes;
+                HeapCosts::PLACED_RESOURCE
+            }
+            Operation::Free(bytes) => {
+                self.live -= bytes;
+                Duration::ZERO
+            }
+        };
+        self.figures.sustained_time += time;
+        for &call in calls {
+            let of_call = self.hold(call, costs);
+            time += of_call;
+            self.figures.sustained_time += match call {
+                DeviceCall::Create(_) => of_call,
+                DeviceCall::Free(size) => of_call.max(costs.of(size).create),
+            };
+        }
+        let figures = &mut self.figures;
+        figures.operations += 1;
+        figures.time += time;
+        figures.hitches += u64::from(time > HITCH);
+        figures.longest = figures.longest.max(time);
+
+        self.peak_live = self.peak_live.max(self.live);
+        // Within an operation the old and the new block may exist together, but the peak is that between operations, as
+        // for the measured figures.
+        self.peak_held = self.peak_held.max(self.held);
+        self.sums[0] += u128::from(self.live);
+        self.sums[1] += u128::from(self.held);
+    }
+
+    /// Counts calls after the last event, when everything is freed. They take no time.
+    pub fn record_end(&mut self, calls: &[DeviceCall], costs: &HeapCosts) {
+        for &call in calls {
+            self.hold(call, costs);
+        }
+        self.figures.held_when_empty = self.held;
+    }
+
+    /// Returns the figures.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let ratio = |[live, held]: [u128; 2]| held as f64 / live as f64;
+        Figures {
+            peak: self.peak_held as f64 / self.peak_live as f64,
+            mean: ratio(self.sums),
+            mean_by_time: ratio(self.integrals),
+            ..self.figures
+        }
+    }
+
+    /// Changes the held bytes and returns the time of the call.
+    fn hold(&mut self, call: DeviceCall, costs: &HeapCosts) -> Duration {
+        match call {
+            DeviceCall::Create(size) => {
+                self.held += size.get();
+                self.figures.created += 1;
+                costs.of(size).create
+            }
+            DeviceCall::Free(size) => {
+                self.held -= size.get();
+                costs.of(size).free
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_figures_of_a_short_trace() {
+        let costs = HeapCosts::device_local();
+        let mut meter = Meter::default();
+        let (create, free) =
+            (DeviceCall::Create(ByteSize::from_mib(64)), DeviceCall::Free(ByteSize::from_mib(64)));
+        meter.record(0, Operation::Allocate(16 * MIB), &[create], &costs);
+        meter.record(10, Operation::Allocate(16 * MIB), &[], &costs);
+        meter.record(20, Operation::Free(16 * MIB), &[], &costs);
+        meter.record(100, Operation::Free(16 * MIB), &[free, create], &costs);
+        meter.record_end(&[free], &costs);
+        let figures = meter.figures();
+        assert_eq!((figures.operations, figures.created, figures.hitches), (4, 2, 2));
+        // Two allocations, and two heaps created and one freed during the operations.
+        assert_eq!(figures.time, Duration::from_nanos(400) + Duration::from_micros(2 * 1_323 + 683));
+        assert_eq!(figures.longest, Duration::from_micros(1_323 + 683));
+        assert_eq!((figures.peak, figures.mean), (2.0, 4.0));
+        // 10 us with 16 MiB, 10 us with 32 MiB and 80 us with 16 MiB.
+        assert!((figures.mean_by_time - 64.0 * 100.0 / (16.0 * 90.0 + 32.0 * 10.0)).abs() < 1e-9);
+        assert_eq!(figures.held_when_empty, 0);
+    }
+}

@@ -1,0 +1,26 @@
+//! Compares allocators by the device memory that they take: what it costs in time, and how much of it they hold.
+//!
+//! Each trace is replayed through heapwright on the simulated GPU, and through VMA and gpu-allocator on a Vulkan device of
+//! our own ([`vulkan_device`]) that has no memory behind it but notes every call. All of their calls that create and free
+//! memory are priced by the same table, core's `HeapCosts`, so the figures are the same in every run and on every machine,
+//! except those of gpu-allocator, whose choice among free ranges of the same size is random.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`allocators`] | the trait of allocators that take part, and the replay of a trace |
+//! | [`ours`] | heapwright on the simulated GPU, with its defaults and with GPGMM's strategy |
+//! | [`peers`] | VMA and gpu-allocator |
+//! | [`vulkan_device`] | the Vulkan device that notes calls |
+//! | [`meter`] | prices calls and computes the figures |
+//! | [`measured`] | figures measured on real GPUs, for comparison with the model's |
+//! | [`comparison`] | all traces and workloads through all allocators |
+//! | [`table`] | `MEMORY.md`: written, and verified |
+
+pub mod allocators;
+pub mod comparison;
+pub mod measured;
+pub mod meter;
+pub mod ours;
+pub mod peers;
+pub mod table;
+pub mod vulkan_device;
