@@ -64,11 +64,16 @@
 
 mod error;
 mod event;
+mod format;
+pub mod gpgmm;
 mod ids;
 mod lines;
 mod location;
 mod reader;
+mod records;
 mod row;
+mod rules;
+pub mod session;
 mod source;
 mod text;
 mod trace;
@@ -76,8 +81,10 @@ pub mod workload;
 
 pub use error::{Column, TraceError, TraceErrorKind};
 pub use event::{AllocationIndex, Event, EventKind};
-pub use location::Location;
+pub use format::Format;
+pub use location::{Location, Position};
 pub use reader::TraceReader;
+pub use records::RecordReader;
 pub use text::Snippet;
 pub use trace::Trace;
 pub use workload::{Part, Shape, UnknownWorkload, Workload};
