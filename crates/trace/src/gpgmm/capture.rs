@@ -142,15 +142,17 @@ impl<R: Read> Capture<R> {
     }
 }
 
-/// Returns the message without line and column, which are relative to the event.
+/// Returns the message as one line of limited length, without line and column, which are relative to the event.
 fn message(error: &serde_json::Error) -> String {
+    // The message may quote text of the file, of any length.
+    const MAX_CHARS: usize = 120;
     let message = error.to_string();
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    // The message quotes text of the file.
-    let mut text = Snippet::new(message[..end].as_bytes()).to_string();
-    if message[..end].chars().count() <= Snippet::MAX_CHARS {
-        // Short messages need no quotes.
-        text = text.trim_matches('"').to_owned();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    let mut characters =
+        message.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let mut text: String = characters.by_ref().take(MAX_CHARS).collect();
+    if characters.next().is_some() {
+        text.push('…');
     }
     text
 }
