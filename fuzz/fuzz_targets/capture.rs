@@ -11,7 +11,8 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check(bytes: &[u8]) {
-    let records = RecordReader::new("fuzz.json", bytes).and_then(|reader| reader.collect::<Result<Vec<_>, _>>());
+    let records =
+        RecordReader::new("fuzz.json", bytes).and_then(|reader| reader.collect::<Result<Vec<_>, _>>());
     if let Err(error) = records {
         assert!(error.location().position.is_some(), "no position: {error}");
         assert!(!error.to_string().contains('\n'), "one line: {error}");

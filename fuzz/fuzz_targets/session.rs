@@ -28,7 +28,8 @@ fn check(bytes: &[u8]) {
     let mut writer = SessionWriter::new(Vec::new()).unwrap();
     records.iter().for_each(|record| writer.write(record).unwrap());
     let written = writer.finish().unwrap();
-    let again = SessionReader::new("again.hws", &written[..]).unwrap().collect::<Result<Vec<Record>, _>>().unwrap();
+    let again =
+        SessionReader::new("again.hws", &written[..]).unwrap().collect::<Result<Vec<Record>, _>>().unwrap();
     assert_eq!(again, records);
 }
 

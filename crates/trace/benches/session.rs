@@ -107,9 +107,9 @@ fn main() {
     let megabytes =
         std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(if is_measured { 256 } else { 1 });
     let mut is_failed = false;
-    let kinds: [(&str, fn(u64) -> Record); 3] =
-        [("events", events), ("submissions", submissions), ("contents", contents)];
-    for (name, record) in kinds {
+    for (name, record) in
+        [("events", events as fn(u64) -> Record), ("submissions", submissions), ("contents", contents)]
+    {
         let mut generated = Generated::new(megabytes * 1_000_000, record);
         let (start, mut count, mut len) = (Instant::now(), 0_u64, 0);
         let counted = CountBytes { input: &mut generated, len: &mut len };

@@ -103,7 +103,12 @@ fn take_ids(bytes: &mut &[u8], previous: &mut u64) -> Result<Vec<u64>, SessionFa
     if len > bytes.len() {
         return Err(SessionFault::BlockLength);
     }
-    (0..len).map(|_| take_id(bytes, previous)).collect()
+    // Collecting results would not reserve the memory.
+    let mut ids = Vec::with_capacity(len);
+    for _ in 0..len {
+        ids.push(take_id(bytes, previous)?);
+    }
+    Ok(ids)
 }
 
 fn take_heap_type(bytes: &mut &[u8]) -> Result<HeapType, SessionFault> {

@@ -15,7 +15,18 @@ pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Removes an integer from the start of `bytes`.
+#[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
+    match **bytes {
+        [byte, ref rest @ ..] if byte < 0x80 => {
+            *bytes = rest;
+            Ok(byte.into())
+        }
+        _ => take_long(bytes),
+    }
+}
+
+fn take_long(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
     let mut value = 0;
     for (place, &byte) in bytes.iter().enumerate().take(10) {
         let bits = u64::from(byte & 0x7f);
