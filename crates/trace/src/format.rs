@@ -11,7 +11,7 @@ pub enum Format {
     Csv,
     /// A [capture](crate::gpgmm) of GPGMM: Chrome trace events as JSON.
     Capture,
-    /// A binary [session](crate::session).
+    /// A binary [session].
     Session,
 }
 
