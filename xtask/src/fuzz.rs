@@ -6,8 +6,18 @@ use std::time::Duration;
 
 use crate::limited;
 
-const TARGETS: &[&str] =
-    &["aliasing", "capture", "device", "memory_short", "queues", "report", "residency", "session", "suballoc", "trace"];
+const TARGETS: &[&str] = &[
+    "aliasing",
+    "capture",
+    "device",
+    "memory_short",
+    "queues",
+    "report",
+    "residency",
+    "session",
+    "suballoc",
+    "trace",
+];
 
 /// Time limit of an input, in seconds. libFuzzer reports an input that exceeds it. Inputs usually take milliseconds.
 const INPUT_SECONDS: u32 = 30;
