@@ -13,12 +13,14 @@ use crate::limited;
 const TARGETS: &[(&str, u32)] = &[
     ("device", 60),
     ("aliasing", 20),
+    ("capture", 20),
     ("memory_short", 20),
     ("queues", 20),
     ("residency", 20),
+    ("session", 20),
     ("suballoc", 20),
     ("report", 10),
-    ("trace", 10),
+    ("trace", 20),
 ];
 
 /// Flags of the compiler: AddressSanitizer, and LLVM's SanitizerCoverage, which guides libFuzzer. One codegen unit, because

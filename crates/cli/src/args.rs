@@ -69,6 +69,15 @@ pub(crate) enum Command {
     /// which also has other ranges of parameters, such as more documents or larger textures. Both parts have three
     /// workloads of each shape by which figures are measured: seeds 1 to 3 and 1000 to 1002.
     Workload(WorkloadArgs),
+    /// Convert traces and sessions between formats
+    ///
+    /// Reads CSV files, captures of GPGMM (Chrome trace events as JSON) and sessions, plain or gzip, recognized by their
+    /// content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
+    /// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
+    /// input.
+    ///
+    /// Captures are not written: they record calls and objects of GPGMM's interface.
+    Convert(ConvertArgs),
     /// List the available devices with their capabilities and memory
     ///
     /// Opens every device and queries its capabilities and memory: the built-in simulated GPUs and, on Windows, the
@@ -106,7 +115,9 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = REPLAY_HELP, after_long_help = REPLAY_LONG_HELP)]
 pub(crate) struct ReplayArgs {
-    /// CSV files with the columns time_us,event,id,size_bytes, plain or gzip; - for standard input; or generated workloads
+    /// CSV files, captures of GPGMM (.json) or sessions (.hws), plain or gzip; - for standard input; or generated workloads
+    ///
+    /// The format is recognized by content, not by extension. CSV files have the columns time_us,event,id,size_bytes.
     ///
     /// workload:SHAPE:SEED is a workload that `heapwright workload` describes, and workload:development or
     /// workload:evaluation are all of a part.
@@ -163,6 +174,32 @@ pub(crate) struct WorkloadArgs {
     /// List the workloads by which figures are measured, and exit
     #[arg(long, conflicts_with = "name")]
     pub(crate) list: bool,
+}
+
+/// Arguments of `heapwright convert`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONVERT_HELP)]
+pub(crate) struct ConvertArgs {
+    /// CSV file, capture of GPGMM (.json) or session (.hws), plain or gzip; - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+
+    /// Path of the CSV file (.csv) or session (.hws)
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Format of the output [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) to: Option<ConvertTo>,
+}
+
+/// Values of `heapwright convert --to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertTo {
+    /// Allocations and frees, with the columns time_us,event,id,size_bytes
+    Csv,
+    /// Binary session
+    Session,
 }
 
 /// Arguments of `heapwright devices`.
@@ -363,6 +400,16 @@ Examples:
 Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as an unknown
 workload, or a path that cannot be written.";
 
+const CONVERT_HELP: &str = "\
+Examples:
+  heapwright convert traces/vision_serving.csv.gz vision.hws
+  heapwright convert capture.json capture.hws
+  heapwright convert --to csv session.hws allocations
+
+Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as a corrupted
+session, or a path that cannot be written. A session without an end, as after a crash, is converted
+up to its last complete block, with a warning.";
+
 const REPLAY_HELP: &str = "\
 Examples:
   heapwright replay traces/vision_serving.csv.gz
@@ -404,7 +451,7 @@ Measurements:
   failed         number of allocations that returned an error; their frees are skipped
 
 JSON keys (stable; a key never changes its meaning):
-  trace (file name without .csv or .csv.gz, or the name of a workload), configuration (default;
+  trace (file name without .csv, .json, .hws and .gz, or the name of a workload), configuration (default;
   with --compare also gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
   mean_live_bytes, mean_reserved_bytes, mean_overhead, mean_overhead_by_time, modelled_ms,
   hitches, end_live_bytes, held_at_end_bytes, idle_reserved_bytes, heaps_created,

@@ -3,7 +3,7 @@
 //!
 //! - [`args`]: definition of the command line.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`devices`], [`plan`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
+//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
 //! - [`exit`]: exit codes.
@@ -13,6 +13,7 @@
 
 mod args;
 mod conformance;
+mod convert;
 mod device;
 mod devices;
 mod exit;
@@ -58,6 +59,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
     match &args.command {
         Command::Replay(args) => replay::run(args, output),
         Command::Workload(args) => workload::run(args, output),
+        Command::Convert(args) => convert::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
         Command::Residency(args) => residency::run(args, output),

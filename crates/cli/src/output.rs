@@ -57,6 +57,13 @@ impl Output {
         let _ = writeln!(self.stderr, "{style}error:{style:#} {}", Visible(&error.to_string()));
     }
 
+    /// Prints a warning as one line, as [`error`](Self::error) does.
+    pub(crate) fn warning(&mut self, warning: &dyn Display) {
+        let style = anstyle::AnsiColor::Yellow.on_default().bold();
+        // If standard error is closed, the warning cannot be reported.
+        let _ = writeln!(self.stderr, "{style}warning:{style:#} {}", Visible(&warning.to_string()));
+    }
+
     /// Returns a progress bar on standard error. It is hidden unless `is_wanted` and standard error is a terminal.
     pub(crate) fn progress(&self, is_wanted: bool, task: &str, step_count: u64) -> ProgressBar {
         if !is_wanted || !self.stderr_is_terminal {

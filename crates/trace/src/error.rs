@@ -5,14 +5,16 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::location::Location;
+use crate::gpgmm::CaptureFault;
+use crate::location::{Location, Position};
 use crate::row::HEADER;
+use crate::session::SessionFault;
 use crate::text::Snippet;
 use crate::trace::Trace;
 
-/// An error of reading a trace, with the file and, if known, the line.
+/// An error of reading a trace, with the file and, if known, the position.
 ///
-/// The `Display` form is one line: `path:LINE: message`, or `path: message` for errors without a line.
+/// The `Display` form is one line: the [`Location`], a colon and the message.
 // Boxed to keep the `Result` of each row small.
 #[derive(Debug)]
 pub struct TraceError(Box<Located>);
@@ -20,17 +22,20 @@ pub struct TraceError(Box<Located>);
 #[derive(Debug)]
 struct Located {
     path: PathBuf,
-    line: Option<u64>,
+    position: Option<Position>,
     kind: TraceErrorKind,
 }
 
 impl TraceError {
     pub(crate) fn in_file(path: &Path, kind: TraceErrorKind) -> Self {
-        Self(Box::new(Located { path: path.to_owned(), line: None, kind }))
+        Self(Box::new(Located { path: path.to_owned(), position: None, kind }))
     }
 
-    pub(crate) fn on_line(path: &Path, line: u64, kind: TraceErrorKind) -> Self {
-        Self(Box::new(Located { path: path.to_owned(), line: Some(line), kind }))
+    /// Creates an error at a position, or without one if the input failed.
+    pub(crate) fn at(path: &Path, position: Position, kind: TraceErrorKind) -> Self {
+        let is_of_input = matches!(kind, TraceErrorKind::Io(_) | TraceErrorKind::Directory);
+        let position = (!is_of_input).then_some(position);
+        Self(Box::new(Located { path: path.to_owned(), position, kind }))
     }
 
     /// Returns the path that the caller passed.
@@ -39,16 +44,16 @@ impl TraceError {
         &self.0.path
     }
 
-    /// Returns the number of the line, counted from 1, or `None` if the file could not be read.
+    /// Returns the position of the error, or `None` if the file could not be read.
     #[must_use]
-    pub fn line(&self) -> Option<u64> {
-        self.0.line
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
     }
 
-    /// Returns the file and line of the error.
+    /// Returns the file and position of the error.
     #[must_use]
     pub fn location(&self) -> Location<'_> {
-        Location { path: &self.0.path, line: self.0.line }
+        Location { path: &self.0.path, position: self.0.position }
     }
 
     /// Returns the kind of the error.
@@ -147,12 +152,12 @@ pub enum TraceErrorKind {
         found: u64,
     },
     /// An id is allocated for the second time.
-    #[error("id {id} was already allocated on line {first_line}; ids must be unique")]
+    #[error("id {id} was already allocated on {first}; ids must be unique")]
     AllocatedTwice {
         /// The id.
         id: u64,
-        /// Line of the first allocation.
-        first_line: u64,
+        /// Position of the first allocation.
+        first: Position,
     },
     /// An id is freed that was never allocated.
     #[error("free of id {id}, which was never allocated")]
@@ -161,17 +166,15 @@ pub enum TraceErrorKind {
         id: u64,
     },
     /// An id is freed for the second time.
-    #[error("free of id {id}, which was already freed on line {freed_line}")]
+    #[error("free of id {id}, which was already freed on {freed}")]
     AlreadyFreed {
         /// The id.
         id: u64,
-        /// Line of the first free.
-        freed_line: u64,
+        /// Position of the first free.
+        freed: Position,
     },
     /// The size of a free differs from that of the allocation.
-    #[error(
-        "free of id {id} has size_bytes {found}, but {allocated} bytes were allocated on line {alloc_line}"
-    )]
+    #[error("free of id {id} has size_bytes {found}, but {allocated} bytes were allocated on {allocated_on}")]
     FreeSizeMismatch {
         /// The id.
         id: u64,
@@ -179,12 +182,18 @@ pub enum TraceErrorKind {
         found: u64,
         /// Size of the allocation, in bytes.
         allocated: u64,
-        /// Line of the allocation.
-        alloc_line: u64,
+        /// Position of the allocation.
+        allocated_on: Position,
     },
     /// The sum of the live allocations exceeds 64 bits.
     #[error("the sum of the sizes of all live allocations exceeds 64 bits")]
     LiveBytesOverflow,
+    /// The file is not a valid [session](crate::session).
+    #[error(transparent)]
+    Session(#[from] SessionFault),
+    /// The file is not a valid [capture](crate::gpgmm).
+    #[error(transparent)]
+    Capture(#[from] CaptureFault),
     /// The trace has more than [`Trace::MAX_EVENTS`] events.
     #[error("the trace exceeds the limit of {} events", Trace::MAX_EVENTS)]
     TooManyEvents,

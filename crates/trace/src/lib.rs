@@ -1,9 +1,18 @@
 //! Reads and generates allocation traces of GPU workloads.
 //!
-//! A trace is a CSV file, plain or compressed with gzip, that records the allocations and frees of an application in
-//! order. This crate defines the format, reads and writes it, and generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12.
+//! A trace records the allocations and frees of an application in order. This crate reads it from three formats, plain or compressed
+//! with gzip, and recognizes them by content:
+//!
+//! - CSV files, whose format is defined below;
+//! - captures of GPGMM ([`gpgmm`]);
+//! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets, submissions and GPU
+//!   addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records from captures, too.
+//!
+//! It also generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12.
 //!
 //! # Format
+//!
+//! A CSV file looks like this:
 //!
 //! ```text
 //! time_us,event,id,size_bytes
@@ -64,11 +73,16 @@
 
 mod error;
 mod event;
+mod format;
+pub mod gpgmm;
 mod ids;
 mod lines;
 mod location;
 mod reader;
+mod records;
 mod row;
+mod rules;
+pub mod session;
 mod source;
 mod text;
 mod trace;
@@ -76,8 +90,10 @@ pub mod workload;
 
 pub use error::{Column, TraceError, TraceErrorKind};
 pub use event::{AllocationIndex, Event, EventKind};
-pub use location::Location;
+pub use format::Format;
+pub use location::{Location, Position};
 pub use reader::TraceReader;
+pub use records::RecordReader;
 pub use text::Snippet;
 pub use trace::Trace;
 pub use workload::{Part, Shape, UnknownWorkload, Workload};

@@ -1,4 +1,4 @@
-//! Input of a trace, decompressed if it is gzip.
+//! Input of a trace, decompressed if it is gzip, whose first bytes can be examined.
 
 use std::io::{self, BufReader, Read};
 
@@ -7,7 +7,17 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::TraceErrorKind;
 
 /// The uncompressed bytes of a file.
-pub(crate) enum Source<R> {
+pub(crate) struct Source<R> {
+    input: Input<R>,
+    /// First bytes that [`Source::first`] has read.
+    first: Vec<u8>,
+    /// Number of bytes of `first` that [`Source::read`] has returned.
+    first_returned: usize,
+    /// Error that occurred after `first`.
+    error: Option<TraceErrorKind>,
+}
+
+enum Input<R> {
     Plain(Whole<R>),
     // Boxed because a decoder is large.
     Gzip(Box<MultiGzDecoder<Whole<R>>>),
@@ -19,6 +29,9 @@ type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, BufReader<R>>;
 /// The first two bytes of every gzip file (RFC 1952, section 2.3.1).
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
+/// Number of bytes by which the format of a file is recognized.
+const FIRST_LEN: usize = 64;
+
 impl<R: Read> Source<R> {
     /// Creates a source. The first two bytes of `input` determine whether it is gzip.
     pub(crate) fn new(input: R) -> Result<Self, TraceErrorKind> {
@@ -28,11 +41,57 @@ impl<R: Read> Source<R> {
         input.by_ref().take(2).read_to_end(&mut first).map_err(|error| classify(error, false))?;
         let is_gzip = first == GZIP_MAGIC;
         let whole = io::Cursor::new(first).chain(input);
-        Ok(if is_gzip { Self::Gzip(Box::new(MultiGzDecoder::new(whole))) } else { Self::Plain(whole) })
+        let input =
+            if is_gzip { Input::Gzip(Box::new(MultiGzDecoder::new(whole))) } else { Input::Plain(whole) };
+        Ok(Self { input, first: Vec::new(), first_returned: 0, error: None })
+    }
+
+    /// Returns the first bytes, at most [`FIRST_LEN`], without consuming them. Call before [`read`](Self::read).
+    pub(crate) fn first(&mut self) -> &[u8] {
+        let mut len = self.first.len();
+        self.first.resize(FIRST_LEN, 0);
+        while len < FIRST_LEN && self.error.is_none() {
+            match self.input.read(&mut self.first[len..]) {
+                Ok(0) => break,
+                Ok(more) => len += more,
+                // Returned after the bytes that precede it.
+                Err(error) => self.error = Some(error),
+            }
+        }
+        self.first.truncate(len);
+        &self.first
     }
 
     /// Reads bytes into `buffer` and returns their number, 0 at the end.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+        let first = &self.first[self.first_returned..];
+        if !first.is_empty() {
+            let len = first.len().min(buffer.len());
+            buffer[..len].copy_from_slice(&first[..len]);
+            self.first_returned += len;
+            return Ok(len);
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.input.read(buffer),
+        }
+    }
+
+    /// Reads bytes until `buffer` is full or the input ends. Returns the number of bytes.
+    pub(crate) fn read_full(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
+        let mut len = 0;
+        while len < buffer.len() {
+            match self.read(&mut buffer[len..])? {
+                0 => break,
+                more => len += more,
+            }
+        }
+        Ok(len)
+    }
+}
+
+impl<R: Read> Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceErrorKind> {
         loop {
             let result = match self {
                 Self::Plain(input) => input.read(buffer).map_err(|error| (error, false)),

@@ -8,8 +8,9 @@ use heapwright_core::ByteSize;
 
 use crate::error::{TraceError, TraceErrorKind};
 use crate::event::{AllocationIndex, Event, EventKind};
+use crate::format::Format;
 use crate::ids::IdNames;
-use crate::location::Location;
+use crate::location::{Location, Position};
 use crate::reader::TraceReader;
 use crate::row::HEADER;
 
@@ -22,6 +23,8 @@ pub struct Trace {
     id_names: IdNames,
     allocation_count: usize,
     peak_live: ByteSize,
+    format: Format,
+    truncated_at: Option<u64>,
 }
 
 impl Trace {
@@ -36,7 +39,7 @@ impl Trace {
     /// Maximum number of live allocations at any time: 2^20, or 1,048,576. A replay needs a resource for each.
     pub const MAX_LIVE: u32 = 1 << 20;
 
-    /// Reads and checks a file, plain or gzip.
+    /// Reads and checks a file in any [`Format`], plain or gzip.
     ///
     /// # Errors
     ///
@@ -51,7 +54,7 @@ impl Trace {
         Self::from_reader(path, file)
     }
 
-    /// Reads and checks `input`, plain or gzip. `path` is used for the name and in error messages.
+    /// Reads and checks `input` in any [`Format`], plain or gzip. `path` is used for the name and in error messages.
     ///
     /// # Errors
     ///
@@ -67,6 +70,8 @@ impl Trace {
             events,
             allocation_count: reader.allocation_count(),
             peak_live: reader.peak_live(),
+            format: reader.format(),
+            truncated_at: reader.truncated_at(),
             id_names: reader.into_id_names(),
         })
     }
@@ -85,6 +90,8 @@ impl Trace {
             id_names: IdNames::counted(allocation_count),
             allocation_count: AllocationIndex::new(allocation_count).as_usize(),
             peak_live,
+            format: Format::Csv,
+            truncated_at: None,
         }
     }
 
@@ -106,7 +113,7 @@ impl Trace {
         output.flush()
     }
 
-    /// Returns the file's name without directories and without `.csv` or `.csv.gz`.
+    /// Returns the file's name without directories and without `.csv`, `.json` or `.hws`, and without `.gz` after it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -146,24 +153,42 @@ impl Trace {
         self.id_names.id(allocation)
     }
 
-    /// Returns the number of an event's line, counted from 1. `event_index` is an index into [`events`](Self::events).
+    /// Returns the format of the file.
     #[must_use]
-    pub fn line(&self, event_index: usize) -> u64 {
-        // The header is line 1, and every other line is an event.
-        event_index as u64 + 2
+    pub fn format(&self) -> Format {
+        self.format
     }
 
-    /// Returns the file and line of an event. `event_index` is an index into [`events`](Self::events).
+    /// Returns the offset of the first incomplete block of a session that a crash has truncated. See
+    /// [`RecordReader::truncated_at`](crate::RecordReader::truncated_at).
+    #[must_use]
+    pub fn truncated_at(&self) -> Option<u64> {
+        self.truncated_at
+    }
+
+    /// Returns the position of an event: its line in a CSV file, its number among the events of other files. `event_index` is an
+    /// index into [`events`](Self::events).
+    #[must_use]
+    pub fn position(&self, event_index: usize) -> Position {
+        match self.format {
+            // The header is line 1, and every other line is an event.
+            Format::Csv => Position::Line(event_index as u64 + 2),
+            Format::Capture | Format::Session => Position::Event(event_index as u64 + 1),
+        }
+    }
+
+    /// Returns the file and position of an event. `event_index` is an index into [`events`](Self::events).
     #[must_use]
     pub fn location(&self, event_index: usize) -> Location<'_> {
-        Location { path: &self.path, line: Some(self.line(event_index)) }
+        Location { path: &self.path, position: Some(self.position(event_index)) }
     }
 }
 
 fn name_of(path: &Path) -> String {
     let file_name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let stem = file_name.strip_suffix(".gz").unwrap_or(&file_name);
-    let stem = stem.strip_suffix(".csv").unwrap_or(&file_name);
+    let extensions = [".csv", ".json", ".hws"];
+    let stem = extensions.iter().find_map(|extension| stem.strip_suffix(extension)).unwrap_or(&file_name);
     if stem.is_empty() { file_name.into_owned() } else { stem.to_owned() }
 }
 
@@ -176,6 +201,8 @@ mod tests {
         for (path, name) in [
             ("a/b/vision_serving.csv.gz", "vision_serving"),
             ("x.csv", "x"),
+            ("x.json.gz", "x"),
+            ("x.hws", "x"),
             ("x.y.csv", "x.y"),
             ("x.gz", "x.gz"),
             ("x", "x"),
@@ -196,7 +223,7 @@ mod tests {
         assert_eq!(trace.peak_live().get(), 150);
         let ids: Vec<u64> = trace.events().iter().map(|event| trace.id(event.allocation)).collect();
         assert_eq!(ids, [70, 9, 70, 80]);
-        assert_eq!(trace.line(trace.events().len() - 1), 5);
+        assert_eq!(trace.position(trace.events().len() - 1), Position::Line(5));
         assert_eq!(trace.location(0).to_string(), "dir/t.csv:2");
     }
 }

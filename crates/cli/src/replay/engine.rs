@@ -199,7 +199,7 @@ impl<'a> Replay<'a> {
     fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
         let stats = self.allocator.stats();
 
-        let path = || Location { path: self.trace.path(), line: None }.to_string();
+        let path = || Location { path: self.trace.path(), position: None }.to_string();
         let mut findings = Vec::new();
         let failure_count = self.failures.as_ref().map_or(0, |failures| failures.failure_count);
         findings.extend(self.failures.take().map(Finding::Failures));

@@ -26,6 +26,7 @@ use self::configuration::Configuration;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use crate::args::ReplayArgs;
+use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::format;
@@ -57,7 +58,12 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     let mut traces = Vec::new();
     for path in &paths {
         match plan.read(path) {
-            Ok(trace) => traces.push(trace),
+            Ok(trace) => {
+                if let Some(offset) = trace.truncated_at() {
+                    output.warning(&convert::truncated(trace.path(), offset));
+                }
+                traces.push(trace);
+            }
             Err(error) => {
                 output.error(&error);
                 exit = exit.and(Exit::BadInput);
@@ -205,7 +211,7 @@ impl Plan {
         });
         bar.finish_and_clear();
         replayed.map_err(|error| {
-            let location = Location { path: trace.path(), line: None }.to_string();
+            let location = Location { path: trace.path(), position: None }.to_string();
             ReplayError::Stopped { location, error }
         })
     }

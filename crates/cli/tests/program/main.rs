@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod conformance;
+mod convert;
 mod help;
 mod known_gaps;
 mod library;

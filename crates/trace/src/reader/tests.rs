@@ -1,8 +1,11 @@
 use super::*;
 use std::io;
 
-use crate::error::Column;
+use crate::error::{Column, TraceErrorKind};
+use crate::event::EventKind;
+use crate::location::Position;
 use crate::text::Snippet;
+use crate::trace::Trace;
 
 const HEADER: &str = "time_us,event,id,size_bytes\n";
 
@@ -10,10 +13,17 @@ fn read(rows: &str) -> Result<Vec<Event>, TraceError> {
     TraceReader::new("t.csv", format!("{HEADER}{rows}").as_bytes())?.collect()
 }
 
+fn line(error: &TraceError) -> Option<u64> {
+    match error.position() {
+        Some(Position::Line(line)) => Some(line),
+        _ => None,
+    }
+}
+
 /// Returns the line of the error, and its kind with all values.
 fn error(rows: &str) -> (Option<u64>, String) {
     let error = read(rows).unwrap_err();
-    (error.line(), format!("{:?}", error.kind()))
+    (line(&error), format!("{:?}", error.kind()))
 }
 
 /// Expects an error of this kind on this line.
@@ -49,12 +59,12 @@ fn a_header_alone_is_a_trace_without_events() {
 fn an_empty_input_has_no_header() {
     let error = TraceReader::new("t.csv", io::empty()).err().unwrap();
     assert!(matches!(error.kind(), TraceErrorKind::Empty), "{error}");
-    assert_eq!(error.line(), Some(1));
+    assert_eq!(line(&error), Some(1));
 }
 
 #[test]
 fn ids_are_unique() {
-    let kind = TraceErrorKind::AllocatedTwice { id: 7, first_line: 2 };
+    let kind = TraceErrorKind::AllocatedTwice { id: 7, first: Position::Line(2) };
     expect_error("0,alloc,7,16\n0,alloc,8,16\n1,alloc,7,16\n", 4, &kind);
     expect_error("0,alloc,7,16\n0,free,7,16\n1,alloc,7,16\n", 4, &kind);
 }
@@ -62,13 +72,14 @@ fn ids_are_unique() {
 #[test]
 fn only_live_allocations_can_be_freed() {
     expect_error("0,free,3,16\n", 2, &TraceErrorKind::NeverAllocated { id: 3 });
-    let kind = TraceErrorKind::AlreadyFreed { id: 3, freed_line: 3 };
+    let kind = TraceErrorKind::AlreadyFreed { id: 3, freed: Position::Line(3) };
     expect_error("0,alloc,3,16\n1,free,3,16\n2,free,3,16", 4, &kind);
 }
 
 #[test]
 fn a_free_repeats_the_size() {
-    let kind = TraceErrorKind::FreeSizeMismatch { id: 3, found: 17, allocated: 16, alloc_line: 2 };
+    let kind =
+        TraceErrorKind::FreeSizeMismatch { id: 3, found: 17, allocated: 16, allocated_on: Position::Line(2) };
     expect_error("0,alloc,3,16\n1,free,3,17\n", 3, &kind);
 }
 
@@ -109,11 +120,11 @@ fn nothing_is_yielded_after_an_error() {
 fn the_number_of_events_is_limited() {
     let text = format!("{HEADER}0,alloc,0,1\n0,alloc,1,1\n0,alloc,2,1\n");
     let mut reader = TraceReader::new("t.csv", text.as_bytes()).unwrap();
-    assert_eq!(reader.max_line, Trace::MAX_EVENTS + 1);
-    reader.max_line = 3;
+    assert_eq!(reader.records.max_events, Trace::MAX_EVENTS);
+    reader.records.max_events = 2;
     let error = reader.find_map(Result::err).unwrap();
     assert!(matches!(error.kind(), TraceErrorKind::TooManyEvents), "{error}");
-    assert_eq!(error.line(), Some(4));
+    assert_eq!(line(&error), Some(4));
 }
 
 #[test]
@@ -129,7 +140,7 @@ fn an_error_of_the_input_has_no_line() {
     assert!(matches!(reader.next(), Some(Ok(_))));
     let error = reader.next().unwrap().unwrap_err();
     assert_eq!(error.to_string(), "t.csv: cannot be read: the disk is gone");
-    assert_eq!(error.line(), None);
+    assert_eq!(error.position(), None);
     assert_eq!(error.path(), Path::new("t.csv"));
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use heapwright::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_trace::Position;
 
 use super::pattern::Damage;
 
@@ -16,7 +17,7 @@ pub(crate) enum Fault {
     #[error("id {id} is at GPU address {address}, which is not a multiple of {}", .alignment.get())]
     Misaligned { id: u64, address: GpuVirtualAddress, alignment: Alignment },
     #[error(
-        "id {id} ({} bytes at {address}) overlaps id {other_id} of line {other_line} ({} bytes at {other_address})",
+        "id {id} ({} bytes at {address}) overlaps id {other_id} of {other_position} ({} bytes at {other_address})",
         .size.get(), .other_size.get()
     )]
     Overlap {
@@ -24,7 +25,7 @@ pub(crate) enum Fault {
         address: GpuVirtualAddress,
         size: ByteSize,
         other_id: u64,
-        other_line: u64,
+        other_position: Position,
         other_address: GpuVirtualAddress,
         other_size: ByteSize,
     },
@@ -39,14 +40,14 @@ pub(crate) enum Fault {
 /// Time at which an error was detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    BeforeFree { line: u64 },
+    BeforeFree { position: Position },
     AtEnd,
 }
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BeforeFree { line } => write!(f, "before its free on line {line}"),
+            Self::BeforeFree { position } => write!(f, "before its free on {position}"),
             Self::AtEnd => f.write_str("at the end of the trace"),
         }
     }

@@ -96,7 +96,7 @@ impl<'a> Verifier<'a> {
     /// Checks a buffer that the event is about to free.
     pub(super) fn before_free(&mut self, event_index: usize, buffer: &mut impl Buffer) {
         let allocation = self.trace.events()[event_index].allocation;
-        self.retire(allocation, Seen::BeforeFree { line: self.trace.line(event_index) }, buffer);
+        self.retire(allocation, Seen::BeforeFree { position: self.trace.position(event_index) }, buffer);
     }
 
     /// Checks a buffer that is live when the trace ends.
@@ -131,7 +131,7 @@ impl<'a> Verifier<'a> {
                 address,
                 size: granted,
                 other_id: self.trace.id(other.allocation),
-                other_line: self.trace.line(other_event),
+                other_position: self.trace.position(other_event),
                 other_address: other.address,
                 other_size: other.size,
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use heapwright_trace::{Trace, TraceError};
+use heapwright_trace::{Position, Trace, TraceError};
 use tempfile::TempDir;
 
 const CSV: &str = "time_us,event,id,size_bytes\n0,alloc,0,16\n1,alloc,1,32\n2,free,0,16\n";
@@ -59,7 +59,7 @@ fn a_missing_file_and_a_directory_have_no_line() {
     let missing = folder.path().join("missing.csv");
     let error = Trace::read(&missing).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: no such file", missing.display()));
-    assert_eq!(error.line(), None);
+    assert_eq!(error.position(), None);
     let error = Trace::read(folder.path()).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: is a directory, not a trace file", folder.path().display()));
     assert_eq!(error.path(), folder.path());
@@ -88,7 +88,7 @@ fn the_error_of_truncated_gzip_has_a_line() {
     let rows: String = (0..20_000).map(|id| format!("{id},alloc,{id},{}\n", id * 7919 % 65521 + 1)).collect();
     let whole = gzip(&format!("time_us,event,id,size_bytes\n{rows}"));
     let error = read(&whole[..whole.len() / 2]).unwrap_err();
-    let line = error.line().unwrap();
+    let Some(Position::Line(line)) = error.position() else { panic!("{error}") };
     assert!((9_000..11_000).contains(&line), "{error}");
     assert!(error.to_string().starts_with(&format!("t.csv.gz:{line}: ")), "{error}");
 }

@@ -112,8 +112,9 @@ fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
             assert_eq!(message, streamed.to_string());
             assert!(!message.contains(char::is_control), "{message:?}");
             assert!(message.len() < 1000, "{message:?}");
-            let line = error.line().expect("bytes in memory can always be read");
-            assert!(line >= 1 && message.starts_with(&format!("p.csv:{line}: ")), "{message:?}");
+            let location = error.location();
+            assert!(location.position.is_some(), "bytes in memory can always be read: {message:?}");
+            assert!(message.starts_with(&format!("{location}: ")), "{message:?}");
         }
         (whole, streamed) => panic!("{whole:?} but {streamed:?}"),
     }

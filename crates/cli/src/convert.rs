@@ -1,0 +1,163 @@
+//! `heapwright convert`: converts traces and sessions between formats.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
+use heapwright_trace::{Format, RecordReader, Trace, TraceError};
+
+use crate::args::{ConvertArgs, ConvertTo};
+use crate::exit::Exit;
+use crate::format;
+use crate::input;
+use crate::output::{Output, OutputError};
+use crate::output_file::{OutputFile, OutputFileError};
+
+/// Error that prevents a conversion.
+#[derive(Debug, thiserror::Error)]
+enum ConvertError {
+    #[error("{path}: cannot read: {reason}", path = .path.display())]
+    Open { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Input(#[from] TraceError),
+    #[error("{path}: unknown extension; use .csv, .hws, or --to", path = .path.display())]
+    UnknownExtension { path: PathBuf },
+    #[error("{path}: captures of GPGMM can only be read; use .csv, .hws, or --to", path = .path.display())]
+    WriteCapture { path: PathBuf },
+    #[error(transparent)]
+    Output(#[from] OutputFileError),
+}
+
+impl ConvertError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Output(error) => error.exit(),
+            _ => Exit::BadInput,
+        }
+    }
+}
+
+/// What has been converted.
+struct Converted {
+    from: Format,
+    records: u64,
+    /// Number of allocations and frees.
+    events: u64,
+    truncated_at: Option<u64>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, OutputError> {
+    let (converted, to) = match target(args).and_then(|to| Ok((convert(args, to)?, to))) {
+        Ok(converted) => converted,
+        Err(error) => {
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
+    let Converted { from, records, events, truncated_at } = converted;
+    if let Some(offset) = truncated_at {
+        output.warning(&truncated(&args.input, offset));
+    }
+    let path = args.output.display();
+    output.result(&match to {
+        ConvertTo::Csv => format!("{path}: {} events from {from}", format::count(events)),
+        ConvertTo::Session => {
+            format!(
+                "{path}: {} records, {} of them events, from {from}",
+                format::count(records),
+                format::count(events)
+            )
+        }
+    })?;
+    Ok(Exit::Success)
+}
+
+/// Returns the warning for a session that a crash has truncated.
+pub(crate) fn truncated(path: &Path, offset: u64) -> String {
+    format!(
+        "{}: byte {offset}: the session has no end, as after a crash; only the complete blocks before it were read",
+        path.display()
+    )
+}
+
+fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
+    if let Some(to) = args.to {
+        return Ok(to);
+    }
+    let path = &args.output;
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Ok(ConvertTo::Csv),
+        Some("hws") => Ok(ConvertTo::Session),
+        Some("json") => Err(ConvertError::WriteCapture { path: path.clone() }),
+        _ => Err(ConvertError::UnknownExtension { path: path.clone() }),
+    }
+}
+
+fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError> {
+    let is_stdin = input::is_stdin(&args.input);
+    // A file is checked completely before the output is changed.
+    if to == ConvertTo::Session && !is_stdin {
+        open(&args.input)?.try_for_each(|record| record.map(drop))?;
+    }
+    let inputs = (!is_stdin).then_some(&*args.input);
+    match to {
+        ConvertTo::Csv => {
+            let name = if is_stdin { Path::new(input::STDIN_NAME) } else { &args.input };
+            let trace = Trace::from_reader(name, open_bytes(&args.input)?)?;
+            let file = OutputFile::open("trace", &args.output, inputs)?;
+            file.write(|writer| trace.write(writer))?;
+            let events = trace.events().len() as u64;
+            let (from, truncated_at) = (trace.format(), trace.truncated_at());
+            Ok(Converted { from, records: events, events, truncated_at })
+        }
+        ConvertTo::Session => {
+            let mut reader = open(&args.input)?;
+            let file = OutputFile::open("session", &args.output, inputs)?;
+            let (mut records, mut events) = (0, 0);
+            let mut invalid = None;
+            file.write(|writer| {
+                let mut writer = SessionWriter::new(writer)?;
+                for record in reader.by_ref() {
+                    let record = match record {
+                        Ok(record) => record,
+                        Err(error) => {
+                            invalid = Some(error);
+                            return Ok(());
+                        }
+                    };
+                    writer.write(&record).map_err(|error| match error {
+                        WriteError::Io(error) => error,
+                        error => io::Error::other(error),
+                    })?;
+                    records += 1;
+                    events += u64::from(is_event(&record));
+                }
+                writer.finish().map(drop)
+            })?;
+            match invalid {
+                Some(error) => Err(error.into()),
+                None => {
+                    let (from, truncated_at) = (reader.format(), reader.truncated_at());
+                    Ok(Converted { from, records, events, truncated_at })
+                }
+            }
+        }
+    }
+}
+
+fn is_event(record: &Record) -> bool {
+    matches!(record.action, Action::Allocate(_) | Action::Free { .. })
+}
+
+fn open(path: &Path) -> Result<RecordReader<Box<dyn Read>>, ConvertError> {
+    let name = if input::is_stdin(path) { Path::new(input::STDIN_NAME) } else { path };
+    Ok(RecordReader::new(name, open_bytes(path)?)?)
+}
+
+fn open_bytes(path: &Path) -> Result<Box<dyn Read>, ConvertError> {
+    input::open(path).map_err(|error| ConvertError::Open {
+        path: path.to_owned(),
+        reason: input::reason(&error, "no such file"),
+    })
+}

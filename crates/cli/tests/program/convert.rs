@@ -1,0 +1,127 @@
+//! `heapwright convert`, and captures and sessions as input of other commands.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Folder, heapwright, repository};
+
+const CAPTURES: &str = "crates/trace/tests/captures";
+
+fn capture(name: &str) -> String {
+    format!("{CAPTURES}/{name}.json.gz")
+}
+
+fn replay(path: &str) -> Value {
+    serde_json::from_str(&heapwright(["replay", "--json", path]).ok()).unwrap()
+}
+
+#[test]
+fn captures_are_replayed_with_little_overhead() {
+    // Peak live bytes in units of 64 KiB, and the limit of the overhead. New heaps have at least 4 MiB, as creating one takes
+    // a GPU longer than it takes to use a few MiB more.
+    for (name, allocations, live_mib, limit) in [
+        ("dawn_queue_write_buffer_2023-04", 4, 12.125, 1.30),
+        ("directml_superresolution_2022-04", 46, 701.625, 1.10),
+        ("webnn_mobilenetv2_2022-03", 9, 48.125, 1.09),
+    ] {
+        let replayed = replay(&capture(name));
+        assert_eq!(replayed["trace"], name);
+        assert_eq!((&replayed["allocations"], &replayed["failures"]), (&allocations.into(), &0.into()));
+        let reserved_mib = replayed["peak_reserved_bytes"].as_f64().unwrap() / f64::from(1 << 20);
+        assert!(reserved_mib <= live_mib * limit, "{name}: {reserved_mib} MiB for {live_mib} MiB");
+        if name.starts_with("directml") {
+            // GPGMM's heaps of this capture have 1068 MiB.
+            assert!(reserved_mib <= 1068.0 * 0.75, "{reserved_mib} MiB");
+        }
+    }
+}
+
+#[test]
+fn a_converted_capture_is_replayed_as_the_capture_is() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let capture = capture("directml_superresolution_2022-04");
+    let session = path("session.hws");
+    let summary = heapwright(["convert", &capture, &session]).ok();
+    assert_eq!(summary, format!("{session}: 158 records, 92 of them events, from GPGMM capture\n"));
+    let csv = path("trace.csv");
+    assert_eq!(heapwright(["convert", &session, &csv]).ok(), format!("{csv}: 92 events from session\n"));
+    // The content counts, not the extension.
+    let renamed = path("renamed.csv");
+    fs::copy(&session, &renamed).unwrap();
+    let expected = replay(&capture);
+    for converted in [&session, &csv, &renamed] {
+        let replayed = replay(converted);
+        for key in
+            ["events", "peak_live_bytes", "peak_reserved_bytes", "mean_reserved_bytes", "heaps_created"]
+        {
+            assert_eq!(replayed[key], expected[key], "{converted}: {key}");
+        }
+    }
+    let again = path("again");
+    heapwright(["convert", "--to", "session", &session, &again]).ok();
+    assert_eq!(fs::read(&again).unwrap(), fs::read(&session).unwrap());
+}
+
+#[test]
+fn a_truncated_session_is_used_with_a_warning() {
+    let folder = Folder::new();
+    let whole = folder.path().join("whole.hws");
+    heapwright(["convert", &capture("webnn_mobilenetv2_2022-03"), whole.to_str().unwrap()]).ok();
+    let bytes = fs::read(&whole).unwrap();
+    // The end has 12 bytes.
+    let cut = folder.file("cut.hws", &bytes[..bytes.len() - 5]);
+    let warning = format!(
+        "warning: {cut}: byte {}: the session has no end, as after a crash; only the complete blocks before it were read\n",
+        bytes.len() - 12
+    );
+    let csv = folder.path().join("cut.csv");
+    for args in [&["replay", &cut][..], &["convert", &cut, csv.to_str().unwrap()]] {
+        let outcome = heapwright(args);
+        assert_eq!((outcome.code, &outcome.stderr), (0, &warning), "{args:?}");
+    }
+}
+
+#[test]
+fn invalid_input_is_an_error_and_the_output_is_unchanged() {
+    let folder = Folder::new();
+    let csv = repository().join("traces/unet_diffusion.csv.gz").to_str().unwrap().to_owned();
+    let session = folder.path().join("s.hws").to_str().unwrap().to_owned();
+    heapwright(["convert", &csv, &session]).ok();
+    let mut bytes = fs::read(&session).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    let corrupted = folder.file("corrupted.hws", &bytes);
+    let output = folder.file("output.hws", "before");
+    let message = "the block does not match its checksum; the file is corrupted";
+    for args in [
+        &["replay", &corrupted][..],
+        &["convert", &corrupted, &output],
+        &["convert", "--to", "csv", &corrupted, &output],
+    ] {
+        let outcome = heapwright(args);
+        let error = outcome.one_error(2);
+        assert!(error.starts_with(&format!("{corrupted}: byte ")) && error.ends_with(message), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&output).unwrap(), "before");
+
+    let report = folder.file("report.json", "{\"heaps\": []}");
+    let outcome = heapwright(["replay", &report]);
+    let expected = "byte 12: the JSON object has no array traceEvents; it is not a capture of GPGMM";
+    assert_eq!(outcome.one_error(2), format!("{report}: {expected}"));
+
+    for (output, expected) in [
+        ("c.json", "c.json: captures of GPGMM can only be read; use .csv, .hws, or --to"),
+        ("c", "c: unknown extension; use .csv, .hws, or --to"),
+        ("no/such/c.csv", "no/such/c.csv: cannot open the trace for writing: no such directory"),
+    ] {
+        assert_eq!(heapwright(["convert", &csv, output]).one_error(2), expected);
+    }
+    assert_eq!(
+        heapwright(["convert", "missing", "c.csv"]).one_error(2),
+        "missing: cannot read: no such file"
+    );
+    let onto_itself = heapwright(["convert", &session, &session]);
+    assert_eq!(onto_itself.one_error(2), format!("{session}: the session would overwrite an input file"));
+}

@@ -1,0 +1,352 @@
+//! Records of a capture.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Read;
+
+use super::event::{
+    AllocationSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc, HeapSnapshot, Id,
+};
+use super::fault::CaptureFault;
+use super::json::Objects;
+use crate::error::TraceErrorKind;
+use crate::location::Position;
+use crate::session::{Action, Allocation, Heap, HeapType, MAX_LIST_LEN, Record, ResourceKind};
+use crate::source::Source;
+use crate::text::Snippet;
+use crate::trace::Trace;
+
+/// The records of a capture.
+pub(crate) struct Capture<R> {
+    objects: Objects<R>,
+    /// Whether the error is in the current object.
+    is_in_object: bool,
+    /// Offset in the current object of an error.
+    error_offset: u64,
+    state: State,
+}
+
+/// What precedes an event.
+#[derive(Default)]
+struct State {
+    time_us: u64,
+    records: VecDeque<Record>,
+    /// Calls of each thread whose object has not been created yet.
+    resource_calls: HashMap<u64, Allocation>,
+    heap_calls: HashMap<u64, HeapDesc>,
+    /// Objects by id. An object without number has no record yet.
+    allocations: HashMap<u64, Option<u64>>,
+    heaps: HashMap<u64, LiveHeap>,
+    allocation_count: u64,
+    heap_count: u64,
+    set_count: u64,
+    submission_count: u64,
+    has_gpgmm: bool,
+}
+
+#[derive(Default)]
+struct LiveHeap {
+    number: Option<u64>,
+    desc: Option<HeapDesc>,
+}
+
+/// An event that concerns memory.
+enum Subject {
+    AllocatorOrManager,
+    Allocation,
+    Heap,
+    CreateResource,
+    CreateHeap,
+    ExecuteCommandLists,
+}
+
+impl Subject {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "GPUMemoryAllocator" | "ResourceAllocator" | "IResourceAllocator" | "ResidencyManager"
+            | "IResidencyManager" => Self::AllocatorOrManager,
+            "GPUMemoryAllocation" | "ResourceAllocation" | "IResourceAllocation" => Self::Allocation,
+            "GPUMemoryBlock" | "Heap" | "IHeap" | "ResidencyHeap" | "IResidencyHeap" => Self::Heap,
+            "ResourceAllocator.CreateResource" | "IResourceAllocator.CreateResource" => Self::CreateResource,
+            "Heap.CreateHeap" | "Heap.CreateResidencyHeap" | "ResidencyHeap.CreateResidencyHeap" => {
+                Self::CreateHeap
+            }
+            "ResidencyManager.ExecuteCommandLists" | "IResidencyManager.ExecuteCommandLists" => {
+                Self::ExecuteCommandLists
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// An error of an event.
+enum EventError {
+    Json(serde_json::Error),
+    Fault(CaptureFault),
+}
+
+impl From<serde_json::Error> for EventError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
+}
+
+impl From<CaptureFault> for EventError {
+    fn from(fault: CaptureFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl<R: Read> Capture<R> {
+    pub(crate) fn new(source: Source<R>) -> Self {
+        Self { objects: Objects::new(source), is_in_object: false, error_offset: 0, state: State::default() }
+    }
+
+    /// Returns the position of the current event, or of the error.
+    pub(crate) fn position(&self) -> Position {
+        Position::Byte(if self.is_in_object {
+            self.objects.object_offset() + self.error_offset
+        } else {
+            self.objects.offset()
+        })
+    }
+
+    /// Returns the next record, or `None` at the end.
+    pub(crate) fn next_record(&mut self) -> Result<Option<Record>, TraceErrorKind> {
+        loop {
+            if let Some(record) = self.state.records.pop_front() {
+                return Ok(Some(record));
+            }
+            self.is_in_object = false;
+            if !self.objects.advance()? {
+                let is_gpgmm = self.state.has_gpgmm;
+                return if is_gpgmm { Ok(None) } else { Err(CaptureFault::NotGpgmm.into()) };
+            }
+            self.is_in_object = true;
+            self.error_offset = 0;
+            let object = self.objects.object();
+            let event = serde_json::from_slice::<Event<'_>>(object);
+            match event.map_err(|error| (true, error.into())).and_then(|event| {
+                // The offset of an error in arguments is relative to them.
+                self.state.event(&event).map_err(|error| (false, error))
+            }) {
+                Ok(()) => {}
+                Err((_, EventError::Fault(fault))) => return Err(fault.into()),
+                Err((has_offset, EventError::Json(error))) => {
+                    if has_offset && error.line() == 1 {
+                        self.error_offset = error.column().saturating_sub(1) as u64;
+                    }
+                    return Err(CaptureFault::Json(message(&error)).into());
+                }
+            }
+        }
+    }
+}
+
+/// Returns the message as one line of limited length, without line and column, which are relative to the event.
+fn message(error: &serde_json::Error) -> String {
+    // The message may quote text of the file, of any length.
+    const MAX_CHARS: usize = 120;
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    let mut characters =
+        message.chars().map(|character| if character.is_control() { ' ' } else { character });
+    let mut text: String = characters.by_ref().take(MAX_CHARS).collect();
+    if characters.next().is_some() {
+        text.push('…');
+    }
+    text
+}
+
+impl State {
+    /// Adds the records of an event.
+    fn event(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        let Some(subject) = Subject::of(&event.name) else { return Ok(()) };
+        self.has_gpgmm = true;
+        self.time_us = self.time_us.max(event.time_us());
+        match (subject, &*event.ph) {
+            (Subject::Allocation, "N") => self.new_allocation(event)?,
+            (Subject::Allocation, "O") => self.allocation_snapshot(event)?,
+            (Subject::Allocation, "D") => self.delete_allocation(event)?,
+            (Subject::Heap, "N") => self.new_heap(event)?,
+            (Subject::Heap, "O") => self.heap_snapshot(event)?,
+            (Subject::Heap, "D") => self.delete_heap(event)?,
+            (Subject::CreateResource, "i") => self.create_resource(event)?,
+            (Subject::CreateHeap, "i") => {
+                if let Some(desc) = event.args::<CreateHeap>()?.and_then(|args| args.heap) {
+                    self.heap_calls.insert(event.thread(), desc);
+                    check_count(self.heap_calls.len())?;
+                }
+            }
+            (Subject::ExecuteCommandLists, "i") => self.execute(event)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, action: Action) {
+        self.records.push_back(Record { time_us: self.time_us, action });
+    }
+
+    fn create_resource(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        let Some(args) = event.args::<CreateResource>()? else { return Ok(()) };
+        // A message with this name has no description.
+        let Some(resource) = args.resource_descriptor else { return Ok(()) };
+        let allocation = Allocation {
+            id: 0,
+            size: resource.size()?,
+            kind: resource.kind(),
+            heap_type: args
+                .allocation_descriptor
+                .and_then(|descriptor| HeapType::from_d3d12(descriptor.heap_type))
+                .unwrap_or(HeapType::Unknown),
+            flags: resource.flags,
+            name: None,
+        };
+        // The previous call of the thread, if it is still here, has failed.
+        self.resource_calls.insert(event.thread(), allocation);
+        Ok(check_count(self.resource_calls.len())?)
+    }
+
+    fn new_allocation(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+        let id = id_of(event)?;
+        let call = self.resource_calls.remove(&event.thread());
+        let number = call.map(|call| self.allocate(call));
+        match self.allocations.insert(id, number) {
+            None => check_count(self.allocations.len()),
+            Some(_) => Err(CaptureFault::CreatedTwice { name: name_of(event), id }),
+        }
+    }
+
+    fn allocate(&mut self, allocation: Allocation) -> u64 {
+        let id = self.allocation_count;
+        self.allocation_count += 1;
+        self.record(Action::Allocate(Allocation { id, ..allocation }));
+        id
+    }
+
+    fn allocation_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        let id = id_of(event)?;
+        let (Some(&number), Some(snapshot)) =
+            (self.allocations.get(&id), event.snapshot::<AllocationSnapshot>()?)
+        else {
+            return Ok(());
+        };
+        let number = match number {
+            Some(number) => number,
+            None if snapshot.size_in_bytes == 0 => return Ok(()),
+            None => {
+                let number = self.allocate(Allocation {
+                    id: 0,
+                    size: snapshot.size_in_bytes,
+                    kind: ResourceKind::Unknown,
+                    heap_type: HeapType::Unknown,
+                    flags: 0,
+                    name: None,
+                });
+                self.allocations.insert(id, Some(number));
+                number
+            }
+        };
+        let heap = snapshot.resource_heap.and_then(|heap| self.heaps.get(&heap.id_ref.0)?.number);
+        // The offset of allocations with a heap of their own may be the largest integer.
+        let offset = snapshot.heap_offset.filter(|&offset| offset != u64::MAX);
+        if let (Some(heap), Some(offset)) = (heap, offset) {
+            self.record(Action::Place { allocation: number, heap, offset });
+        }
+        Ok(())
+    }
+
+    fn delete_allocation(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+        let id = id_of(event)?;
+        match self.allocations.remove(&id) {
+            Some(Some(allocation)) => self.record(Action::Free { allocation }),
+            // Its size is unknown.
+            Some(None) => {}
+            None => return Err(CaptureFault::DeletedTwice { name: name_of(event), id }),
+        }
+        Ok(())
+    }
+
+    fn new_heap(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+        let id = id_of(event)?;
+        let desc = self.heap_calls.remove(&event.thread());
+        match self.heaps.insert(id, LiveHeap { number: None, desc }) {
+            None => check_count(self.heaps.len()),
+            Some(_) => Err(CaptureFault::CreatedTwice { name: name_of(event), id }),
+        }
+    }
+
+    fn heap_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        let id = id_of(event)?;
+        let Some(heap) = self.heaps.get_mut(&id).filter(|heap| heap.number.is_none()) else { return Ok(()) };
+        let Some(snapshot) = event.snapshot::<HeapSnapshot>()? else { return Ok(()) };
+        let number = self.heap_count;
+        self.heap_count += 1;
+        heap.number = Some(number);
+        let desc = heap.desc.take().or(snapshot.heap);
+        let heap_type =
+            desc.as_ref().and_then(|desc| HeapType::from_d3d12(desc.properties.as_ref()?.heap_type));
+        let heap = Heap {
+            id: number,
+            size: snapshot.size_in_bytes,
+            alignment: snapshot.alignment.max(desc.as_ref().map_or(0, |desc| desc.alignment)),
+            heap_type: heap_type.unwrap_or(HeapType::Unknown),
+            flags: desc.map_or(0, |desc| desc.flags),
+            name: snapshot.debug_name.map(Into::into),
+        };
+        self.record(Action::CreateHeap(heap));
+        Ok(())
+    }
+
+    fn delete_heap(&mut self, event: &Event<'_>) -> Result<(), CaptureFault> {
+        let heap = self.heaps.remove(&id_of(event)?);
+        // GPGMM at some versions writes no event for a new heap.
+        if let Some(LiveHeap { number: Some(heap), .. }) = heap {
+            self.record(Action::DestroyHeap { heap });
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        let Some(args) = event.args::<ExecuteCommandLists>()? else { return Ok(()) };
+        let mut sets = Vec::new();
+        for list in &args.residency_lists {
+            let known = list.heaps.iter().filter_map(|heap| self.heaps.get(&heap.id_ref.0)?.number);
+            let heaps: Vec<u64> = known.collect();
+            let set = self.set_count;
+            self.set_count += 1;
+            check_list(heaps.len())?;
+            self.record(Action::DefineSet { set, heaps });
+            sets.push(set);
+        }
+        check_list(sets.len())?;
+        self.submission_count += 1;
+        self.record(Action::Submit { queue: 0, fence_value: self.submission_count, sets });
+        Ok(())
+    }
+}
+
+fn id_of(event: &Event<'_>) -> Result<u64, CaptureFault> {
+    event.id.map(|Id(id)| id).ok_or_else(|| CaptureFault::NoId { name: name_of(event) })
+}
+
+fn name_of(event: &Event<'_>) -> Snippet {
+    Snippet::new(event.name.as_bytes())
+}
+
+/// Bounds the memory for malicious captures.
+fn check_count(count: usize) -> Result<(), CaptureFault> {
+    let limit = Trace::MAX_LIVE;
+    if u32::try_from(count).is_ok_and(|count| count <= limit) {
+        Ok(())
+    } else {
+        Err(CaptureFault::TooManyObjects { limit })
+    }
+}
+
+fn check_list(len: usize) -> Result<(), CaptureFault> {
+    if len > MAX_LIST_LEN {
+        return Err(CaptureFault::TooLong { what: "a list of heaps or residency sets", limit: MAX_LIST_LEN });
+    }
+    Ok(())
+}

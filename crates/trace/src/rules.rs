@@ -1,0 +1,119 @@
+//! Rules of traces that involve several events.
+
+use heapwright_core::ByteSize;
+
+use crate::error::TraceErrorKind;
+use crate::event::{AllocationIndex, Event, EventKind};
+use crate::ids::{IdNames, Ids};
+use crate::location::Position;
+use crate::trace::Trace;
+
+/// State of the checks that involve several events.
+pub(crate) struct Rules {
+    /// Converts the number of a line or event to a position for messages.
+    position: fn(u64) -> Position,
+    previous_time_us: u64,
+    ids: Ids,
+    /// Lifetimes by allocation index.
+    lifetimes: Vec<Lifetime>,
+    live_count: u32,
+    live_bytes: u64,
+    peak_live_bytes: u64,
+}
+
+/// Size of an allocation, and the numbers of the lines or events that create and free it.
+struct Lifetime {
+    size_bytes: u64,
+    alloc: u32,
+    /// 0 while the allocation is live.
+    free: u32,
+}
+
+impl Rules {
+    pub(crate) fn new(position: fn(u64) -> Position) -> Self {
+        Self {
+            position,
+            previous_time_us: 0,
+            ids: Ids::default(),
+            lifetimes: Vec::new(),
+            live_count: 0,
+            live_bytes: 0,
+            peak_live_bytes: 0,
+        }
+    }
+
+    pub(crate) fn peak_live(&self) -> ByteSize {
+        ByteSize::new(self.peak_live_bytes)
+    }
+
+    pub(crate) fn allocation_count(&self) -> usize {
+        self.lifetimes.len()
+    }
+
+    pub(crate) fn into_id_names(self) -> IdNames {
+        self.ids.into_names()
+    }
+
+    /// Checks an allocation. `number` is that of its line or event, counted from 1.
+    pub(crate) fn allocate(
+        &mut self,
+        number: u32,
+        time_us: u64,
+        id: u64,
+        size_bytes: u64,
+    ) -> Result<Event, TraceErrorKind> {
+        self.advance(time_us)?;
+        let index = self.ids.insert(id).map_err(|first| TraceErrorKind::AllocatedTwice {
+            id,
+            first: (self.position)(self.lifetimes[first.as_usize()].alloc.into()),
+        })?;
+        self.lifetimes.push(Lifetime { size_bytes, alloc: number, free: 0 });
+        self.live_count += 1;
+        if self.live_count > Trace::MAX_LIVE {
+            return Err(TraceErrorKind::TooManyLive);
+        }
+        self.live_bytes = self.live_bytes.checked_add(size_bytes).ok_or(TraceErrorKind::LiveBytesOverflow)?;
+        self.peak_live_bytes = self.peak_live_bytes.max(self.live_bytes);
+        Ok(event(time_us, size_bytes, index, EventKind::Alloc))
+    }
+
+    /// Checks a free. `size_bytes` is the size if the format repeats it.
+    pub(crate) fn free(
+        &mut self,
+        number: u32,
+        time_us: u64,
+        id: u64,
+        size_bytes: Option<u64>,
+    ) -> Result<Event, TraceErrorKind> {
+        self.advance(time_us)?;
+        let index = self.ids.find(id).ok_or(TraceErrorKind::NeverAllocated { id })?;
+        let lifetime = &mut self.lifetimes[index.as_usize()];
+        if lifetime.free != 0 {
+            return Err(TraceErrorKind::AlreadyFreed { id, freed: (self.position)(lifetime.free.into()) });
+        }
+        if let Some(found) = size_bytes.filter(|&found| found != lifetime.size_bytes) {
+            return Err(TraceErrorKind::FreeSizeMismatch {
+                id,
+                found,
+                allocated: lifetime.size_bytes,
+                allocated_on: (self.position)(lifetime.alloc.into()),
+            });
+        }
+        lifetime.free = number;
+        self.live_count -= 1;
+        self.live_bytes -= lifetime.size_bytes;
+        Ok(event(time_us, lifetime.size_bytes, index, EventKind::Free))
+    }
+
+    fn advance(&mut self, time_us: u64) -> Result<(), TraceErrorKind> {
+        if time_us < self.previous_time_us {
+            return Err(TraceErrorKind::TimeGoesBack { previous: self.previous_time_us, found: time_us });
+        }
+        self.previous_time_us = time_us;
+        Ok(())
+    }
+}
+
+fn event(time_us: u64, size_bytes: u64, allocation: AllocationIndex, kind: EventKind) -> Event {
+    Event { time_us, size: ByteSize::new(size_bytes), allocation, kind }
+}

@@ -1,0 +1,123 @@
+//! Records from bytes.
+
+use super::encode::{Previous, tag};
+use super::fault::SessionFault;
+use super::record::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+use super::varint::{add, take};
+use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN};
+use crate::error::TraceErrorKind;
+
+/// Removes a record from the start of `bytes`.
+pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Record, TraceErrorKind> {
+    let tag = take_byte(bytes)?;
+    let elapsed = take(bytes)?;
+    let time_us = previous.time_us.checked_add(elapsed).ok_or(SessionFault::IntegerTooLarge { bits: 64 })?;
+    previous.time_us = time_us;
+    let Previous { allocation: last_allocation, heap: last_heap, set: last_set, .. } = previous;
+    let action = match tag {
+        tag::ALLOCATE => {
+            let id = take_id(bytes, last_allocation)?;
+            let size = take(bytes)?;
+            if size == 0 {
+                return Err(TraceErrorKind::ZeroSize);
+            }
+            let kind = take_byte(bytes)?;
+            let kind = ResourceKind::from_byte(kind)
+                .ok_or(SessionFault::UnknownValue { what: "resource kind", value: kind })?;
+            let heap_type = take_heap_type(bytes)?;
+            let (flags, name) = (take_u32(bytes)?, take_name(bytes)?);
+            Action::Allocate(Allocation { id, size, kind, heap_type, flags, name })
+        }
+        tag::FREE => Action::Free { allocation: take_id(bytes, last_allocation)? },
+        tag::CREATE_HEAP => Action::CreateHeap(Heap {
+            id: take_id(bytes, last_heap)?,
+            size: take(bytes)?,
+            alignment: take(bytes)?,
+            heap_type: take_heap_type(bytes)?,
+            flags: take_u32(bytes)?,
+            name: take_name(bytes)?,
+        }),
+        tag::DESTROY_HEAP => Action::DestroyHeap { heap: take_id(bytes, last_heap)? },
+        tag::PLACE => Action::Place {
+            allocation: take_id(bytes, last_allocation)?,
+            heap: take_id(bytes, last_heap)?,
+            offset: take(bytes)?,
+        },
+        tag::CONTENTS => {
+            let (allocation, offset) = (take_id(bytes, last_allocation)?, take(bytes)?);
+            let len = take_len(bytes, "contents", MAX_CONTENTS_LEN)?;
+            Action::Contents { allocation, offset, bytes: take_bytes(bytes, len)?.to_vec() }
+        }
+        tag::DEFINE_SET => {
+            Action::DefineSet { set: take_id(bytes, last_set)?, heaps: take_ids(bytes, last_heap)? }
+        }
+        tag::SUBMIT => Action::Submit {
+            queue: take(bytes)?,
+            fence_value: take(bytes)?,
+            sets: take_ids(bytes, last_set)?,
+        },
+        tag::HEAP_ADDRESS => Action::HeapAddress {
+            heap: take_id(bytes, last_heap)?,
+            address: take(bytes)?,
+            size: take(bytes)?,
+        },
+        tag::ALLOCATION_ADDRESS => Action::AllocationAddress {
+            allocation: take_id(bytes, last_allocation)?,
+            address: take(bytes)?,
+            size: take(bytes)?,
+        },
+        value => return Err(SessionFault::UnknownValue { what: "action", value }.into()),
+    };
+    Ok(Record { time_us, action })
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Result<u8, SessionFault> {
+    let (&first, rest) = bytes.split_first().ok_or(SessionFault::BlockLength)?;
+    *bytes = rest;
+    Ok(first)
+}
+
+fn take_bytes<'a>(bytes: &mut &'a [u8], len: usize) -> Result<&'a [u8], SessionFault> {
+    let (first, rest) = bytes.split_at_checked(len).ok_or(SessionFault::BlockLength)?;
+    *bytes = rest;
+    Ok(first)
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Result<u32, SessionFault> {
+    u32::try_from(take(bytes)?).map_err(|_| SessionFault::IntegerTooLarge { bits: 32 })
+}
+
+fn take_len(bytes: &mut &[u8], what: &'static str, limit: usize) -> Result<usize, SessionFault> {
+    let len = take(bytes)?;
+    usize::try_from(len).ok().filter(|&len| len <= limit).ok_or(SessionFault::TooLong { what, len, limit })
+}
+
+fn take_id(bytes: &mut &[u8], previous: &mut u64) -> Result<u64, SessionFault> {
+    *previous = add(*previous, take(bytes)?);
+    Ok(*previous)
+}
+
+fn take_ids(bytes: &mut &[u8], previous: &mut u64) -> Result<Vec<u64>, SessionFault> {
+    let len = take_len(bytes, "a list", MAX_LIST_LEN)?;
+    // Every id has at least one byte, so that a wrong length allocates no more than the block.
+    if len > bytes.len() {
+        return Err(SessionFault::BlockLength);
+    }
+    // Collecting results would not reserve the memory.
+    let mut ids = Vec::with_capacity(len);
+    for _ in 0..len {
+        ids.push(take_id(bytes, previous)?);
+    }
+    Ok(ids)
+}
+
+fn take_heap_type(bytes: &mut &[u8]) -> Result<HeapType, SessionFault> {
+    let value = take_byte(bytes)?;
+    HeapType::from_d3d12(value).ok_or(SessionFault::UnknownValue { what: "heap type", value })
+}
+
+fn take_name(bytes: &mut &[u8]) -> Result<Option<Box<str>>, SessionFault> {
+    let len = take_len(bytes, "a name", MAX_NAME_LEN)?;
+    let name = str::from_utf8(take_bytes(bytes, len)?).map_err(|_| SessionFault::NameNotUtf8)?;
+    Ok((!name.is_empty()).then(|| name.into()))
+}

@@ -1,0 +1,111 @@
+//! Bytes of records.
+
+use super::MAX_NAME_LEN;
+use super::record::{Action, Allocation, Heap, Record};
+use super::varint::{difference, push};
+
+/// Values of the previous record, from which times and ids are counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Previous {
+    pub(super) time_us: u64,
+    pub(super) allocation: u64,
+    pub(super) heap: u64,
+    pub(super) set: u64,
+}
+
+/// Bytes that stand for actions.
+pub(super) mod tag {
+    pub(in crate::session) const ALLOCATE: u8 = 1;
+    pub(in crate::session) const FREE: u8 = 2;
+    pub(in crate::session) const CREATE_HEAP: u8 = 3;
+    pub(in crate::session) const DESTROY_HEAP: u8 = 4;
+    pub(in crate::session) const PLACE: u8 = 5;
+    pub(in crate::session) const CONTENTS: u8 = 6;
+    pub(in crate::session) const DEFINE_SET: u8 = 7;
+    pub(in crate::session) const SUBMIT: u8 = 8;
+    pub(in crate::session) const HEAP_ADDRESS: u8 = 9;
+    pub(in crate::session) const ALLOCATION_ADDRESS: u8 = 10;
+}
+
+/// Appends a record, whose time is not less than the previous one.
+pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Record) {
+    let Record { time_us, action } = record;
+    bytes.push(match action {
+        Action::Allocate(_) => tag::ALLOCATE,
+        Action::Free { .. } => tag::FREE,
+        Action::CreateHeap(_) => tag::CREATE_HEAP,
+        Action::DestroyHeap { .. } => tag::DESTROY_HEAP,
+        Action::Place { .. } => tag::PLACE,
+        Action::Contents { .. } => tag::CONTENTS,
+        Action::DefineSet { .. } => tag::DEFINE_SET,
+        Action::Submit { .. } => tag::SUBMIT,
+        Action::HeapAddress { .. } => tag::HEAP_ADDRESS,
+        Action::AllocationAddress { .. } => tag::ALLOCATION_ADDRESS,
+    });
+    push(bytes, time_us - previous.time_us);
+    previous.time_us = *time_us;
+    let Previous { allocation: last_allocation, heap: last_heap, set: last_set, .. } = previous;
+    match action {
+        Action::Allocate(Allocation { id, size, kind, heap_type, flags, name }) => {
+            push_id(bytes, last_allocation, *id);
+            push(bytes, *size);
+            bytes.extend([*kind as u8, *heap_type as u8]);
+            push(bytes, (*flags).into());
+            push_name(bytes, name.as_deref());
+        }
+        Action::Free { allocation } => push_id(bytes, last_allocation, *allocation),
+        Action::CreateHeap(Heap { id, size, alignment, heap_type, flags, name }) => {
+            push_id(bytes, last_heap, *id);
+            push(bytes, *size);
+            push(bytes, *alignment);
+            bytes.push(*heap_type as u8);
+            push(bytes, (*flags).into());
+            push_name(bytes, name.as_deref());
+        }
+        Action::DestroyHeap { heap } => push_id(bytes, last_heap, *heap),
+        Action::Place { allocation, heap, offset } => {
+            push_id(bytes, last_allocation, *allocation);
+            push_id(bytes, last_heap, *heap);
+            push(bytes, *offset);
+        }
+        Action::Contents { allocation, offset, bytes: contents } => {
+            push_id(bytes, last_allocation, *allocation);
+            push(bytes, *offset);
+            push(bytes, contents.len() as u64);
+            bytes.extend(contents);
+        }
+        Action::DefineSet { set, heaps } => {
+            push_id(bytes, last_set, *set);
+            push(bytes, heaps.len() as u64);
+            heaps.iter().for_each(|&heap| push_id(bytes, last_heap, heap));
+        }
+        Action::Submit { queue, fence_value, sets } => {
+            push(bytes, *queue);
+            push(bytes, *fence_value);
+            push(bytes, sets.len() as u64);
+            sets.iter().for_each(|&set| push_id(bytes, last_set, set));
+        }
+        Action::HeapAddress { heap, address, size } => {
+            push_id(bytes, last_heap, *heap);
+            push(bytes, *address);
+            push(bytes, *size);
+        }
+        Action::AllocationAddress { allocation, address, size } => {
+            push_id(bytes, last_allocation, *allocation);
+            push(bytes, *address);
+            push(bytes, *size);
+        }
+    }
+}
+
+fn push_id(bytes: &mut Vec<u8>, previous: &mut u64, id: u64) {
+    push(bytes, difference(*previous, id));
+    *previous = id;
+}
+
+fn push_name(bytes: &mut Vec<u8>, name: Option<&str>) {
+    let name = name.unwrap_or_default();
+    let len = (0..=name.len().min(MAX_NAME_LEN)).rev().find(|&len| name.is_char_boundary(len)).unwrap_or(0);
+    push(bytes, len as u64);
+    bytes.extend(&name.as_bytes()[..len]);
+}

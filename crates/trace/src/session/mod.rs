@@ -1,0 +1,100 @@
+//! Sessions: what an application did with GPU memory, in a compact binary format that is written and read as a stream.
+//!
+//! [`SessionWriter`] writes records, and [`SessionReader`] yields them. Both hold one block in memory, whatever the length of the
+//! file. [`Trace`](crate::Trace) and [`RecordReader`](crate::RecordReader) read sessions, too, and check allocations and frees.
+//!
+//! # Format
+//!
+//! A session is a header, blocks of records, and an end. Integers in the header and before blocks are little-endian.
+//!
+//! | offset | bytes | header |
+//! |---|---|---|
+//! | 0 | 8 | `89 48 57 53 0D 0A 1A 0A`; a transfer as text damages it |
+//! | 8 | 2 | [`VERSION`], 1; a reader refuses every other version |
+//! | 10 | 2 | 0 |
+//! | 12 | 4 | CRC-32 of the 12 bytes before it |
+//!
+//! | offset | bytes | block |
+//! |---|---|---|
+//! | 0 | 4 | length of the records, 1 to [`MAX_BLOCK_LEN`] |
+//! | 4 | 4 | number of records, at least 1 |
+//! | 8 | 4 | CRC-32 of the 8 bytes before it and of the records |
+//! | 12 | | records |
+//!
+//! The end is a block with length 0 and number 0, after which the file ends. CRC-32 is that of gzip (IEEE 802.3).
+//!
+//! The length of a file that a crash has truncated is arbitrary. Such a file is valid up to its last complete block, and
+//! [`SessionReader::truncated_at`] returns where that ends. Everything else that differs from the format is an error, which names
+//! the offset of the block.
+//!
+//! A record begins with a byte for its action and the time since the previous record in microseconds. Integers are LEB128: 7 bits
+//! in each byte, lowest first, the top bit set in all but the last byte, at most 10 bytes. An id is the difference to the previous
+//! id of the same kind (allocation, heap, set) as a zigzag integer: 0, -1, 1, -2 are 0, 1, 2, 3. Time and ids start from 0 in every
+//! block, so that each block can be read on its own. Time must not decrease, also from one block to the next.
+//!
+//! | byte | action | fields |
+//! |---|---|---|
+//! | 1 | [`Allocate`](Action::Allocate) | allocation id, size, resource kind (byte), heap type (byte), resource flags, name |
+//! | 2 | [`Free`](Action::Free) | allocation id |
+//! | 3 | [`CreateHeap`](Action::CreateHeap) | heap id, size, alignment, heap type (byte), heap flags, name |
+//! | 4 | [`DestroyHeap`](Action::DestroyHeap) | heap id |
+//! | 5 | [`Place`](Action::Place) | allocation id, heap id, offset in the heap |
+//! | 6 | [`Contents`](Action::Contents) | allocation id, offset in the allocation, length, bytes |
+//! | 7 | [`DefineSet`](Action::DefineSet) | set id, number of heaps, heap ids |
+//! | 8 | [`Submit`](Action::Submit) | queue, fence value, number of sets, set ids |
+//! | 9 | [`HeapAddress`](Action::HeapAddress) | heap id, GPU virtual address, size |
+//! | 10 | [`AllocationAddress`](Action::AllocationAddress) | allocation id, GPU virtual address, size |
+//!
+//! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
+//! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
+//! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, and lists at most [`MAX_LIST_LEN`] ids.
+//!
+//! # Examples
+//!
+//! ```
+//! use heapwright_trace::session::{Action, Allocation, HeapType, Record, ResourceKind, SessionReader, SessionWriter};
+//!
+//! let allocation = Allocation {
+//!     id: 7,
+//!     size: 65536,
+//!     kind: ResourceKind::Buffer,
+//!     heap_type: HeapType::Default,
+//!     flags: 0,
+//!     name: Some("vertices".into()),
+//! };
+//! let mut writer = SessionWriter::new(Vec::new())?;
+//! writer.write(&Record { time_us: 4, action: Action::Allocate(allocation) })?;
+//! writer.write(&Record { time_us: 9, action: Action::Free { allocation: 7 } })?;
+//! let bytes = writer.finish()?;
+//!
+//! let records = SessionReader::new("example.hws", &bytes[..])?.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(records[1], Record { time_us: 9, action: Action::Free { allocation: 7 } });
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod block;
+mod decode;
+mod encode;
+mod fault;
+mod reader;
+mod record;
+mod varint;
+mod writer;
+
+pub use block::{MAX_BLOCK_LEN, VERSION};
+pub use fault::SessionFault;
+pub use reader::SessionReader;
+pub use record::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+pub use writer::{SessionWriter, WriteError};
+
+pub(crate) use block::MAGIC;
+pub(crate) use reader::Stream;
+
+/// Maximum length of a name, in bytes. A writer cuts off longer names.
+pub const MAX_NAME_LEN: usize = 1024;
+
+/// Maximum number of bytes in a record of contents. A writer splits longer contents into several records.
+pub const MAX_CONTENTS_LEN: usize = 256 << 10;
+
+/// Maximum number of ids in a list.
+pub const MAX_LIST_LEN: usize = 64 << 10;

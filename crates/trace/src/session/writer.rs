@@ -1,0 +1,155 @@
+//! Writes a session block by block.
+
+use std::io::{self, Write};
+
+use super::block::{BlockHeader, header};
+use super::encode::{Previous, encode};
+use super::record::{Action, Record};
+use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN};
+
+/// A writer of sessions, which holds one block in memory.
+///
+/// Call [`finish`](Self::finish) after the last record. Without it, readers report the session as truncated.
+pub struct SessionWriter<W> {
+    output: W,
+    /// Records of the current block.
+    block: Vec<u8>,
+    count: u32,
+    previous: Previous,
+    /// Time of the last record.
+    time_us: u64,
+}
+
+/// Length at which a block is written, in bytes. The longest record fits behind it.
+const BLOCK_LEN: usize = 64 << 10;
+
+/// Maximum length of an integer, in bytes.
+const MAX_INTEGER_LEN: usize = 10;
+
+const _: () = assert!(
+    BLOCK_LEN + MAX_CONTENTS_LEN + 64 <= super::MAX_BLOCK_LEN
+        && BLOCK_LEN + MAX_LIST_LEN * MAX_INTEGER_LEN + 64 <= super::MAX_BLOCK_LEN,
+    "the longest record must fit behind an unwritten block"
+);
+
+/// Error of writing a session.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The output failed.
+    #[error("cannot write the session: {0}")]
+    Io(#[from] io::Error),
+    /// The time of a record is before that of the previous record.
+    #[error("time_us decreases from {previous} to {found}; records must be in order of time")]
+    TimeGoesBack {
+        /// Time of the previous record.
+        previous: u64,
+        /// Time of this record.
+        found: u64,
+    },
+    /// The size of an allocation is 0.
+    #[error("the size of allocation {id} is 0, but must be at least 1")]
+    ZeroSize {
+        /// Id of the allocation.
+        id: u64,
+    },
+    /// A list has more than [`MAX_LIST_LEN`] ids.
+    #[error("a list has {len} ids, which exceeds the limit of {MAX_LIST_LEN}")]
+    ListTooLong {
+        /// Number of ids.
+        len: usize,
+    },
+}
+
+impl<W: Write> SessionWriter<W> {
+    /// Creates a writer and writes the header.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of `output`.
+    pub fn new(mut output: W) -> io::Result<Self> {
+        output.write_all(&header())?;
+        Ok(Self { output, block: Vec::new(), count: 0, previous: Previous::default(), time_us: 0 })
+    }
+
+    /// Writes a record. Contents longer than [`MAX_CONTENTS_LEN`] become several records, and names are cut off after
+    /// [`MAX_NAME_LEN`](super::MAX_NAME_LEN) bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the record violates the [format](crate::session#format), or if the output fails. An invalid record is
+    /// not written, and others can be written after it.
+    pub fn write(&mut self, record: &Record) -> Result<(), WriteError> {
+        let &Record { time_us, ref action } = record;
+        if time_us < self.time_us {
+            return Err(WriteError::TimeGoesBack { previous: self.time_us, found: time_us });
+        }
+        match action {
+            Action::Allocate(allocation) if allocation.size == 0 => {
+                return Err(WriteError::ZeroSize { id: allocation.id });
+            }
+            Action::DefineSet { heaps: ids, .. } | Action::Submit { sets: ids, .. }
+                if ids.len() > MAX_LIST_LEN =>
+            {
+                return Err(WriteError::ListTooLong { len: ids.len() });
+            }
+            Action::Contents { allocation, offset, bytes } if bytes.len() > MAX_CONTENTS_LEN => {
+                let mut offset = *offset;
+                for bytes in bytes.chunks(MAX_CONTENTS_LEN) {
+                    let action = Action::Contents { allocation: *allocation, offset, bytes: bytes.to_vec() };
+                    self.write_valid(&Record { time_us, action })?;
+                    offset = offset.saturating_add(bytes.len() as u64);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        Ok(self.write_valid(record)?)
+    }
+
+    fn write_valid(&mut self, record: &Record) -> io::Result<()> {
+        encode(&mut self.block, &mut self.previous, record);
+        self.count += 1;
+        self.time_us = record.time_us;
+        if self.block.len() >= BLOCK_LEN { self.write_block() } else { Ok(()) }
+    }
+
+    /// Writes all records to the output and flushes it. If the program ends now, a reader finds all of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the output.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.write_block()?;
+        self.output.flush()
+    }
+
+    /// Returns the output, which lacks the records since the last [`flush`](Self::flush).
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// Writes the end of the session, flushes the output and returns it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the output.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_block()?;
+        self.output.write_all(&BlockHeader::bytes_of(&[], 0))?;
+        self.output.flush()?;
+        Ok(self.output)
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let header = BlockHeader::bytes_of(&self.block, self.count);
+        let written = self.output.write_all(&header).and_then(|()| self.output.write_all(&self.block));
+        self.block.clear();
+        self.count = 0;
+        self.previous = Previous::default();
+        written
+    }
+}

@@ -1,0 +1,192 @@
+//! Captures of GPGMM.
+
+use heapwright_trace::session::{Action, HeapType, Record, ResourceKind};
+use heapwright_trace::{EventKind, Format, Position, RecordReader, Trace};
+
+pub(crate) const DAWN: &str = "dawn_queue_write_buffer_2023-04";
+pub(crate) const DIRECTML: &str = "directml_superresolution_2022-04";
+pub(crate) const WEBNN: &str = "webnn_mobilenetv2_2022-03";
+
+pub(crate) fn capture(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/tests/captures/{name}.json.gz", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn records(bytes: &[u8]) -> Vec<Record> {
+    RecordReader::new("c.json", bytes).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+fn read(json: &str) -> Result<Trace, String> {
+    Trace::from_reader("c.json", json.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// Returns a capture with these events.
+fn events(events: &[&str]) -> String {
+    format!("{{\"traceEvents\":[{}]}}", events.join(","))
+}
+
+/// Counts of allocations, buffers, textures, frees, heaps, destroyed heaps and placements.
+fn counts(records: &[Record]) -> [usize; 7] {
+    let count = |is: &dyn Fn(&Action) -> bool| records.iter().filter(|record| is(&record.action)).count();
+    let of_kind =
+        |kind| count(&|action| matches!(action, Action::Allocate(allocation) if allocation.kind == kind));
+    [
+        count(&|action| matches!(action, Action::Allocate(_))),
+        of_kind(ResourceKind::Buffer),
+        of_kind(ResourceKind::Texture),
+        count(&|action| matches!(action, Action::Free { .. })),
+        count(&|action| matches!(action, Action::CreateHeap(_))),
+        count(&|action| matches!(action, Action::DestroyHeap { .. })),
+        count(&|action| matches!(action, Action::Place { .. })),
+    ]
+}
+
+#[test]
+fn every_version_is_read() {
+    assert_eq!(counts(&records(&capture(DAWN))), [4, 4, 0, 4, 4, 4, 0]);
+    assert_eq!(counts(&records(&capture(DIRECTML))), [46, 45, 1, 46, 10, 10, 46]);
+    assert_eq!(counts(&records(&capture(WEBNN))), [9, 9, 0, 9, 7, 7, 9]);
+}
+
+#[test]
+fn peaks_are_those_of_the_captured_resources() {
+    // The research's table counts in units of 64 KiB.
+    for (name, allocations, peak_mib) in [(DAWN, 4, 12.1), (DIRECTML, 46, 701.6), (WEBNN, 9, 48.1)] {
+        let trace = Trace::from_reader(format!("{name}.json.gz"), &capture(name)[..]).unwrap();
+        assert_eq!((trace.name(), trace.format()), (name, Format::Capture));
+        assert_eq!(trace.allocation_count(), allocations);
+        let (mut live, mut peak) = (0, 0);
+        for event in trace.events() {
+            let size = event.size.get().next_multiple_of(64 << 10);
+            match event.kind {
+                EventKind::Alloc => live += size,
+                EventKind::Free => live -= size,
+            }
+            peak = peak.max(live);
+        }
+        assert_eq!(live, 0, "{name} frees everything");
+        let found = f64::from(u32::try_from(peak >> 10).unwrap()) / 1024.0;
+        assert!((found - peak_mib).abs() < 0.06, "{name}: {found} MiB");
+    }
+}
+
+#[test]
+fn descriptions_and_placements_are_read() {
+    let records = records(&capture(DIRECTML));
+    let Action::CreateHeap(heap) = &records[0].action else { panic!("{:?}", records[0]) };
+    assert_eq!((heap.id, heap.size, heap.alignment), (0, 4 << 20, 4 << 20));
+    assert_eq!(heap.heap_type, HeapType::Upload);
+    let Action::Allocate(allocation) = &records[1].action else { panic!("{:?}", records[1]) };
+    assert_eq!((allocation.size, allocation.heap_type), (96, HeapType::Upload));
+    assert_eq!(records[2].action, Action::Place { allocation: 0, heap: 0, offset: 0 });
+    assert!(records.is_sorted_by_key(|record| record.time_us));
+}
+
+const ALLOCATOR: &str = r#"{"name":"ResourceAllocator","ph":"N","id":"0xa","ts":1}"#;
+
+fn call(thread: u32, width: u64) -> String {
+    format!(
+        r#"{{"name":"ResourceAllocator.CreateResource","ph":"i","tid":{thread},"ts":5,"args":{{"allocationDescriptor":{{"HeapType":1}},"resourceDescriptor":{{"Dimension":1,"Width":{width}}}}}}}"#
+    )
+}
+
+fn allocation(phase: &str, thread: u32, id: u64) -> String {
+    format!(r#"{{"name":"IResourceAllocation","ph":"{phase}","tid":{thread},"ts":7.5,"id":"{id:#x}"}}"#)
+}
+
+#[test]
+fn calls_belong_to_the_allocation_of_their_thread_and_ids_are_reused() {
+    let json = events(&[
+        ALLOCATOR,
+        &call(1, 100),
+        &call(2, 200),
+        &allocation("N", 2, 0x20),
+        // This call has failed.
+        &call(2, 300),
+        &call(2, 400),
+        &allocation("N", 1, 0x10),
+        &allocation("D", 1, 0x20),
+        &allocation("N", 2, 0x20),
+    ]);
+    let trace = read(&json).unwrap();
+    let sizes: Vec<_> =
+        trace.events().iter().map(|event| (event.allocation.get(), event.size.get())).collect();
+    assert_eq!(sizes, [(0, 200), (1, 100), (0, 200), (2, 400)]);
+    assert_eq!(trace.position(2), Position::Event(3));
+}
+
+#[test]
+fn an_allocation_without_call_has_the_size_of_its_snapshot_or_is_skipped() {
+    let snapshot = r#"{"name":"GPUMemoryAllocation","ph":"O","ts":9,"id":"0x10","args":{"snapshot":{"SizeInBytes":4096}}}"#;
+    let json = events(&[
+        &allocation("N", 1, 0x10),
+        &allocation("N", 1, 0x11),
+        snapshot,
+        snapshot,
+        &allocation("D", 1, 0x11),
+        &allocation("D", 1, 0x10),
+    ]);
+    let trace = read(&json).unwrap();
+    assert_eq!((trace.events().len(), trace.events()[0].size.get()), (2, 4096));
+}
+
+#[test]
+fn submissions_are_read() {
+    let heap = |phase: &str, args: &str| {
+        format!(r#"{{"name":"IResidencyHeap","ph":"{phase}","id":"0x5","tid":1,"ts":2{args}}}"#)
+    };
+    let json = events(&[
+        &heap("N", ""),
+        &heap("O", r#","args":{"snapshot":{"SizeInBytes":65536,"Alignment":65536,"DebugName":"h"}}"#),
+        r#"{"name":"ResidencyManager.ExecuteCommandLists","ph":"i","tid":1,"ts":3,"args":{"ResidencyLists":[{"Heaps":[{"id_ref":"0x5"},{"id_ref":"0x6"}]},{}]}}"#,
+        &heap("D", ""),
+    ]);
+    let actions: Vec<_> = records(json.as_bytes()).into_iter().skip(1).map(|record| record.action).collect();
+    assert_eq!(
+        actions,
+        [
+            Action::DefineSet { set: 0, heaps: vec![0] },
+            Action::DefineSet { set: 1, heaps: vec![] },
+            Action::Submit { queue: 0, fence_value: 1, sets: vec![0, 1] },
+            Action::DestroyHeap { heap: 0 },
+        ]
+    );
+}
+
+#[test]
+fn foreign_events_are_skipped() {
+    let json = events(&[
+        r#"{"ph":"X","args":{"snapshot":7,"x":[{"y":null}]},"dur":4}"#,
+        r#"{"name":"ResourceAllocator.CreateResource","ph":"i","args":{"Description":"\u00e4","ID":2}}"#,
+        ALLOCATOR,
+    ]);
+    assert!(read(&json).unwrap().events().is_empty());
+}
+
+#[test]
+fn errors_name_the_file_and_the_offset() {
+    let error = |body: &[&str]| read(&events(body)).unwrap_err();
+    let start = "c.json: byte ";
+    assert_eq!(
+        error(&[]),
+        format!(
+            "{start}18: no event is GPGMM's; the capture needs its recording flags for API objects and API calls"
+        )
+    );
+    assert_eq!(error(&["{\"ph\" 1}"]), format!("{start}22: invalid JSON: expected `:`"));
+    let second = 16 + ALLOCATOR.len() + 1;
+    assert_eq!(
+        error(&[ALLOCATOR, &allocation("D", 1, 0x33)]),
+        format!("{start}{second}: \"IResourceAllocation\" 0x33 is deleted although it does not exist")
+    );
+    assert_eq!(
+        error(&[ALLOCATOR, r#"{"name":"Heap","ph":"N"}"#]),
+        format!("{start}{second}: event \"Heap\" has no id")
+    );
+    assert_eq!(
+        error(&[ALLOCATOR, &call(1, 0)]),
+        format!("{start}{second}: resourceDescriptor: Width is 0, but must be at least 1")
+    );
+    let twice = [&*allocation("N", 1, 1), &*allocation("N", 1, 1)];
+    assert!(error(&twice).ends_with("\"IResourceAllocation\" 0x1 is created although it exists"));
+    assert!(error(&[r#"{"name":"Heap","ph":"N","id":"xyz"}"#]).contains("hexadecimal"));
+}

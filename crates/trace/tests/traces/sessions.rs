@@ -1,0 +1,212 @@
+//! Sessions: round trips of any records.
+
+use heapwright_trace::session::{
+    Action, Allocation, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, Record, ResourceKind, SessionReader,
+    SessionWriter, WriteError,
+};
+use heapwright_trace::{Format, RecordReader, Trace};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+pub(crate) fn write(records: &[Record]) -> Vec<u8> {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    records.iter().for_each(|record| writer.write(record).unwrap());
+    writer.finish().unwrap()
+}
+
+/// Reads a session to its end or first error. The offset is that of a truncation.
+pub(crate) fn read(bytes: &[u8]) -> (Vec<Record>, Result<Option<u64>, String>) {
+    let mut reader = match SessionReader::new("s.hws", bytes) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Err(error.to_string())),
+    };
+    let mut records = Vec::new();
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) => return (records, Err(error.to_string())),
+        }
+    }
+    (records, Ok(reader.truncated_at()))
+}
+
+fn integer() -> impl Strategy<Value = u64> {
+    prop_oneof![0..200_u64, any::<u64>(), (0..3_u64).prop_map(|back| u64::MAX - back)]
+}
+
+fn name() -> impl Strategy<Value = Option<Box<str>>> {
+    proptest::option::of(".{1,20}".prop_map(Into::into))
+}
+
+fn heap_type() -> impl Strategy<Value = HeapType> {
+    (0..6_u8).prop_map(|value| HeapType::from_d3d12(value).unwrap())
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    let kind = select(&[ResourceKind::Unknown, ResourceKind::Buffer, ResourceKind::Texture][..]);
+    prop_oneof![
+        (integer(), 1..=u64::MAX, kind, heap_type(), any::<u32>(), name()).prop_map(
+            |(id, size, kind, heap_type, flags, name)| {
+                Action::Allocate(Allocation { id, size, kind, heap_type, flags, name })
+            }
+        ),
+        integer().prop_map(|allocation| Action::Free { allocation }),
+        (integer(), integer(), integer(), heap_type(), any::<u32>(), name()).prop_map(
+            |(id, size, alignment, heap_type, flags, name)| {
+                Action::CreateHeap(Heap { id, size, alignment, heap_type, flags, name })
+            }
+        ),
+        integer().prop_map(|heap| Action::DestroyHeap { heap }),
+        (integer(), integer(), integer()).prop_map(|(allocation, heap, offset)| Action::Place {
+            allocation,
+            heap,
+            offset
+        }),
+        (integer(), integer(), vec(any::<u8>(), 0..4000))
+            .prop_map(|(allocation, offset, bytes)| Action::Contents { allocation, offset, bytes }),
+        (integer(), vec(integer(), 0..2000)).prop_map(|(set, heaps)| Action::DefineSet { set, heaps }),
+        (integer(), integer(), vec(integer(), 0..5)).prop_map(|(queue, fence_value, sets)| Action::Submit {
+            queue,
+            fence_value,
+            sets
+        }),
+        (integer(), integer(), integer()).prop_map(|(heap, address, size)| Action::HeapAddress {
+            heap,
+            address,
+            size
+        }),
+        (integer(), integer(), integer()).prop_map(|(allocation, address, size)| Action::AllocationAddress {
+            allocation,
+            address,
+            size
+        }),
+    ]
+}
+
+pub(crate) fn records(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Record>> {
+    vec((prop_oneof![9 => 0..1000_u64, 1 => any::<u64>()], action()), len).prop_map(|steps| {
+        let mut time_us = 0_u64;
+        let record = |(wait, action)| {
+            time_us = time_us.saturating_add(wait);
+            Record { time_us, action }
+        };
+        steps.into_iter().map(record).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn written_records_are_read_back(records in records(0..300)) {
+        let bytes = write(&records);
+        prop_assert_eq!(read(&bytes), (records, Ok(None)));
+    }
+
+    #[test]
+    fn flushed_records_are_read_back_without_an_end(records in records(1..60), flushed in 1..60_usize) {
+        let flushed = flushed.min(records.len());
+        let mut bytes = Vec::new();
+        let mut writer = SessionWriter::new(&mut bytes).unwrap();
+        for (place, record) in records.iter().enumerate() {
+            writer.write(record).unwrap();
+            if place + 1 == flushed {
+                writer.flush().unwrap();
+            }
+        }
+        drop(writer);
+        let (found, result) = read(&bytes);
+        prop_assert_eq!(result, Ok(Some(bytes.len() as u64)));
+        prop_assert!(found.len() >= flushed);
+        prop_assert_eq!(&found[..], &records[..found.len()]);
+    }
+}
+
+fn allocate(id: u64, size: u64) -> Action {
+    let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Default);
+    Action::Allocate(Allocation { id, size, kind, heap_type, flags: 4, name: None })
+}
+
+fn at(time_us: u64, action: Action) -> Record {
+    Record { time_us, action }
+}
+
+#[test]
+fn the_bytes_are_as_documented() {
+    let bytes = write(&[at(300, allocate(3, 128)), at(301, Action::Free { allocation: 2 })]);
+    let records = [1, 0xac, 2, 6, 0x80, 1, 1, 1, 4, 0, 2, 1, 1];
+    assert_eq!(&bytes[..12], b"\x89HWS\r\n\x1a\n\x01\0\0\0");
+    assert_eq!(bytes[16..24], [13, 0, 0, 0, 2, 0, 0, 0]);
+    assert_eq!(bytes[28..41], records);
+    assert_eq!(bytes[41..49], [0; 8]);
+    assert_eq!(bytes.len(), 53);
+    // CRC-32 of the header and of 8 zero bytes, as other programs calculate it.
+    assert_eq!(u32::from_le_bytes(bytes[49..].try_into().unwrap()), 0x6522_df69);
+}
+
+#[test]
+fn invalid_records_are_refused_and_others_can_follow() {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    writer.write(&at(5, allocate(0, 1))).unwrap();
+    let error = writer.write(&at(4, Action::Free { allocation: 0 })).unwrap_err();
+    assert!(matches!(error, WriteError::TimeGoesBack { previous: 5, found: 4 }), "{error}");
+    let error = writer.write(&at(6, allocate(1, 0))).unwrap_err();
+    assert!(matches!(error, WriteError::ZeroSize { id: 1 }), "{error}");
+    let error = writer.write(&at(6, Action::DefineSet { set: 0, heaps: vec![0; 65537] })).unwrap_err();
+    assert!(matches!(error, WriteError::ListTooLong { len: 65537 }), "{error}");
+    writer.write(&at(5, Action::Free { allocation: 0 })).unwrap();
+    assert_eq!(read(&writer.finish().unwrap()).0.len(), 2);
+}
+
+#[test]
+fn long_contents_are_split_and_long_names_cut_off() {
+    let contents: Vec<u8> = (0..=255).cycle().take(3 * MAX_CONTENTS_LEN + 5).collect();
+    let name = format!("x{}", "ä".repeat(MAX_NAME_LEN));
+    let heap =
+        Heap { id: 1, size: 2, alignment: 3, heap_type: HeapType::Custom, flags: 4, name: Some(name.into()) };
+    let written = [
+        at(0, Action::Contents { allocation: 1, offset: 10, bytes: contents.clone() }),
+        at(0, Action::CreateHeap(heap)),
+    ];
+    let (records, result) = read(&write(&written));
+    assert_eq!((records.len(), result), (5, Ok(None)));
+    let mut joined = Vec::<u8>::new();
+    for record in &records[..4] {
+        let Action::Contents { allocation: 1, offset, bytes } = &record.action else { panic!("{record:?}") };
+        assert_eq!(*offset, 10 + joined.len() as u64);
+        joined.extend(bytes);
+    }
+    assert_eq!(joined, contents);
+    let Action::CreateHeap(heap) = &records[4].action else { panic!("{:?}", records[4]) };
+    assert_eq!(heap.name.as_ref().unwrap().len(), MAX_NAME_LEN - 1);
+}
+
+#[test]
+fn allocations_of_a_session_are_a_trace_and_are_checked() {
+    let free = |allocation| Action::Free { allocation };
+    let trace = |actions: Vec<Action>| {
+        let records: Vec<Record> = actions.into_iter().map(|action| at(1, action)).collect();
+        Trace::from_reader("dir/s.hws", &write(&records)[..]).map_err(|error| error.to_string())
+    };
+    let place = Action::Place { allocation: 9, heap: 0, offset: 0 };
+    let valid = trace(vec![allocate(9, 64), place, allocate(2, 16), free(9)]).unwrap();
+    assert_eq!((valid.name(), valid.format()), ("s", Format::Session));
+    assert_eq!((valid.events().len(), valid.peak_live().get(), valid.truncated_at()), (3, 80, None));
+    assert_eq!(valid.location(2).to_string(), "dir/s.hws: event 3");
+    let twice = trace(vec![allocate(9, 64), Action::DestroyHeap { heap: 0 }, allocate(9, 64)]).unwrap_err();
+    assert_eq!(twice, "dir/s.hws: event 2: id 9 was already allocated on event 1; ids must be unique");
+    let never = trace(vec![free(3)]).unwrap_err();
+    assert_eq!(never, "dir/s.hws: event 1: free of id 3, which was never allocated");
+}
+
+#[test]
+fn csv_becomes_a_session_with_the_same_events() {
+    let csv = "time_us,event,id,size_bytes\n0,alloc,70,100\n1,alloc,9,50\n2,free,70,100\n";
+    let records: Vec<Record> =
+        RecordReader::new("t.csv", csv.as_bytes()).unwrap().collect::<Result<_, _>>().unwrap();
+    let session = Trace::from_reader("t.hws", &write(&records)[..]).unwrap();
+    let mut again = Vec::new();
+    session.write(&mut again).unwrap();
+    assert_eq!(String::from_utf8(again).unwrap(), csv);
+}
