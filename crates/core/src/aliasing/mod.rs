@@ -3,7 +3,7 @@
 //! | type | meaning |
 //! |---|---|
 //! | [`Instance`] | buffers with sizes, alignments and lifetimes, checked |
-//! | [`solve`] | finds a [`Packing`] of an instance: an offset for each buffer, the height, and a lower bound |
+//! | [`solve()`] | finds a [`Packing`] of an instance: an offset for each buffer, the height, and a lower bound |
 //! | [`check()`] | checks offsets, independently of the solver |
 //! | [`handovers()`] | which buffer takes over memory from which; [`reduce_aliasing_pairs`] makes them fewer at the same height |
 //! | [`frame`] | passes on several queues: the plan of their resources, with the barriers and initialisations that are owed |

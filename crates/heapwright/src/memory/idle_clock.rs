@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PERIOD_MS: u64 = 500;
 
 /// A thread reads the clock with every so many creations, because a reading costs a sixth of a creation.
-const CALLS_PER_READING: u32 = 8;
+const CALLS_PER_READING: u32 = 32;
 
 const NOT_TOLD: u64 = u64::MAX;
 
