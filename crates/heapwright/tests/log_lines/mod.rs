@@ -1,11 +1,11 @@
 //! Captures the log lines of a test.
 
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 #[derive(Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
@@ -47,8 +47,13 @@ impl Subscriber for Lines {
     fn exit(&self, _span: &Id) {}
 }
 
+/// A second subscriber for as long as the program runs. While there is only one, a thread of another test, which has none,
+/// decides for the whole process that nobody is interested in an event that it is the first to log.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Lines::default()));
+
 /// Runs `act` and returns its result and the warnings that this thread logged meanwhile.
 pub(crate) fn warnings<T>(act: impl FnOnce() -> T) -> (T, Vec<String>) {
+    LazyLock::force(&SECOND);
     let lines = Lines::default();
     let logged = Arc::clone(&lines.0);
     let result = tracing::subscriber::with_default(lines, act);

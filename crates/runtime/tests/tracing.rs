@@ -1,6 +1,8 @@
 //! Events that the runtime sends to `tracing`. This is a test program of its own: callsites are cached for
 //! the whole process, so another test's thread without a subscriber could hide the event that this one
 //! waits for.
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::undocumented_unsafe_blocks, reason = "every call here is one of D3D12's, on live objects")]
 
 use std::sync::{Arc, Mutex};
 
