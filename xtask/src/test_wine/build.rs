@@ -77,7 +77,12 @@ impl Built {
                 let name = format!("{package}/{test}");
                 self.tests.push(TestProgram { folder: folder.to_path_buf(), name, path });
             }
-            Some(path) if kind == "example" => self.examples.push((name.to_owned(), path)),
+            // The examples of other crates use no device.
+            Some(path) if kind == "example" => {
+                if folder.ends_with("crates/heapwright") {
+                    self.examples.push((name.to_owned(), path));
+                }
+            }
             Some(path) => self.programs.push((name.to_owned(), path)),
             None if name == "heapwright_d3d12_runtime" => {
                 let files =
@@ -153,9 +158,10 @@ mod tests {
     fn artifacts_are_classified() {
         let mut built = Built::default();
         let artifact = |name: &str, kind: &str, is_test: bool, executable: Option<&str>, file: &str| {
+            let package = if name == "hello" { "heapwright" } else { "core" };
             serde_json::json!({
                 "reason": "compiler-artifact",
-                "manifest_path": "/w/crates/core/Cargo.toml",
+                "manifest_path": format!("/w/crates/{package}/Cargo.toml"),
                 "target": {"name": name, "kind": [kind]},
                 "profile": {"test": is_test},
                 "executable": executable,
@@ -169,6 +175,7 @@ mod tests {
             &artifact("heapwright_core", "lib", true, Some("/t/unit.exe"), "/t/unit.exe"),
             &artifact("ring", "test", true, Some("/t/ring.exe"), "/t/ring.exe"),
             &artifact("hello", "example", false, Some("/t/hello.exe"), "/t/hello.exe"),
+            &artifact("packing", "example", false, Some("/t/packing.exe"), "/t/packing.exe"),
             &artifact("heapwright", "bin", false, Some("/t/heapwright.exe"), "/t/heapwright.exe"),
             &artifact("heapwright", "lib", false, None, "/t/libheapwright.rlib"),
             &artifact("heapwright_d3d12_runtime", "cdylib", false, None, "/t/heapwright_d3d12_runtime.dll"),
