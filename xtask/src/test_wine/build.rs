@@ -78,11 +78,8 @@ impl Built {
                 self.tests.push(TestProgram { folder: folder.to_path_buf(), name, path });
             }
             // The examples of other crates use no device.
-            Some(path) if kind == "example" => {
-                if folder.ends_with("crates/heapwright") {
-                    self.examples.push((name.to_owned(), path));
-                }
-            }
+            Some(_) if kind == "example" && !folder.ends_with("crates/heapwright") => {}
+            Some(path) if kind == "example" => self.examples.push((name.to_owned(), path)),
             Some(path) => self.programs.push((name.to_owned(), path)),
             None if name == "heapwright_d3d12_runtime" => {
                 let files =
