@@ -96,8 +96,8 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
 
 /// The recorded traces of the repository.
 const TRACES: [(&str, &[u8]); 2] = [
-    ("vision_serving", include_bytes!("../../../../traces/vision_serving.csv.gz")),
-    ("unet_diffusion", include_bytes!("../../../../traces/unet_diffusion.csv.gz")),
+    ("vision_serving", include_bytes!("../../traces/vision_serving.csv.gz")),
+    ("unet_diffusion", include_bytes!("../../traces/unet_diffusion.csv.gz")),
 ];
 
 /// Where a workload comes from.

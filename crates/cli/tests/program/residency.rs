@@ -422,3 +422,14 @@ fn a_scenario_that_is_larger_than_the_device_is_bad_input() {
         assert!(error.contains(named), "{error}");
     }
 }
+
+/// The program contains the traces of the repository, so that it can be built from its package alone.
+#[test]
+fn the_packaged_traces_are_those_of_the_repository() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["vision_serving.csv.gz", "unet_diffusion.csv.gz"] {
+        let packaged = fs::read(folder.join("traces").join(name)).unwrap();
+        let published = fs::read(folder.join("../../traces").join(name)).unwrap();
+        assert!(packaged == published, "{name}");
+    }
+}
