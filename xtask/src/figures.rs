@@ -40,8 +40,8 @@ impl Cost {
     }
 }
 
-/// A recorded trace, with the cost of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, measured on an
-/// NVIDIA H100 through Vulkan.
+/// A recorded trace, with the cost of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, from
+/// `bench/MEMORY.md`: modelled with the same prices as heapwright's.
 struct Recorded {
     name: &'static str,
     vma: Cost,
@@ -56,11 +56,11 @@ const fn recorded(name: &'static str, vma: [f64; 3], gpu_allocator: [f64; 3]) ->
 }
 
 const RECORDED: [Recorded; 5] = [
-    recorded("bert_finetune", [83.0, 1.44, 1.033], [70.0, 1.44, 1.090]),
-    recorded("gpt2_generate", [0.59, 1.94, 1.144], [1.07, 1.19, 1.401]),
-    recorded("resnet50_train", [37.5, 1.57, 1.049], [82.9, 1.40, 1.059]),
-    recorded("unet_diffusion", [0.49, 2.80, 1.584], [0.79, 7.48, 4.224]),
-    recorded("vision_serving", [13.5, 1.78, 1.410], [22.8, 1.82, 1.472]),
+    recorded("bert_finetune", [45.78, 1.44, 1.033], [39.77, 1.40, 1.090]),
+    recorded("gpt2_generate", [0.18, 1.94, 1.144], [0.34, 1.19, 1.401]),
+    recorded("resnet50_train", [28.29, 1.56, 1.049], [45.19, 1.40, 1.059]),
+    recorded("unet_diffusion", [0.21, 2.80, 1.584], [0.32, 7.48, 4.224]),
+    recorded("vision_serving", [9.85, 1.78, 1.410], [18.55, 1.85, 1.472]),
 ];
 
 /// The traces that the eviction policy `next-use` was tuned on, in addition to all built-in scenarios.

@@ -37,7 +37,7 @@ impl ConvertError {
     }
 }
 
-/// What has been converted.
+/// The summary of a conversion.
 struct Converted {
     from: Format,
     records: u64,

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How long the planner may search.
+/// The limits of a search, in time or in steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Budget {
     /// A time.

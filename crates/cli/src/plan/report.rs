@@ -1,4 +1,4 @@
-//! What is printed of a plan.
+//! The output of a plan, as text and as JSON.
 
 use serde::Serialize;
 use serde_json::json;

@@ -35,7 +35,7 @@ pub(super) struct Row {
 /// A category and the rows that it has; no category stands for all.
 pub(super) type Group = (Option<String>, Vec<usize>);
 
-/// What is wrong with a table, with the file and the line.
+/// An error in a table, with its file and line.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TableError {
     #[error("{name}: {reason}")]

@@ -80,7 +80,7 @@ fn the_allocator_takes_little_time_and_reserves_little() {
     }
 }
 
-/// What depends on nothing but the trace is the same in each run.
+/// All figures that are not measured times are the same in each run.
 #[test]
 fn the_modelled_time_is_reproducible() {
     let replay = || {

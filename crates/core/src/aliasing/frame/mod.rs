@@ -23,7 +23,7 @@ pub use self::plan::{
 pub use self::uses::{Initialisation, NotAliased, RestingState};
 use crate::{Alignment, ByteSize, HeapOffset};
 
-/// What a queue can do.
+/// The kinds of commands that a queue executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QueueKind {
     /// Draws, dispatches and copies.
@@ -81,7 +81,7 @@ pub enum Category {
     RenderTargetOrDepthStencil,
 }
 
-/// How a texture may be used, as far as it matters for aliasing.
+/// The uses of a texture that matter for aliasing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResourceKind {
     /// A buffer.
