@@ -36,7 +36,7 @@ pub struct Figures {
     pub peak: f64,
     /// Mean of the held bytes after each event over that of the live bytes.
     pub mean: f64,
-    /// The same by time: the bytes between two events count for as long as the trace says.
+    /// Mean of the held bytes over that of the live bytes, weighted by the time between the events.
     pub mean_by_time: f64,
     /// Bytes held 300 frames after everything was freed.
     pub held_when_empty: u64,
