@@ -1,7 +1,7 @@
 //! `cargo xtask figures`: measures and writes the tables of README.md.
 //!
-//! The tables of replays and of residency policies are the same on every machine. The table of suballocators is taken from
-//! `bench/TABLE.md`, which `cargo xtask bench-table` writes.
+//! The table of residency policies is measured, and is the same on every machine. The tables of heaps and of suballocators are
+//! taken from `bench/MEMORY.md` and `bench/TABLE.md`, which `cargo xtask bench-memory` and `cargo xtask bench-table` write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,28 +40,9 @@ impl Cost {
     }
 }
 
-/// A recorded trace, with the cost of VMA 3 (vk-mem 0.5) and gpu-allocator 0.28 with default settings, from
-/// `bench/MEMORY.md`: modelled with the same prices as heapwright's.
-struct Recorded {
-    name: &'static str,
-    vma: Cost,
-    gpu_allocator: Cost,
-}
-
-const fn recorded(name: &'static str, vma: [f64; 3], gpu_allocator: [f64; 3]) -> Recorded {
-    const fn cost([micros, mean, peak]: [f64; 3]) -> Cost {
-        Cost { micros, mean, peak }
-    }
-    Recorded { name, vma: cost(vma), gpu_allocator: cost(gpu_allocator) }
-}
-
-const RECORDED: [Recorded; 5] = [
-    recorded("bert_finetune", [45.78, 1.44, 1.033], [39.77, 1.40, 1.090]),
-    recorded("gpt2_generate", [0.18, 1.94, 1.144], [0.34, 1.19, 1.401]),
-    recorded("resnet50_train", [28.29, 1.56, 1.049], [45.19, 1.40, 1.059]),
-    recorded("unet_diffusion", [0.21, 2.80, 1.584], [0.32, 7.48, 4.224]),
-    recorded("vision_serving", [9.85, 1.78, 1.410], [18.55, 1.85, 1.472]),
-];
+/// The recorded traces.
+const RECORDED: [&str; 5] =
+    ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
 
 /// The traces that the eviction policy `next-use` was tuned on, in addition to all built-in scenarios.
 const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
@@ -79,8 +60,8 @@ struct Figures {
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let elsewhere = args.traces.clone().unwrap_or_else(|| root.join("../shared/traces"));
     let mut traces = Vec::new();
-    for recorded in &RECORDED {
-        let file = format!("{}.csv.gz", recorded.name);
+    for recorded in RECORDED {
+        let file = format!("{recorded}.csv.gz");
         let found = [root.join("traces").join(&file), elsewhere.join(&file)];
         match found.into_iter().find(|path| path.exists()) {
             Some(path) => traces.push((recorded, path)),
@@ -88,7 +69,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
             None => return Err(format!("{file} not found in traces or {}", elsewhere.display())),
         }
     }
-    let tables = [heaps(root, &traces)?, residency(root, &traces)?, suballocators(root)?];
+    let tables = [heaps(root)?, residency(root, &traces)?, suballocators(root)?];
 
     let path = root.join("README.md");
     let readme = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -155,30 +136,30 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp()
 }
 
-/// Measures time and memory of replays.
-fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
-    let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
-    let objects = program(root, &["replay", "--json", "--compare"], &paths)?;
+/// Reads time and memory of allocators from `bench/MEMORY.md`.
+fn heaps(root: &Path) -> Result<Figures, String> {
+    const ALLOCATORS: [&str; 4] = ["heapwright", "like GPGMM", "VMA", "gpu-allocator"];
+    const SECTION: &str = "Each trace: recorded traces";
+    let path = root.join("bench/MEMORY.md");
+    let table = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let figure = |trace, allocator, column| {
+        cell(&table, SECTION, &[trace, allocator], column)
+            .ok_or_else(|| format!("bench/MEMORY.md has no figure {column} of {allocator} on {trace}"))
+    };
     let (mut rows, mut all) = (Vec::new(), [const { Vec::new() }; 4]);
-    for (recorded, _) in traces {
-        let replayed = |configuration| {
-            let object = find(&objects, &[("trace", recorded.name), ("configuration", configuration)])?;
-            let micros = 1e3 * number(object, "modelled_ms")? / number(object, "events")?;
-            let (mean, peak) = (number(object, "mean_overhead")?, number(object, "overhead")?);
-            Ok::<_, String>((Cost { micros, mean, peak }, number(object, "hitches")?))
-        };
-        let ((ours, hitches), (gpgmm, _)) = (replayed("default")?, replayed("gpgmm")?);
-        let costs = [ours, gpgmm, recorded.vma, recorded.gpu_allocator];
-        for (list, cost) in all.iter_mut().zip(costs) {
+    for trace in RECORDED {
+        let mut cells = Vec::new();
+        for (list, allocator) in all.iter_mut().zip(ALLOCATORS) {
+            let of = |column| figure(trace, allocator, column);
+            let cost = Cost { micros: of("time, us/op")?, mean: of("mean")?, peak: of("peak")? };
+            cells.push(cost.cell());
             list.push(cost);
         }
-        rows.push(format!("| {} | {} | {hitches} |", recorded.name, costs.map(Cost::cell).join(" | ")));
+        let hitches = figure(trace, ALLOCATORS[0], "hitches")?;
+        rows.push(format!("| {trace} | {} | {hitches} |", cells.join(" | ")));
     }
-    let mut summary = Vec::new();
-    if traces.len() == RECORDED.len() {
-        let cells = all.map(|costs| Cost::geometric_mean(&costs).cell());
-        summary.push(format!("| **geometric mean** | {} | |", cells.join(" | ")));
-    }
+    let cells = all.map(|costs| Cost::geometric_mean(&costs).cell());
+    let summary = vec![format!("| **geometric mean** | {} | |", cells.join(" | "))];
     let heading = [
         "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright's hitches |",
         "|---|---|---|---|---|---|",
@@ -187,7 +168,7 @@ fn heaps(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String
 }
 
 /// Measures the bytes that policies page in, relative to the bound.
-fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, String> {
+fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String> {
     let listed = program(root, &["residency", "--list", "--json"], &[])?;
     let scenarios = listed.iter().filter(|object| object["kind"] == "scenario");
     let scenarios: Vec<&str> = scenarios.filter_map(|object| object["name"].as_str()).collect();
@@ -212,7 +193,7 @@ fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, St
         row(name, name, true)?;
     }
     for (recorded, _) in traces {
-        row(recorded.name, &format!("{} (trace)", recorded.name), TUNED_ON.contains(&recorded.name))?;
+        row(recorded, &format!("{recorded} (trace)"), TUNED_ON.contains(recorded))?;
     }
     let mut summary = Vec::new();
     if traces.len() == RECORDED.len() {
@@ -241,7 +222,7 @@ fn suballocators(root: &Path) -> Result<Figures, String> {
     for (section, shown) in WORKLOADS {
         let mut cells = vec![shown.to_owned()];
         for rival in RIVALS {
-            let nanoseconds = cell(&table, section, rival, "pair, ns")
+            let nanoseconds = cell(&table, section, &[rival], "pair, ns")
                 .ok_or_else(|| format!("bench/TABLE.md has no figure of {rival} in {section}"))?;
             cells.push(format!("{nanoseconds:.0} ns"));
         }
@@ -256,14 +237,15 @@ fn suballocators(root: &Path) -> Result<Figures, String> {
     })
 }
 
-/// Returns the number in a row and column of a section of `bench/TABLE.md`, without the ratio in parentheses after it.
-fn cell(table: &str, section: &str, rival: &str, column: &str) -> Option<f64> {
-    let lines = table.lines().skip_while(|line| line.strip_prefix("## ") != Some(section)).skip(1);
-    let mut rows = lines.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
-    let split = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
-    let place = split(rows.next()?).iter().position(|cell| cell == column)?;
-    let row = rows.map(split).find(|cells| cells.get(1).is_some_and(|cell| cell == rival))?;
-    row.get(place)?.split_whitespace().next()?.parse().ok()
+/// Returns the number in a section of a markdown file, in the row that begins with the given cells and in the column with the
+/// given heading, without the ratio in parentheses after it.
+fn cell(text: &str, section: &str, row: &[&str], column: &str) -> Option<f64> {
+    let lines = text.lines().skip_while(|line| line.strip_prefix("## ") != Some(section)).skip(1);
+    let mut lines = lines.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with('|'));
+    let split = |line: &str| line.split('|').skip(1).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let place = split(lines.next()?).iter().position(|cell| cell == column)?;
+    let found = lines.map(split).find(|cells| cells.iter().zip(row).all(|(cell, wanted)| cell == wanted))?;
+    found.get(place)?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -274,10 +256,10 @@ mod tests {
     fn a_cell_is_found_by_section_rival_and_column() {
         let table = "## A\n\n| rival | early pair, ns | pair, ns |\n|---|---|---|\n| x | 1.0 (0.1) | 2.5 (1.00) |\n\n\
                      ## A, B\n\nAbout.\n\n| rival | pair, ns |\n|---|---|\n| x | 7.0 (1.0) |\n| y | 8 (2) |\n";
-        assert_eq!(cell(table, "A", "x", "pair, ns"), Some(2.5));
-        assert_eq!(cell(table, "A, B", "y", "pair, ns"), Some(8.0));
-        assert_eq!(cell(table, "A", "y", "pair, ns"), None);
-        assert_eq!(cell(table, "B", "x", "pair, ns"), None);
+        assert_eq!(cell(table, "A", &["x"], "pair, ns"), Some(2.5));
+        assert_eq!(cell(table, "A, B", &["y"], "pair, ns"), Some(8.0));
+        assert_eq!(cell(table, "A", &["y"], "pair, ns"), None);
+        assert_eq!(cell(table, "B", &["x"], "pair, ns"), None);
     }
 
     #[test]

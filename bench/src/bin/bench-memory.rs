@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_rivals::memory::comparison::{Group, compare};
+use heapwright_rivals::memory::comparison::{CONTENDERS, Group, compare};
+use heapwright_rivals::memory::meter::DeviceCall;
 use heapwright_rivals::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_rivals::workload::traces::NAMES;
 use heapwright_trace::{Part, Trace, Workload};
@@ -23,6 +24,9 @@ struct Args {
     /// Write nothing; replay the traces in the repository and some workloads, and check that the file has their figures.
     #[arg(long)]
     verify: bool,
+    /// Write the calls of all allocators on the recorded traces to FILE, for `heap-times` to make on a GPU.
+    #[arg(long, value_name = "FILE", conflicts_with = "verify")]
+    calls: Option<PathBuf>,
     /// The markdown file to write or to verify [default: bench/MEMORY.md].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -48,6 +52,9 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     }
     let elsewhere = args.traces.unwrap_or_else(|| root.join("../shared/traces"));
     let folders = [root.join("traces"), elsewhere];
+    if let Some(calls) = args.calls {
+        return write_calls(&calls, &Group::Recorded.traces(&folders)?);
+    }
     let mut results = Vec::new();
     for group in Group::ALL {
         let traces = group.traces(&folders)?;
@@ -81,4 +88,25 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let names: Vec<&str> = traces.iter().map(Trace::name).collect();
     writeln!(anstream::stdout(), "{} has the figures of {}", file.display(), names.join(", "))?;
     Ok(())
+}
+
+/// Writes a line for each call that creates or frees memory.
+fn write_calls(file: &Path, traces: &[Trace]) -> Result<(), Box<dyn Error>> {
+    let mut text = String::from("trace,allocator,operations,call,bytes\n");
+    for trace in traces {
+        for contender in CONTENDERS {
+            let operations = trace.events().len();
+            (contender.replay)(trace, &mut |calls| {
+                for call in calls {
+                    let (name, size) = match call {
+                        DeviceCall::Create(size) => ("create", size),
+                        DeviceCall::Free(size) => ("free", size),
+                    };
+                    text +=
+                        &format!("{},{},{operations},{name},{}\n", trace.name(), contender.name, size.get());
+                }
+            })?;
+        }
+    }
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
 }

@@ -65,12 +65,15 @@ impl std::error::Error for Failed {}
 const IDLE_FRAMES: u64 = 300;
 const FRAME_US: u64 = 16_667;
 
-/// Replays a trace on a new allocator.
+/// Replays a trace on a new allocator. `listen` is told the calls of each operation that made any.
 ///
 /// # Errors
 ///
 /// Returns the first error of the allocator.
-pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
+pub fn replay<A: MemoryAllocator>(
+    trace: &Trace,
+    listen: &mut dyn FnMut(&[DeviceCall]),
+) -> Result<Figures, Failed> {
     let costs = HeapCosts::device_local();
     let mut meter = Meter::default();
     let mut allocator = A::new()?;
@@ -93,6 +96,9 @@ pub fn replay<A: MemoryAllocator>(trace: &Trace) -> Result<Figures, Failed> {
             }
         };
         allocator.take_calls(&mut calls);
+        if !calls.is_empty() {
+            listen(&calls);
+        }
         meter.record(event.time_us, operation, &calls, &costs);
     }
     for buffer in buffers.into_iter().flatten() {

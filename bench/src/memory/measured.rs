@@ -1,6 +1,8 @@
-//! Figures of VMA and gpu-allocator measured on real GPUs, with which the model's are compared.
+//! Figures measured on real GPUs, with which the model's are compared.
 //!
-//! Measured on an NVIDIA H100 through Vulkan, on the five recorded traces, 2026-11-22, with the peers' defaults.
+//! [`MEASURED`] are whole replays by VMA and gpu-allocator on an NVIDIA H100 through Vulkan, on the five recorded traces,
+//! 2026-11-22, with their defaults. [`calls_on_gpu`] are the calls of all allocators alone, made on an NVIDIA H200 by
+//! `heap-times calls`.
 
 /// The measured figures of an allocator on a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,4 +53,14 @@ pub fn own_microseconds(allocator: &str) -> f64 {
         "gpu-allocator" => 0.535,
         _ => 0.0,
     }
+}
+
+/// Returns the time of an operation that the calls of an allocator take on an NVIDIA H200, in microseconds.
+///
+/// Returns `None` if it was not measured.
+#[must_use]
+pub fn calls_on_gpu(trace: &str, allocator: &str) -> Option<f64> {
+    let file = include_str!("../../heap-times/calls.csv");
+    let line = file.lines().find_map(|line| line.strip_prefix(&format!("{trace},{allocator},")))?;
+    line.parse().ok()
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::{CONTENDERS, Contender, Group, PEERS, Row, geometric_mean};
-use super::measured::{HONEST, MEASURED, Measured, own_microseconds};
+use super::comparison::{CONTENDERS, Contender, Group, Row, geometric_mean};
+use super::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
 use super::meter::Figures;
 
 /// Figures of a group, and of each of its traces.
@@ -29,8 +29,8 @@ const TRACES_HEADING: &str = "\
 pub const EACH_TRACE: &str = "\n## Each trace: ";
 
 const HONESTY_HEADING: &str = "\
-| trace | allocator | measured, us/op | modelled | ratio | sustained | ratio | mean, measured | modelled | peak, measured | modelled |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| trace | allocator | heaps on H200, us/op | modelled | ratio | all on H100, us/op | modelled | ratio | mean on H100 | modelled | peak on H100 | modelled |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// Renders the file. `left_out` are the recorded traces that were not found.
@@ -60,12 +60,8 @@ pub fn render(results: &[Results], left_out: &[&str]) -> String {
     let recorded = results.iter().filter(|results| results.group == Group::Recorded);
     let _ = write!(text, "\n## Is the model honest?\n\n{}\n{HONESTY_HEADING}", include_str!("honesty.md"));
     for row in recorded.flat_map(|results| &results.rows) {
-        for peer in PEERS {
-            let name = (row.trace.as_str(), CONTENDERS[peer].name);
-            let measured = MEASURED.iter().find(|measured| (measured.trace, measured.allocator) == name);
-            if let Some(measured) = measured {
-                text.push_str(&honesty(measured, &row.figures[peer]));
-            }
+        for (contender, figures) in CONTENDERS.iter().zip(&row.figures) {
+            text.push_str(&honesty(&row.trace, contender.name, figures));
         }
     }
     for Results { group, rows } in results {
@@ -146,26 +142,31 @@ fn lines(row: &Row) -> String {
     CONTENDERS.iter().zip(&row.figures).map(of).collect()
 }
 
-fn honesty(measured: &Measured, figures: &Figures) -> String {
-    let modelled = [figures.microseconds(), figures.sustained_microseconds()]
-        .map(|microseconds| microseconds + own_microseconds(measured.allocator));
-    let [ratio, sustained_ratio] = modelled.map(|modelled| {
-        let ratio = modelled / measured.microseconds;
-        let is_honest = (1.0 / HONEST..HONEST).contains(&ratio);
-        if is_honest { format!("{ratio:.2}") } else { format!("**{ratio:.2}**") }
-    });
-    format!(
-        "| {} | {} | {} | {:.2} | {ratio} | {:.2} | {sustained_ratio} | {:.2} | {:.2} | {:.3} | {:.3} |\n",
-        measured.trace,
-        measured.allocator,
-        measured.microseconds,
-        modelled[0],
-        modelled[1],
-        measured.mean,
-        figures.mean,
-        measured.peak,
-        figures.peak,
-    )
+/// Returns the line that compares modelled figures with measured ones.
+fn honesty(trace: &str, allocator: &str, figures: &Figures) -> String {
+    let compared = |measured: f64, modelled: f64| {
+        let ratio = modelled / measured;
+        let mark = if (1.0 / HONEST..HONEST).contains(&ratio) { "" } else { "**" };
+        format!("{measured} | {modelled:.2} | {mark}{ratio:.2}{mark}")
+    };
+    let heaps = calls_on_gpu(trace, allocator)
+        .map_or_else(|| "| |".to_owned(), |measured| compared(measured, figures.heap_microseconds()));
+    let is_it = |of: &&Measured| (of.trace, of.allocator) == (trace, allocator);
+    let all = MEASURED.iter().find(is_it).map_or_else(
+        || "| | | | | |".to_owned(),
+        |measured| {
+            let modelled = figures.microseconds() + own_microseconds(allocator);
+            format!(
+                "{} | {:.2} | {:.2} | {:.3} | {:.3}",
+                compared(measured.microseconds, modelled),
+                measured.mean,
+                figures.mean,
+                measured.peak,
+                figures.peak
+            )
+        },
+    );
+    format!("| {trace} | {allocator} | {heaps} | {all} |\n")
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Sizes of new heaps.
 
-use super::HeapCosts;
 use crate::{Alignment, ByteSize};
 
 /// The size of a new heap for a request that no existing heap can serve.
@@ -11,10 +10,9 @@ use crate::{Alignment, ByteSize};
 ///
 /// # Choice of defaults
 ///
-/// A small heap costs as much time as a larger one, up to the size at which the fixed cost of a heap is half of
-/// its cost ([`HeapCosts::break_even`]): 34 MiB in the memory of a discrete GPU, 2.6 MiB in memory that the CPU
-/// can map. The minimum is an eighth of that size, and the maximum four times that size, because larger heaps
-/// no longer save time. [`HeapRetention`](super::HeapRetention) has the figures.
+/// A heap has a fixed cost, so a small one costs nearly as much time as one of 4 MiB, and from 64 to 128 MiB on
+/// the time grows with the bytes, so larger heaps no longer save time. In memory that the CPU can map, bytes cost
+/// twenty times as much, and the sizes are a sixteenth. [`HeapRetention`](super::HeapRetention) has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
     /// Minimum size of a heap. Default 4 MiB.
@@ -29,12 +27,7 @@ pub struct HeapSizing {
 
 impl Default for HeapSizing {
     fn default() -> Self {
-        Self {
-            minimum: ByteSize::from_mib(4),
-            maximum: ByteSize::from_mib(128),
-            fraction: 10,
-            granularity: KIB_64,
-        }
+        Self::DEVICE_LOCAL
     }
 }
 
@@ -47,26 +40,17 @@ const KIB_64: Alignment = match Alignment::new(64 * 1024) {
 const EXACT_COUNT: u64 = 64;
 
 impl HeapSizing {
-    /// Returns the sizing for heaps of certain costs, with the default fraction.
-    ///
-    /// ```
-    /// use heapwright_core::ByteSize;
-    /// use heapwright_core::placement::{HeapCosts, HeapSizing};
-    ///
-    /// assert_eq!(HeapSizing::for_costs(&HeapCosts::device_local()), HeapSizing::default());
-    /// let upload = HeapSizing::for_costs(&HeapCosts::host_visible());
-    /// assert_eq!((upload.minimum, upload.maximum), (ByteSize::from_kib(256), ByteSize::from_mib(8)));
-    /// ```
-    #[must_use]
-    pub fn for_costs(costs: &HeapCosts) -> Self {
-        // A power of two, because nothing depends on the exact size.
-        let break_even = 1_u64 << costs.break_even().get().max(1 << 19).ilog2();
-        Self {
-            minimum: ByteSize::new(break_even / 8),
-            maximum: ByteSize::new(break_even.saturating_mul(4)),
-            ..Self::default()
-        }
-    }
+    /// The sizes of heaps in the GPU's own memory: the default.
+    pub const DEVICE_LOCAL: Self = Self {
+        minimum: ByteSize::from_mib(4),
+        maximum: ByteSize::from_mib(128),
+        fraction: 10,
+        granularity: KIB_64,
+    };
+
+    /// The sizes of heaps that the CPU can map (`D3D12_HEAP_TYPE_UPLOAD` and `D3D12_HEAP_TYPE_READBACK`).
+    pub const HOST_VISIBLE: Self =
+        Self { minimum: ByteSize::from_kib(256), maximum: ByteSize::from_mib(8), ..Self::DEVICE_LOCAL };
 
     /// Returns the size of a new heap for a request of `size` bytes after `most_held` bytes were held.
     ///

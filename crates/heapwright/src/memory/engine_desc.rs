@@ -3,7 +3,6 @@
 use heapwright_core::placement::{EngineDesc, HeapRetention, HeapSizing, SharedHeapSet, SlabSizing};
 use heapwright_core::{Alignment, ByteSize};
 
-use super::heap_time::costs_of;
 use super::source::HeapSource;
 use crate::HeapType;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
@@ -29,7 +28,10 @@ pub(crate) fn engine_desc(
     let minimum = least_heap(preferred, granularity);
     match algorithm {
         SuballocationAlgorithm::Default => {
-            let usual = HeapSizing::for_costs(&costs_of(heap_type));
+            let usual = match heap_type {
+                HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
+                HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
+            };
             let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
             let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };
             let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);

@@ -9,7 +9,7 @@ use super::accounts::Accounts;
 use crate::HeapType;
 
 /// Returns what heaps of a type cost on a discrete GPU. With unified memory they cost less.
-pub(crate) const fn costs_of(heap_type: HeapType) -> HeapCosts {
+const fn costs_of(heap_type: HeapType) -> HeapCosts {
     match heap_type {
         HeapType::Upload | HeapType::Readback => HeapCosts::host_visible(),
         HeapType::Default | HeapType::GpuUpload => HeapCosts::device_local(),

@@ -1,0 +1,246 @@
+//! `heap-times`: measures on a GPU what it takes to create and free device memory through Vulkan.
+//!
+//! `heap-times sizes` prints the times by size, which are the prices of core's `HeapCosts`. `heap-times calls FILE` makes the
+//! calls of allocators (`bench-memory --calls FILE`) in their order, to check what the prices predict.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::error::Error;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ash::vk;
+use clap::{Parser, Subcommand};
+
+/// Measures what it takes to create and free device memory through Vulkan.
+#[derive(Parser)]
+#[command(name = "heap-times")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the median times to create and free a block, by kind of memory and size, as CSV.
+    Sizes,
+    /// Make the calls in FILE, and print the time that they take, divided by the operations of the trace, as CSV.
+    Calls {
+        /// Written by `bench-memory --calls`.
+        file: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Sizes => measure_sizes(),
+        Command::Calls { file } => make_calls(&file),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported anywhere.
+            let _ = writeln!(anstream::stderr(), "error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    is_device_local: bool,
+    /// Base-2 logarithm of the largest size.
+    largest: u32,
+    /// Number of blocks of 1 GiB that the process holds during each pass. The first blocks of a process cost more: creating
+    /// and freeing the only one takes two to four times as long as beside others.
+    held: [usize; 3],
+}
+
+const DEVICE_LOCAL: Kind =
+    Kind { name: "device-local", is_device_local: true, largest: 32, held: [1, 8, 32] };
+const HOST_VISIBLE: Kind =
+    Kind { name: "host-visible", is_device_local: false, largest: 30, held: [1, 4, 8] };
+
+/// Blocks that are created, and then freed, one after the other: allocators rarely free what they created last.
+const BATCH: usize = 8;
+
+fn measure_sizes() -> Result<(), Box<dyn Error>> {
+    let mut out = anstream::stdout();
+    for kind in [DEVICE_LOCAL, HOST_VISIBLE] {
+        let gpu = Gpu::open(kind)?;
+        if kind.is_device_local {
+            writeln!(out, "# {}\nkind,size_bytes,create_us,free_us", gpu.name)?;
+        }
+        let mut times: BTreeMap<u64, [Vec<Duration>; 2]> = BTreeMap::new();
+        for held in kind.held {
+            let held = (0..held).map(|_| gpu.create(1 << 30)).collect::<Result<Vec<_>, _>>()?;
+            for size in (16..=kind.largest).map(|shift| 1 << shift) {
+                let batches = if size > 64 << 20 { 2 } else { 8 };
+                for _ in 0..batches {
+                    gpu.measure_batch(size, times.entry(size).or_default())?;
+                }
+            }
+            held.into_iter().for_each(|block| gpu.free(block));
+        }
+        for (size, mut times) in times {
+            let [create, free] = times.each_mut().map(|times| {
+                times.sort();
+                times[times.len() / 2].as_micros()
+            });
+            writeln!(out, "{},{size},{create},{free}", kind.name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The calls of an allocator on a trace.
+struct Calls {
+    /// Names of the trace and the allocator.
+    name: String,
+    /// Allocations and frees of the trace.
+    operations: f64,
+    /// Whether a block is created, or one is freed, and its size.
+    calls: Vec<(bool, u64)>,
+}
+
+fn read_calls(file: &Path) -> Result<Vec<Calls>, Box<dyn Error>> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut all: Vec<Calls> = vec![];
+    for (number, line) in text.lines().enumerate().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [trace, allocator, operations, call @ ("create" | "free"), bytes] = cells[..] else {
+            return Err(format!("{}:{}: expected five cells", file.display(), number + 1).into());
+        };
+        let name = format!("{trace},{allocator}");
+        if all.last().is_none_or(|last| last.name != name) {
+            all.push(Calls { name, operations: operations.parse()?, calls: vec![] });
+        }
+        if let Some(last) = all.last_mut() {
+            last.calls.push((call == "create", bytes.parse()?));
+        }
+    }
+    Ok(all)
+}
+
+fn make_calls(file: &Path) -> Result<(), Box<dyn Error>> {
+    let all = read_calls(file)?;
+    let gpu = Gpu::open(DEVICE_LOCAL)?;
+    let mut out = anstream::stdout();
+    writeln!(out, "# {}\ntrace,allocator,us_per_operation", gpu.name)?;
+    // As in the other measurement: a program holds something beside what is measured.
+    let held = gpu.create(1 << 30)?;
+    for Calls { name, operations, calls } in &all {
+        let time = gpu.make(calls)?;
+        writeln!(out, "{name},{:.3}", time.as_secs_f64() * 1e6 / operations)?;
+    }
+    gpu.free(held);
+    Ok(())
+}
+
+/// A Vulkan device. All memory must be freed before it is dropped.
+struct Gpu {
+    name: String,
+    device: ash::Device,
+    instance: ash::Instance,
+    memory_type: u32,
+    /// Keeps the library loaded.
+    _entry: ash::Entry,
+}
+
+impl Gpu {
+    /// Opens the first device.
+    fn open(kind: Kind) -> Result<Self, Box<dyn Error>> {
+        // SAFETY: the loader of the system is as sound as it is; everything created here is destroyed in `drop`.
+        unsafe {
+            let entry = ash::Entry::load()?;
+            let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_2);
+            let info = vk::InstanceCreateInfo::default().application_info(&application);
+            let instance = entry.create_instance(&info, None)?;
+            let physical =
+                *instance.enumerate_physical_devices()?.first().ok_or("there is no Vulkan device")?;
+            let properties = instance.get_physical_device_properties(physical);
+            let name = properties.device_name_as_c_str()?.to_string_lossy().into_owned();
+            let memory = instance.get_physical_device_memory_properties(physical);
+            let is_of_kind = |memory_type: &vk::MemoryType| {
+                let has = |flag| memory_type.property_flags.contains(flag);
+                let is_local = has(vk::MemoryPropertyFlags::DEVICE_LOCAL);
+                is_local == kind.is_device_local && (is_local || has(vk::MemoryPropertyFlags::HOST_VISIBLE))
+            };
+            let memory_type = memory.memory_types_as_slice().iter().position(is_of_kind);
+            let memory_type = memory_type.ok_or_else(|| format!("{name} has no {} memory", kind.name))?;
+            let queues =
+                [vk::DeviceQueueCreateInfo::default().queue_family_index(0).queue_priorities(&[1.0])];
+            let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues);
+            let device = instance.create_device(physical, &info, None)?;
+            Ok(Self { name, device, instance, memory_type: memory_type.try_into()?, _entry: entry })
+        }
+    }
+
+    fn create(&self, size: u64) -> Result<vk::DeviceMemory, vk::Result> {
+        let info =
+            vk::MemoryAllocateInfo::default().allocation_size(size).memory_type_index(self.memory_type);
+        // SAFETY: the type exists, and the device is alive.
+        unsafe { self.device.allocate_memory(&info, None) }
+    }
+
+    fn free(&self, memory: vk::DeviceMemory) {
+        // SAFETY: the memory is of this device, and nothing uses it.
+        unsafe { self.device.free_memory(memory, None) };
+    }
+
+    /// Adds the times to create and to free each block of a batch.
+    fn measure_batch(&self, size: u64, times: &mut [Vec<Duration>; 2]) -> Result<(), vk::Result> {
+        let mut blocks = vec![];
+        for _ in 0..BATCH {
+            let start = Instant::now();
+            blocks.push(self.create(size)?);
+            times[0].push(start.elapsed());
+        }
+        for block in blocks {
+            let start = Instant::now();
+            self.free(block);
+            times[1].push(start.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Makes the calls, and returns the time that they take together. Frees the oldest block of the size, or else of the
+    /// nearest size: if heapwright frees several heaps at once, only their mean size is known.
+    fn make(&self, calls: &[(bool, u64)]) -> Result<Duration, Box<dyn Error>> {
+        let mut live: BTreeMap<u64, VecDeque<vk::DeviceMemory>> = BTreeMap::new();
+        let mut time = Duration::ZERO;
+        for &(is_create, size) in calls {
+            if is_create {
+                let start = Instant::now();
+                let block = self.create(size)?;
+                time += start.elapsed();
+                live.entry(size).or_default().push_back(block);
+                continue;
+            }
+            let nearest = live.range(..=size).next_back().into_iter().chain(live.range(size..).next());
+            let nearest = nearest.map(|(&nearest, _)| nearest).min_by_key(|nearest| nearest.abs_diff(size));
+            let blocks = nearest.and_then(|nearest| live.get_mut(&nearest));
+            let block = blocks.and_then(VecDeque::pop_front).ok_or("more blocks are freed than created")?;
+            live.retain(|_, blocks| !blocks.is_empty());
+            let start = Instant::now();
+            self.free(block);
+            time += start.elapsed();
+        }
+        live.into_values().flatten().for_each(|block| self.free(block));
+        Ok(time)
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // SAFETY: all memory was freed, and nothing uses the device any more.
+        unsafe {
+            self.device.destroy_device(None);
+            self.instance.destroy_instance(None);
+        }
+    }
+}
