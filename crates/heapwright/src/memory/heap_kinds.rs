@@ -235,19 +235,19 @@ impl HeapKinds {
         self.return_to_budget();
     }
 
-    /// Releases empty heaps by which the process exceeds its budget, because the budget sank or other code took memory.
+    /// Releases empty heaps by which the process exceeds its budget, because the budget sank, other code took memory, or the
+    /// residency manager evicted heaps that are in use.
     fn return_to_budget(&self) {
         if self.source.never_over_allocates() {
             return;
         }
         for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
-            let Some((usage, budget)) = self.source.video_memory(group) else { continue };
-            let over = usage.saturating_sub(budget);
-            if !over.is_zero() && !self.empty_in(group).is_zero() {
+            let short = self.source.bytes_short(group);
+            if !short.is_zero() && !self.empty_in(group).is_zero() {
                 let family = self.of_family();
                 let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
-                let released = release_from(of_group, over);
-                tracing::debug!(%usage, %budget, %released, "empty heaps were given back to the budget");
+                let released = release_from(of_group, short);
+                tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
             }
         }
     }

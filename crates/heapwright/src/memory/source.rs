@@ -108,6 +108,16 @@ impl HeapSource {
         Some((info.current_usage, info.budget))
     }
 
+    /// Returns the bytes by which the process, including what a residency manager evicted, needs more than the budget.
+    pub(crate) fn bytes_short(&self, group: SegmentGroup) -> ByteSize {
+        let known = match &self.residency {
+            // Usage is within the budget, because heaps were evicted.
+            Some(manager) => Some(manager.demand_and_budget(group)),
+            None => self.video_memory(group),
+        };
+        known.map_or(ByteSize::ZERO, |(demand, budget)| demand.saturating_sub(budget))
+    }
+
     /// Checks whether `size` more bytes are within the operating system's budget, if it applies, after `empty` bytes
     /// are released.
     pub(crate) fn check_budget(

@@ -380,6 +380,13 @@ impl ResidencyManager {
         (state.planner.usage(group), state.planner.memory(group).budget)
     }
 
+    /// Returns the usage that there would be if no heap was evicted, and the budget. O(1), under the lock of the books.
+    pub(crate) fn demand_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {
+        let state = self.parts.pager.books.lock_updated();
+        let planner = &state.planner;
+        (planner.usage(group).saturating_add(planner.totals(group).evicted), planner.memory(group).budget)
+    }
+
     /// Returns the usage that would remain if every unlocked heap was evicted, and the budget. O(1), under the lock of
     /// the books.
     pub(crate) fn needed_and_budget(&self, group: SegmentGroup) -> (ByteSize, ByteSize) {

@@ -32,6 +32,22 @@ fn more_than_the_budget_is_allocated_and_used() {
 }
 
 #[test]
+fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
+    for (budget_mib, kept) in [(256, 32), (64, 0)] {
+        let scene = Scene::of_mib(budget_mib);
+        let make = |mib: u64| crate::gpu::local(&scene.allocator, mib << 20);
+        // The smaller budget has room for two of the three heaps.
+        let made = [make(33), make(34)];
+        drop(make(32));
+        scene.allocator.on_frame();
+        let empty = scene.allocator.stats().free_heap_usage;
+        assert_eq!(empty, ByteSize::from_mib(kept), "budget of {budget_mib} MiB");
+        drop(made);
+        scene.end();
+    }
+}
+
+#[test]
 fn shared_heaps_and_committed_resources_are_paged_too() {
     for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::ALWAYS_COMMITTED] {
         let scene = Scene::with_flags(8, flags);
