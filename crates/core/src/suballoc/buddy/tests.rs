@@ -161,9 +161,12 @@ mod audit_finds {
         &mut heap.blocks.slots[index]
     }
 
+    /// What the audit finds, and the change that violates it.
+    type Violation = (&'static str, fn(&mut Buddy));
+
     #[test]
     fn each_violation() {
-        let violations: [(&str, fn(&mut Buddy)); 19] = [
+        let violations: [Violation; 19] = [
             ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 8)),
             ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 32)),
             ("is not a power of two or is below the minimum", |heap| nth(heap, 5).set_free(256, 255)),

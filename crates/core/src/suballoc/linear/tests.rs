@@ -193,9 +193,12 @@ mod audit_finds {
         &mut live.slots[index]
     }
 
+    /// What the audit finds, and the change that violates it.
+    type Violation = (&'static str, fn(&mut Ring));
+
     #[test]
     fn each_violation() {
-        let violations: [(&str, fn(&mut Ring)); 17] = [
+        let violations: [Violation; 17] = [
             ("starts before 0x3c", |heap| nth(&mut heap.live, 1).start = 59),
             ("exceeds 0x28", |heap| nth(&mut heap.live, 2).start = 11),
             ("exceeds 0x4f", |heap| heap.capacity = 79),

@@ -100,9 +100,12 @@ mod audit_finds {
         SizeClass::of(ByteSize::new(SIZE), Alignment::ONE).unwrap()
     }
 
+    /// What the audit finds, and the change that violates it.
+    type Violation = (&'static str, fn(&mut Slabs));
+
     #[test]
     fn each_violation() {
-        let violations: [(&str, fn(&mut Slabs)); 10] = [
+        let violations: [Violation; 10] = [
             ("does not belong there", |heap| heap.table.slabs[SlabIndex::of(1)].free = 0),
             ("counted", |heap| heap.table.slabs[SlabIndex::of(1)].free |= 2),
             ("slabs in rings", |heap| heap.table.slabs.unlink(SlabIndex::of(1))),

@@ -215,9 +215,12 @@ mod audit_finds {
         heap.nodes.slots()[index].above
     }
 
+    /// What the audit finds, and the change that violates it.
+    type Violation = (&'static str, fn(&mut Tlsf));
+
     #[test]
     fn each_violation() {
-        let violations: [(&str, fn(&mut Tlsf)); 13] = [
+        let violations: [Violation; 13] = [
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 99)),
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 101)),
             ("the heap ends at 0x3e9", |heap| heap.capacity = 1001),
