@@ -90,7 +90,7 @@ proptest! {
                 engine.insert(ByteSize::from_kib(64), number).unwrap();
             }
         };
-        for step in steps {
+        for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Allocate { size, alignment_log2, own_heap } => {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
@@ -124,9 +124,11 @@ proptest! {
                     gone.into_iter().for_each(|one| free(&engine, one));
                 }
             }
-            engine.audit().unwrap();
-            let totals = engine.totals();
-            prop_assert_eq!(totals.allocation_count, live.len() as u64);
+            // The audit takes most of the time.
+            if number % 8 == 0 {
+                engine.audit().unwrap();
+            }
+            prop_assert_eq!(engine.totals().allocation_count, live.len() as u64);
         }
         for one in live.drain(..) {
             free(&engine, one);

@@ -84,3 +84,17 @@ fn an_id_of_another_set_is_refused() {
     assert!(one.free(small.id).is_err());
     assert!(one.free(large.id).is_err());
 }
+
+#[test]
+fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    let (slot, other, size) = (ByteSize::new(200), ByteSize::new(3000), ByteSize::from_kib(64));
+    // The lane keeps its surplus slab while something else is live in that lane.
+    let kept = set.allocate_in_new(size, 1, other, Alignment::ONE).unwrap();
+    let gone = set.allocate_in_new(size, 2, slot, Alignment::ONE).unwrap();
+    assert_eq!(set.free(gone.id), Ok(Vec::new()));
+    assert_eq!(set.take_empty(), [2]);
+    let mut left = set.free(kept.id).unwrap();
+    left.append(&mut set.take_empty());
+    assert_eq!((left, set.totals()), (vec![1], Default::default()));
+}
