@@ -161,7 +161,7 @@ mod audit_finds {
         &mut heap.blocks.slots[index]
     }
 
-    /// What the audit finds, and the change that violates it.
+    /// A part of the audit's message, and the change that causes it.
     type Violation = (&'static str, fn(&mut Buddy));
 
     #[test]

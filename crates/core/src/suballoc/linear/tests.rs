@@ -193,7 +193,7 @@ mod audit_finds {
         &mut live.slots[index]
     }
 
-    /// What the audit finds, and the change that violates it.
+    /// A part of the audit's message, and the change that causes it.
     type Violation = (&'static str, fn(&mut Ring));
 
     #[test]

@@ -100,7 +100,7 @@ mod audit_finds {
         SizeClass::of(ByteSize::new(SIZE), Alignment::ONE).unwrap()
     }
 
-    /// What the audit finds, and the change that violates it.
+    /// A part of the audit's message, and the change that causes it.
     type Violation = (&'static str, fn(&mut Slabs));
 
     #[test]

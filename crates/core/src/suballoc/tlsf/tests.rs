@@ -215,7 +215,7 @@ mod audit_finds {
         heap.nodes.slots()[index].above
     }
 
-    /// What the audit finds, and the change that violates it.
+    /// A part of the audit's message, and the change that causes it.
     type Violation = (&'static str, fn(&mut Tlsf));
 
     #[test]
