@@ -21,7 +21,8 @@ pub(crate) struct Args {
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["run", "--release", "--quiet", "--bin", "bench-memory", "--manifest-path"]);
-    command.arg(root.join("bench/Cargo.toml")).arg("--");
+    command.arg(root.join("bench/Cargo.toml"));
+    command.arg("--target-dir").arg(crate::target_folder(root)).arg("--");
     if args.verify {
         command.arg("--verify");
     }

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 /// Maintenance commands of the heapwright workspace.
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -37,18 +37,23 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Compare the allocator with VMA and gpu-allocator by held memory and modelled time (requires a C++ compiler).
+    #[command(after_help = "Example:\n  cargo xtask bench-memory --verify")]
     BenchMemory(bench_memory::Args),
     /// Compare the suballocators with those of other projects (requires a C++ compiler).
+    #[command(after_help = "Example:\n  cargo xtask bench-table --quick")]
     BenchTable(bench_table::Args),
     /// Generate crates/d3d12/src/bindings from the Windows metadata.
+    #[command(after_help = "Example:\n  cargo xtask bindings --check")]
     Bindings {
         /// Change nothing, and fail if the existing files are outdated.
         #[arg(long)]
         check: bool,
     },
     /// Measure and write the tables of README.md.
+    #[command(after_help = "Example:\n  cargo xtask figures --check")]
     Figures(figures::Args),
     /// Run the fuzz targets with nightly Rust and AddressSanitizer.
+    #[command(after_help = "Example:\n  cargo xtask fuzz suballoc --seconds 60")]
     Fuzz {
         /// Target to run [default: all].
         target: Option<String>,
@@ -57,14 +62,17 @@ enum Command {
         seconds: Option<u32>,
     },
     /// Run the tests of crates/core in Miri with nightly Rust.
+    #[command(after_help = "Example:\n  cargo xtask miri --short")]
     Miri {
         /// Run only a selection that takes half a minute.
         #[arg(long)]
         short: bool,
     },
     /// Replay traces and similar workloads through the placement policy with variations of its settings.
+    #[command(after_help = "Example:\n  cargo xtask placement traces/vision_serving.csv.gz")]
     Placement(placement::Args),
-    /// Run `cargo test`, and kill a test program in which a test takes longer than three minutes.
+    /// Run `cargo test`, and kill a test program in which a test takes longer than three minutes. For example,
+    /// `cargo xtask test -p heapwright-core tlsf`.
     #[command(disable_help_flag = true)]
     Test {
         /// Arguments of `cargo test`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What precedes the methods in memory.
+/// The fields that precede the methods in memory.
 pub(crate) struct Header {
     pub(crate) original: *const c_void,
     pub(crate) data: *const c_void,
@@ -19,7 +19,7 @@ struct Table<V> {
     methods: V,
 }
 
-/// What the methods of a table depend on.
+/// The key of a table: everything that its methods depend on.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     original: usize,

@@ -48,7 +48,10 @@ A step fails if a test or check fails, if a program does not end in its time, or
 listed as a known gap of Wine's is none (any more). The lists, with the reasons, are
 xtask/src/test_wine/known_gaps/*.txt.
 
-Exit codes: 0 success; 1 a step failed or could not be run.";
+Exit codes: 0 success; 1 a step failed or could not be run.
+
+Example:
+  cargo xtask test-wine --only tests";
 
 /// Builds everything, runs the steps and prints the results.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {

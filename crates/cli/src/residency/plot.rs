@@ -104,7 +104,7 @@ fn draw_scenario(area: &Area<'_>, top: i32, reports: &[ResidencyReport]) -> Draw
     label(area, "bound", (x, bottom + 9), HPos::Center, 14, &FAINT)
 }
 
-/// Draws a bar of a share of the whole length; answers where it ends.
+/// Draws a bar of a share of the whole length, and returns its end.
 fn bar(
     area: &Area<'_>,
     x: i32,

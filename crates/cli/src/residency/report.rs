@@ -1,4 +1,4 @@
-//! What a simulation came to, for people and programs.
+//! The results of a simulation, for people and programs.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn milliseconds(time: Duration) -> f64 {
     round(time.as_secs_f64() * 1e3, 1e4)
 }
 
-/// To whole parts of `parts`; a decimal that people can read in the JSON.
+/// Rounds to whole parts of `parts`, so that the JSON has decimals that people can read.
 fn round(number: f64, parts: f64) -> f64 {
     (number * parts).round() / parts
 }

@@ -246,7 +246,7 @@ fn where_the_plot_goes_is_checked_first() {
     assert!(!plot.exists());
 }
 
-/// What the program says when `input` is on its standard input.
+/// Runs the program with `input` on its standard input.
 fn residency_of(input: &[u8], args: &[&str]) -> Outcome {
     let mut child = command();
     child.arg("residency").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 
 use super::engine::{EngineDesc, HeapEngine, PlacementRequest};
-use super::{HeapRetention, HeapSizing, HeapSurvey, Room, SharedPlaced, SharedPlacementId, SurveyedRange};
+use super::{
+    HeapRetention, HeapSizing, HeapSurvey, ServingHeap, SharedPlaced, SharedPlacementId, SurveyedRange,
+};
 use crate::{Alignment, ByteSize, HeapRange};
 
 #[derive(Debug, Clone)]
@@ -88,7 +90,7 @@ proptest! {
                 engine.insert(ByteSize::from_kib(64), number).unwrap();
             }
         };
-        for step in steps {
+        for (number, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Allocate { size, alignment_log2, own_heap } => {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
@@ -97,7 +99,7 @@ proptest! {
                     let room = engine.room_for(&request).unwrap();
                     let placed = engine.allocate_anywhere(&request).unwrap();
                     prop_assert_eq!(placed.is_some(), told, "{:?}", request);
-                    prop_assert!(placed.is_some() || room != Room::Held, "{:?}", request);
+                    prop_assert!(placed.is_some() || room != ServingHeap::Existing, "{:?}", request);
                     match placed {
                         Some(SharedPlaced { id, range, heap }) => {
                             prop_assert!(range.start().get().is_multiple_of(alignment.get()));
@@ -122,9 +124,11 @@ proptest! {
                     gone.into_iter().for_each(|one| free(&engine, one));
                 }
             }
-            engine.audit().unwrap();
-            let totals = engine.totals();
-            prop_assert_eq!(totals.allocation_count, live.len() as u64);
+            // The audit takes most of the time.
+            if number % 8 == 0 {
+                engine.audit().unwrap();
+            }
+            prop_assert_eq!(engine.totals().allocation_count, live.len() as u64);
         }
         for one in live.drain(..) {
             free(&engine, one);

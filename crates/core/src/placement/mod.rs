@@ -22,7 +22,7 @@ mod heap_pool;
 mod heap_set;
 mod lane;
 mod retention;
-mod room;
+mod serving_heap;
 mod shared_heap_set;
 mod sizing;
 
@@ -35,7 +35,7 @@ pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
 pub use retention::HeapRetention;
-pub use room::Room;
+pub use serving_heap::ServingHeap;
 pub use shared_heap_set::{
     HeapSurvey, SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange, lane_of_thread,
 };

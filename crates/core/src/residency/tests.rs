@@ -1,6 +1,7 @@
 //! Compares the planner with a simple model, and tests individual results.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod shadowed_planner;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use proptest::prelude::*;
 use super::policy::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
 use super::*;
 use crate::{ByteSize, FenceValue};
+use shadowed_planner::{Outcome, ShadowedPlanner, Step};
 
 fn mib(count: u64) -> ByteSize {
     ByteSize::from_mib(count)
@@ -305,99 +307,35 @@ fn an_unknown_heap_is_adopted_on_use() {
     planner.audit().expect("the books are consistent");
 }
 
-#[derive(Debug, Clone)]
-enum Call {
-    Add { size: u64, group: bool, level: usize, status: u8 },
-    Remove(usize),
-    Submit { queue: usize, heaps: Vec<usize>, split: usize, may_exceed: bool, fails: bool },
-    Complete { queue: usize },
-    CompletePaging,
-    Lock(usize),
-    Unlock(usize),
-    Budget { group: bool, bytes: u64 },
-    Trim,
-    Ahead(u64),
-    Unused,
-    Level { heap: usize, level: usize },
-    SetResident { heap: usize, is_resident: bool },
-}
-
-fn call() -> impl Strategy<Value = Call> {
-    prop_oneof![
-        4 => (1..40u64, any::<bool>(), 0..5usize, 0..3u8)
-            .prop_map(|(size, group, level, status)| Call::Add { size, group, level, status }),
-        1 => (0..64usize).prop_map(Call::Remove),
-        8 => (0..3usize, prop::collection::vec(0..64usize, 1..8), 0..8usize, any::<bool>(), prop::bool::weighted(0.1))
-            .prop_map(|(queue, heaps, split, may_exceed, fails)| Call::Submit { queue, heaps, split, may_exceed, fails }),
-        4 => (0..3usize).prop_map(|queue| Call::Complete { queue }),
-        2 => Just(Call::CompletePaging),
-        2 => (0..64usize).prop_map(Call::Lock),
-        2 => (0..64usize).prop_map(Call::Unlock),
-        1 => (any::<bool>(), 1..200u64).prop_map(|(group, bytes)| Call::Budget { group, bytes }),
-        1 => Just(Call::Trim),
-        1 => (0..50u64).prop_map(Call::Ahead),
-        1 => Just(Call::Unused),
-        1 => (0..64usize, 0..5usize).prop_map(|(heap, level)| Call::Level { heap, level }),
-        1 => (0..64usize, any::<bool>()).prop_map(|(heap, is_resident)| Call::SetResident { heap, is_resident }),
-    ]
-}
-
-/// The state that a device would have.
-#[derive(Debug, Clone)]
-struct Modelled {
-    size: u64,
-    group: SegmentGroup,
-    is_resident: bool,
-    locks: u32,
-    /// The unfinished submissions that use the heap.
-    uses: BTreeSet<(usize, u64)>,
-    arrives: u64,
-    /// The period in which the heap was last used or became resident.
-    period: u64,
-}
-
-#[derive(Default)]
-struct Model {
-    heaps: BTreeMap<ManagedHeapId, Modelled>,
-    signalled: [u64; 3],
-    paging: (u64, u64),
-    budget: [u64; 2],
-    period: u64,
-}
-
-impl Model {
-    fn usage(&self, group: SegmentGroup) -> u64 {
-        self.heaps.values().filter(|heap| heap.is_resident && heap.group == group).map(|heap| heap.size).sum()
-    }
-
-    fn carry_out(&mut self, plan: &Plan, set: &[ManagedHeapId]) {
-        for id in &plan.evict {
-            let heap = self.heaps.get_mut(id).expect("the heap is live");
-            assert!(heap.is_resident && heap.locks == 0, "{id:?} is evicted twice or locked");
-            assert!(heap.uses.is_empty(), "{id:?} is in use by {:?}", heap.uses);
-            assert!(heap.arrives <= self.paging.1, "{id:?} is being paged in");
-            assert!(!set.contains(id), "{id:?} is needed");
-            heap.is_resident = false;
-        }
-        for id in &plan.make_resident {
-            let heap = self.heaps.get_mut(id).expect("the heap is live");
-            assert!(!heap.is_resident, "{id:?} is made resident twice");
-            heap.is_resident = true;
-        }
-    }
-
-    /// Returns the bytes that cannot be evicted: locked, in use, in transit, or in the set.
-    fn bound(&self, group: SegmentGroup, set: &[ManagedHeapId]) -> u64 {
-        let stays = |(id, heap): &(&ManagedHeapId, &Modelled)| {
-            heap.group == group
-                && heap.is_resident
-                && (heap.locks > 0
-                    || set.contains(id)
-                    || !heap.uses.is_empty()
-                    || heap.arrives > self.paging.1)
-        };
-        self.heaps.iter().filter(stays).map(|(_, heap)| heap.size).sum()
-    }
+/// Generates the calls of [`ShadowedPlanner`].
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let heap = || 0..64_u8;
+    let outcome = prop_oneof![8 => Just(Outcome::Done), 1 => Just(Outcome::PageInFails), 1 => Just(Outcome::EvictFails)];
+    let heaps = || prop::collection::vec(heap(), 1..8);
+    let step = prop_oneof![
+        4 => (1..40_u8, any::<bool>(), 0..5_u8, 0..3_u8)
+            .prop_map(|(size, group, level, status)| Step::Add { size, group, level, status }),
+        1 => heap().prop_map(Step::Remove),
+        8 => (0..3_u8, heaps(), 0..8_u8, prop::bool::weighted(0.9), any::<bool>(), outcome.clone()).prop_map(
+            |(queue, heaps, split, may_wait, may_exceed, outcome)| Step::Submit {
+                queue, heaps, split, may_wait, may_exceed, outcome
+            }
+        ),
+        1 => (heaps(), 0..30_u8, outcome)
+            .prop_map(|(heaps, incoming, outcome)| Step::Prefetch { heaps, incoming, outcome }),
+        4 => (0..3_u8, prop_oneof![Just(1), Just(u8::MAX)]).prop_map(|(queue, count)| Step::Complete { queue, count }),
+        2 => Just(Step::CompletePaging),
+        2 => heap().prop_map(Step::Lock),
+        2 => heap().prop_map(Step::Unlock),
+        1 => (any::<bool>(), 1..200_u16).prop_map(|(group, budget)| Step::Memory { group, budget }),
+        1 => [0..20_u8, 0..20_u8].prop_map(|at_least| Step::Trim { at_least }),
+        1 => (0..50_u8).prop_map(Step::Ahead),
+        1 => Just(Step::Unused),
+        1 => Just(Step::Restart),
+        1 => (heap(), 0..5_u8).prop_map(|(heap, level)| Step::Level { heap, level }),
+        1 => (heap(), any::<bool>()).prop_map(|(heap, is_resident)| Step::SetResident { heap, is_resident }),
+    ];
+    prop::collection::vec(step, 1..120)
 }
 
 /// A policy that names existing and nonexistent slots repeatedly, and finally all possible slots; it does not
@@ -455,253 +393,15 @@ fn kinds() -> Vec<PolicyKind> {
     kinds
 }
 
-fn check(kind: PolicyKind, calls: Vec<Call>) {
-    let mut planner = ResidencyPlanner::new(false, || kind.create());
-    let queues: Vec<_> = (0..3).map(|_| planner.add_queue()).collect();
-    let mut model = Model { budget: [100, 100], ..Model::default() };
-    for group in SegmentGroup::ALL {
-        planner.set_memory(group, GroupMemory { budget: ByteSize::new(100), external: ByteSize::ZERO });
-    }
-    let mut plan = Plan::default();
-    let mut tick = 0;
-    for call in calls {
-        tick += 1;
-        let time = Duration::from_millis(tick * 16);
-        let now = planner.moment(time);
-        let ids: Vec<_> = model.heaps.keys().copied().collect();
-        let pick = |index: usize| (!ids.is_empty()).then(|| ids[index % ids.len()]);
-        match call {
-            Call::Add { size, group, level, status } => {
-                let group = SegmentGroup::ALL[usize::from(group)];
-                let status = [Status::Unknown, Status::Evicted, Status::Resident][usize::from(status)];
-                let level = PriorityLevel::ALL[level];
-                let id = planner
-                    .add(NewManagedHeap { group, size: ByteSize::new(size), level, status }, now)
-                    .expect("small");
-                // A heap of unknown status is resident. Until it is adopted it counts as external usage, of
-                // which there is none here.
-                let is_resident = status != Status::Evicted;
-                model.heaps.insert(
-                    id,
-                    Modelled {
-                        size,
-                        group,
-                        is_resident,
-                        locks: 0,
-                        uses: BTreeSet::new(),
-                        arrives: 0,
-                        period: model.period,
-                    },
-                );
-                if status == Status::Unknown {
-                    planner.lock(id, now).expect("the heap is live");
-                    planner.unlock(id, now).expect("the heap is locked");
-                }
-            }
-            Call::Remove(index) => {
-                if let Some(id) = pick(index) {
-                    planner.remove(id).expect("the heap is live");
-                    model.heaps.remove(&id);
-                }
-            }
-            Call::Submit { queue, heaps, split, may_exceed, fails } => {
-                let set: Vec<_> = heaps.iter().filter_map(|&index| pick(index)).collect();
-                let ends = [split.min(set.len()), set.len()];
-                let value = model.signalled[queue] + 1;
-                let submission = planner.begin(queues[queue], FenceValue::new(value), time);
-                let all_resident = set.iter().all(|id| model.heaps[id].is_resident);
-                assert_eq!(planner.are_resident(&set), Ok(all_resident));
-                let mut used = &set[..];
-                if all_resident {
-                    let touched = planner.touch(&submission, &set).expect("the heaps are live");
-                    let arrives = set.iter().map(|id| model.heaps[id].arrives).max().unwrap_or(0);
-                    let waits = if arrives > model.paging.1 { arrives } else { 0 };
-                    assert_eq!(touched.get(), waits);
-                } else {
-                    let before = SegmentGroup::ALL.map(|group| model.usage(group));
-                    let request = PlanRequest {
-                        submission: Some(&submission),
-                        heaps: &set,
-                        list_ends: &ends,
-                        may_wait: true,
-                        may_exceed,
-                        ..PlanRequest::new(submission.moment())
-                    };
-                    match planner.plan(&request, &mut plan).expect("the heaps are live") {
-                        PlanOutcome::Ready => {
-                            used = &set[..ends[plan.lists - 1]];
-                            model.carry_out(&plan, used);
-                            assert!(used.iter().all(|id| model.heaps[id].is_resident));
-                            for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
-                                let over = model.usage(group).saturating_sub(model.budget[index]);
-                                if over > 0 && plan.bytes_in[index] > ByteSize::ZERO {
-                                    assert!(may_exceed, "over budget without permission");
-                                    assert_eq!(over, plan.over_budget[index].get());
-                                    assert_eq!(
-                                        model.usage(group),
-                                        model.bound(group, used),
-                                        "not everything evictable was evicted"
-                                    );
-                                }
-                                if plan.bytes_in[index].is_zero() {
-                                    assert!(model.usage(group) <= before[index]);
-                                }
-                            }
-                            if fails {
-                                planner.page_in_failed(&plan, submission.moment());
-                                for id in used {
-                                    model.heaps.get_mut(id).expect("the heap is live").period = model.period;
-                                }
-                                for id in &plan.make_resident {
-                                    model.heaps.get_mut(id).expect("the heap is live").is_resident = false;
-                                }
-                                planner.cancel(&submission);
-                                continue;
-                            }
-                            model.paging.0 += 1;
-                            planner.paged_in(&plan, FenceValue::new(model.paging.0), submission.moment());
-                            for id in &plan.make_resident {
-                                let heap = model.heaps.get_mut(id).expect("the heap is live");
-                                (heap.arrives, heap.period) = (model.paging.0, model.period);
-                            }
-                        }
-                        PlanOutcome::Wait(_) => {
-                            let waits = model.heaps.values().any(|heap| {
-                                heap.is_resident && (!heap.uses.is_empty() || heap.arrives > model.paging.1)
-                            });
-                            // A failed submission counts as a use until its queue has finished the work
-                            // before it.
-                            let others = planner.in_flight() - 1;
-                            // A heap in transit may have been removed.
-                            let is_paging = model.paging.0 > model.paging.1;
-                            assert!(waits || others > 0 || is_paging, "a fence to wait for exists");
-                            planner.cancel(&submission);
-                            continue;
-                        }
-                        PlanOutcome::OverBudget(over) => {
-                            assert!(!may_exceed);
-                            assert!(over.needed > over.budget);
-                            planner.cancel(&submission);
-                            continue;
-                        }
-                    }
-                }
-                model.signalled[queue] = value;
-                for id in used {
-                    let heap = model.heaps.get_mut(id).expect("the heap is live");
-                    heap.uses.insert((queue, value));
-                    heap.period = model.period;
-                }
-            }
-            Call::Complete { queue } => {
-                let value = model.signalled[queue];
-                planner.complete(queues[queue], FenceValue::new(value));
-                for heap in model.heaps.values_mut() {
-                    heap.uses.retain(|&(used_by, at)| used_by != queue || at > value);
-                }
-            }
-            Call::CompletePaging => {
-                model.paging.1 = model.paging.0;
-                planner.complete_paging(FenceValue::new(model.paging.1));
-            }
-            Call::Lock(index) => {
-                let Some(id) = pick(index) else { continue };
-                let outcome = planner.lock(id, now).expect("the heap is live");
-                let heap = model.heaps.get_mut(&id).expect("the heap is live");
-                assert_eq!(outcome.is_missing, !heap.is_resident);
-                if outcome.is_missing {
-                    planner.unlock(id, now).expect("the heap is locked");
-                } else {
-                    heap.locks += 1;
-                }
-            }
-            Call::Unlock(index) => {
-                let Some(id) = pick(index) else { continue };
-                let heap = model.heaps.get_mut(&id).expect("the heap is live");
-                let expected = heap.locks.checked_sub(1).ok_or(PlanError::NotLocked);
-                assert_eq!(planner.unlock(id, now), expected);
-                if expected == Ok(0) {
-                    heap.period = model.period;
-                }
-                heap.locks = expected.unwrap_or(0);
-            }
-            Call::Budget { group, bytes } => {
-                let group = SegmentGroup::ALL[usize::from(group)];
-                model.budget[group.index()] = bytes;
-                planner.set_memory(
-                    group,
-                    GroupMemory { budget: ByteSize::new(bytes), external: ByteSize::ZERO },
-                );
-            }
-            Call::Trim => {
-                let request = PlanRequest { may_exceed: true, ..PlanRequest::new(now) };
-                assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
-                model.carry_out(&plan, &[]);
-                for (index, group) in SegmentGroup::ALL.into_iter().enumerate() {
-                    let usage = model.usage(group);
-                    // A heap that several queues used stays in use until each queue is past the last use by
-                    // any of them.
-                    let is_clear = planner.in_flight() == 0;
-                    assert!(usage <= model.budget[index] || usage == model.bound(group, &[]) || !is_clear);
-                }
-            }
-            Call::Ahead(bytes) => {
-                planner.plan_ahead([ByteSize::new(bytes); 2], now, &mut plan);
-                model.carry_out(&plan, &[]);
-            }
-            Call::Unused => {
-                let may_go = |heap: &Modelled| {
-                    let is_idle = heap.uses.is_empty() && heap.arrives <= model.paging.1;
-                    heap.is_resident && heap.locks == 0 && heap.period < model.period && is_idle
-                };
-                let expected: BTreeSet<_> =
-                    model.heaps.iter().filter(|(_, heap)| may_go(heap)).map(|(&id, _)| id).collect();
-                planner.plan_unused(now, &mut plan);
-                let evicted: BTreeSet<_> = plan.evict.iter().copied().collect();
-                // Heaps that several queues used stay in use until each queue is past the last use by any of
-                // them.
-                assert!(evicted.is_subset(&expected), "{evicted:?} of {expected:?}");
-                if planner.in_flight() == 0 {
-                    assert_eq!(evicted, expected);
-                }
-                model.carry_out(&plan, &[]);
-                model.period += 1;
-            }
-            Call::Level { heap, level } => {
-                if let Some(id) = pick(heap) {
-                    planner.set_level(id, PriorityLevel::ALL[level], now).expect("the heap is live");
-                }
-            }
-            Call::SetResident { heap, is_resident } => {
-                let Some(id) = pick(heap) else { continue };
-                let heap = model.heaps.get_mut(&id).expect("the heap is live");
-                let answer = planner.set_resident(id, is_resident, now);
-                if heap.locks > 0 && !is_resident {
-                    assert_eq!(answer, Err(PlanError::Locked));
-                } else if !heap.uses.is_empty() && !is_resident {
-                    assert_eq!(answer, Err(PlanError::InUse));
-                } else if answer.is_ok() {
-                    if heap.is_resident != is_resident {
-                        (heap.arrives, heap.period) = (0, model.period);
-                    }
-                    heap.is_resident = is_resident;
-                } else {
-                    assert_eq!((answer, is_resident), (Err(PlanError::InUse), false));
-                }
-            }
-        }
-        planner.audit().expect("the books are consistent");
-        for group in SegmentGroup::ALL {
-            assert_eq!(planner.usage(group).get(), model.usage(group));
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn plans_agree_with_the_model(kind in prop::sample::select(kinds()), calls in prop::collection::vec(call(), 1..120)) {
-        check(kind, calls);
+    fn plans_agree_with_the_model(kind in prop::sample::select(kinds()), queues in 1..4_usize, steps in steps()) {
+        let mut shadowed = ShadowedPlanner::new(&kind, queues);
+        for group in [false, true] {
+            shadowed.step(Step::Memory { group, budget: 100 });
+        }
+        steps.into_iter().for_each(|step| shadowed.step(step));
     }
 }

@@ -1,6 +1,6 @@
 //! Tests the public behaviour of buddies against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, steps};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, fragment};
 use heapwright_core::suballoc::{Buddy, RangeUse};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
@@ -113,27 +113,6 @@ proptest! {
         prop_assert_eq!(heap.heap.free_size(), heap.heap.capacity());
         prop_assert_eq!(heap.heap.free_range_count(), u64::from(capacity.count_ones()));
     }
-
-    #[test]
-    fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..STEPS)) {
-        let offsets = || {
-            let mut heap = buddy(1 << 20, 0);
-            let mut live = Vec::new();
-            steps.iter().filter_map(|step| match step {
-                Step::Allocate { size, alignment_log2 } => {
-                    let answer = heap.allocate(ByteSize::new(*size), alignment(*alignment_log2)).ok()?;
-                    live.push(answer);
-                    Some(answer)
-                }
-                Step::Free(at) | Step::FreeAgain(at) if !live.is_empty() => {
-                    heap.free(live.swap_remove(at.index(live.len())).id).unwrap();
-                    None
-                }
-                Step::Free(_) | Step::FreeAgain(_) => None,
-            }).collect::<Vec<_>>()
-        };
-        prop_assert_eq!(offsets(), offsets());
-    }
 }
 
 /// More free blocks than the 64 up to which an aligned one is certain to be found.
@@ -141,22 +120,8 @@ proptest! {
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
     let mut heap = shadowed(1 << 20);
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut next = |below: u64| random.u64(..below);
-    let (mut refused, mut most_free_ranges) = (0, 0);
-    for _ in 0..1500 {
-        let size = 1 + next(2000);
-        let log2 = u32::try_from(next(14)).unwrap();
-        if heap.allocate(size, alignment(log2)).is_err() || heap.live.len() > 600 {
-            refused += 1;
-            for _ in 0..3 {
-                let at = usize::try_from(next(u64::try_from(heap.live.len()).unwrap())).unwrap();
-                heap.free(at);
-                check_free_blocks(&heap.heap, &heap.shadow);
-            }
-        }
-        most_free_ranges = most_free_ranges.max(heap.heap.free_range_count());
-    }
+    let (refused, most_free_ranges) =
+        fragment(&mut heap, 2000, |heap| check_free_blocks(&heap.heap, &heap.shadow));
     assert!(refused > 100 && most_free_ranges > 130, "{refused} {most_free_ranges}");
 }
 

@@ -7,7 +7,7 @@ macro_rules! every_algorithm {
     ($type:ty, $guarantee:expr, $run:expr) => {
         mod every_algorithm {
             use super::*;
-            use crate::shadowed::{STEPS, config, sizes, steps};
+            use crate::shadowed::{STEPS, Step, alignment, config, sizes, steps};
             use heapwright_core::suballoc::SuballocError;
             use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -53,6 +53,26 @@ macro_rules! every_algorithm {
                     steps in steps(63, 63, 0..STEPS / 2),
                 ) {
                     $run(capacity.min(1 << 63), random, steps);
+                }
+
+                #[test]
+                fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..STEPS)) {
+                    let offsets = || {
+                        let mut heap = <$type>::new(ByteSize::from_mib(1)).unwrap();
+                        let mut live = Vec::new();
+                        let place = |step: &Step| match step {
+                            Step::Allocate { size, alignment_log2 } => {
+                                live.extend(heap.allocate(ByteSize::new(*size), alignment(*alignment_log2)));
+                                live.last().map(|made| made.range)
+                            }
+                            Step::Free(at) | Step::FreeAgain(at) if !live.is_empty() => {
+                                heap.free(live.swap_remove(at.index(live.len())).id).ok()
+                            }
+                            Step::Free(_) | Step::FreeAgain(_) => None,
+                        };
+                        steps.iter().map(place).collect::<Vec<_>>()
+                    };
+                    prop_assert_eq!(offsets(), offsets());
                 }
             }
 

@@ -9,6 +9,7 @@ mod linear;
 mod retirement;
 mod ring;
 mod shadowed;
+mod shadowed_block;
 mod slabs;
 mod tlsf;
 mod virtual_block;

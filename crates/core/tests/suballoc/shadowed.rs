@@ -238,3 +238,27 @@ pub(crate) fn run<A: Suballocator>(
     }
     heap.assert_as_fresh(make());
 }
+
+/// Makes 1,500 requests of up to `largest` bytes, and frees three suballocations, with a check after each, when one is refused
+/// or more than 600 are live. Returns how often that was, and the largest number of free ranges.
+pub(crate) fn fragment<A: Suballocator>(
+    heap: &mut Shadowed<A>,
+    largest: u64,
+    check: impl Fn(&Shadowed<A>),
+) -> (u32, usize) {
+    let mut random = fastrand::Rng::with_seed(1);
+    let (mut refused, mut most_free_ranges) = (0, 0);
+    for _ in 0..1500 {
+        if heap.allocate(random.u64(1..=largest), alignment(random.u32(..14))).is_err()
+            || heap.live.len() > 600
+        {
+            refused += 1;
+            for _ in 0..3 {
+                heap.free(random.usize(..heap.live.len()));
+                check(heap);
+            }
+        }
+        most_free_ranges = most_free_ranges.max(heap.heap.ranges().filter(RangeUse::is_free).count());
+    }
+    (refused, most_free_ranges)
+}

@@ -1,6 +1,6 @@
 //! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, steps};
+use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, fragment, steps};
 use heapwright_core::suballoc::{self, RangeUse, SuballocError, Suballocation, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
 use proptest::prelude::*;
@@ -89,26 +89,6 @@ proptest! {
         }
         assert!(heap.live.is_empty());
         assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
-    }
-
-    #[test]
-    fn the_same_calls_get_the_same_offsets(steps in steps(18, 16, 0..STEPS)) {
-        let offsets = || {
-            let mut heap = Tlsf::new(ByteSize::from_mib(1)).unwrap();
-            let mut live = Vec::new();
-            steps.iter().filter_map(|step| match step {
-                Step::Allocate { size, alignment_log2 } => {
-                    let answer = heap.allocate(ByteSize::new(*size), alignment(*alignment_log2)).ok()?;
-                    live.push(answer);
-                    Some(answer.range)
-                }
-                Step::Free(at) | Step::FreeAgain(at) if !live.is_empty() => {
-                    heap.free(live.swap_remove(at.index(live.len())).id).ok()
-                }
-                Step::Free(_) | Step::FreeAgain(_) => None,
-            }).collect::<Vec<_>>()
-        };
-        prop_assert_eq!(offsets(), offsets());
     }
 }
 
@@ -205,21 +185,7 @@ fn coalesces_completely_in_every_order_of_freeing_six() {
 #[cfg_attr(miri, ignore = "minutes in Miri")]
 fn a_fragmented_heap_keeps_its_guarantees() {
     let mut heap = shadowed(1 << 20);
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut next = |below: u64| random.u64(..below);
-    let (mut refused, mut most_free_ranges) = (0, 0);
-    for _ in 0..1500 {
-        let size = 1 + next(4000);
-        let log2 = u32::try_from(next(14)).unwrap();
-        if heap.allocate(size, alignment(log2)).is_err() || heap.live.len() > 600 {
-            refused += 1;
-            for _ in 0..3 {
-                let at = usize::try_from(next(u64::try_from(heap.live.len()).unwrap())).unwrap();
-                heap.free(at);
-            }
-        }
-        most_free_ranges = most_free_ranges.max(heap.heap.free_range_count());
-    }
+    let (refused, most_free_ranges) = fragment(&mut heap, 4000, |_| {});
     assert!(refused > 100 && most_free_ranges > 200, "{refused} {most_free_ranges}");
 }
 

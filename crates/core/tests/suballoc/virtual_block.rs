@@ -1,166 +1,13 @@
-//! Compares virtual blocks of every algorithm with an interval map and a map of the values.
+//! Compares virtual blocks of every algorithm with an interval map, the values and the fence values.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
-use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config, sizes, steps};
+use crate::shadowed::{STEPS, Step, alignment, config, sizes, steps};
+use crate::shadowed_block::ShadowedBlock;
 use heapwright_core::suballoc::virtual_block::{End, Feature, Refused};
 use heapwright_core::suballoc::{
-    self, Algorithm, AuditError, DetailedStatistics, FenceOrderError, RangeUse, Retired, SuballocError,
-    Suballocation, SuballocationId, Suballocator, VirtualAllocationDesc, VirtualBlock,
+    self, Algorithm, DetailedStatistics, Retired, SuballocError, VirtualAllocationDesc, VirtualBlock,
 };
-use heapwright_core::{Alignment, ByteSize, FenceValue, HeapRange};
+use heapwright_core::{Alignment, ByteSize, FenceValue};
 use proptest::prelude::*;
-
-/// A value that records when it is dropped, and cannot be cloned.
-struct Tag {
-    number: u64,
-    dropped: Rc<RefCell<Vec<u64>>>,
-}
-
-impl Drop for Tag {
-    fn drop(&mut self) {
-        self.dropped.borrow_mut().push(self.number);
-    }
-}
-
-/// A virtual block with tags as values, and a model of the tags: the number of each tag by offset.
-#[derive(Debug)]
-struct Tagged {
-    block: VirtualBlock<Tag>,
-    tags: BTreeMap<u64, u64>,
-    /// The number of the next tag.
-    next: u64,
-    dropped: Rc<RefCell<Vec<u64>>>,
-}
-
-impl Tagged {
-    fn new(algorithm: Algorithm, capacity: u64) -> Self {
-        let block = VirtualBlock::new(algorithm, ByteSize::new(capacity)).unwrap();
-        Self { block, tags: BTreeMap::new(), next: 0, dropped: Rc::default() }
-    }
-
-    fn allocate_desc(&mut self, desc: &VirtualAllocationDesc) -> Result<Suballocation, SuballocError> {
-        let number = self.next;
-        let tag = Tag { number, dropped: Rc::clone(&self.dropped) };
-        match self.block.allocate_desc(desc, tag) {
-            Ok(suballocation) => {
-                self.next += 1;
-                self.tags.insert(suballocation.range.start().get(), number);
-                Ok(suballocation)
-            }
-            Err(Refused { error, user_data }) => {
-                assert_eq!(user_data.number, number, "the value comes back");
-                assert_eq!(self.dropped(), [0; 0]);
-                drop(user_data);
-                assert_eq!(self.dropped(), [number]);
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns the numbers of the tags dropped since the last call, sorted.
-    fn dropped(&self) -> Vec<u64> {
-        let mut dropped = self.dropped.take();
-        dropped.sort_unstable();
-        dropped
-    }
-}
-
-impl Suballocator for Tagged {
-    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
-        self.allocate_desc(&VirtualAllocationDesc::new(size).with_alignment(alignment))
-    }
-
-    fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        let expected = self.block.get(id).map(|tag| tag.number);
-        match self.block.free(id) {
-            Ok((range, tag)) => {
-                assert_eq!(Some(tag.number), expected);
-                assert_eq!(self.tags.remove(&range.start().get()), expected);
-                assert_eq!(self.dropped(), [0; 0]);
-                drop(tag);
-                assert_eq!(self.dropped(), Vec::from_iter(expected));
-                Ok(range)
-            }
-            Err(error) => {
-                assert_eq!(expected, None);
-                assert!(self.block.get_mut(id).is_none());
-                assert_eq!(self.dropped(), [0; 0]);
-                Err(error)
-            }
-        }
-    }
-
-    fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        self.block.range_of(id)
-    }
-
-    fn clear(&mut self) {
-        self.block.clear();
-        let mut tags: Vec<u64> = std::mem::take(&mut self.tags).into_values().collect();
-        tags.sort_unstable();
-        assert_eq!(self.dropped(), tags);
-    }
-
-    fn capacity(&self) -> ByteSize {
-        self.block.capacity()
-    }
-
-    fn used(&self) -> ByteSize {
-        self.block.statistics().used
-    }
-
-    fn free_size(&self) -> ByteSize {
-        self.block.statistics().free
-    }
-
-    fn allocation_count(&self) -> u64 {
-        self.block.statistics().allocation_count
-    }
-
-    fn largest_free_range(&self) -> ByteSize {
-        self.block.statistics().largest_free_range
-    }
-
-    fn ranges(&self) -> Box<dyn Iterator<Item = RangeUse> + '_> {
-        self.block.suballocator().ranges()
-    }
-
-    /// Runs the block's audit, and checks that each value is where the model has it and that the statistics
-    /// agree.
-    fn audit(&self) -> Result<(), AuditError> {
-        self.block.audit()?;
-        let tags = self.block.iter().map(|(suballocation, tag)| {
-            let again = self.block.get(suballocation.id).expect("live");
-            assert_eq!(again.number, tag.number);
-            (suballocation.range.start().get(), tag.number)
-        });
-        assert!(tags.eq(self.tags.iter().map(|(&start, &number)| (start, number))));
-        assert_eq!(self.block.iter().len(), self.tags.len());
-        assert_eq!(self.block.is_empty(), self.tags.is_empty());
-
-        let (quick, exact) = (self.block.statistics(), self.block.detailed_statistics());
-        assert!(quick.largest_free_range <= exact.free.largest);
-        assert_eq!(quick.internal_fragmentation(), exact.internal_fragmentation());
-        let summary = exact.summary();
-        assert_eq!(
-            [quick.capacity, quick.used, quick.free, quick.padding],
-            [summary.capacity, summary.used, summary.free, summary.padding]
-        );
-        assert_eq!(quick.allocation_count, summary.allocation_count);
-        assert_eq!(exact.free_sizes.iter().map(|(_, count)| count).sum::<u64>(), exact.free.count);
-        for share in [exact.internal_fragmentation(), exact.external_fragmentation()] {
-            assert!((0.0..=1.0).contains(&share), "{share}");
-        }
-        Ok(())
-    }
-}
-
-/// Each algorithm's own tests check its refusals; the harness checks that a request of `largest_free_range`
-/// succeeds.
-fn no_guarantee(_: &Tagged, _: &IntervalMap, _: u64, _: Alignment) {}
 
 fn algorithms() -> impl Strategy<Value = Algorithm> {
     prop::sample::select(Algorithm::ALL)
@@ -170,50 +17,99 @@ fn block<T>(capacity: u64) -> VirtualBlock<T> {
     VirtualBlock::new(Algorithm::Tlsf, ByteSize::new(capacity)).unwrap()
 }
 
+#[derive(Clone, Debug)]
+enum Call {
+    Step(Step),
+    Upper {
+        size: u64,
+        alignment_log2: u32,
+    },
+    Clear,
+    /// Submits this much above or below the last value.
+    Submit(i8),
+    /// Retires up to this much above or below the last submitted value.
+    Retire(i8),
+}
+
+/// Generates calls, fewer frees and more submissions than in [`steps`].
+fn calls(largest_log2: u32, largest_alignment_log2: u32) -> impl Strategy<Value = Vec<Call>> {
+    let steps = steps(largest_log2, largest_alignment_log2, 1..2);
+    let call = prop_oneof![
+        20 => steps.prop_map(|mut steps| Call::Step(steps.remove(0))),
+        3 => (sizes(largest_log2), 0..=largest_alignment_log2)
+            .prop_map(|(size, alignment_log2)| Call::Upper { size, alignment_log2 }),
+        1 => Just(Call::Clear),
+        4 => (-1_i8..4).prop_map(Call::Submit),
+        3 => (-6_i8..2).prop_map(Call::Retire),
+    ];
+    prop::collection::vec(call, 0..STEPS)
+}
+
+/// Makes the calls with a check after each. Then frees all in a third order and compares the block with a new one, or drops it.
+fn run(algorithm: Algorithm, capacity: u64, calls: Vec<Call>, is_dropped: bool) {
+    let mut heap = ShadowedBlock::new(algorithm, capacity).unwrap();
+    let mut descs = Vec::new();
+    for call in calls {
+        match call {
+            Call::Step(Step::Allocate { size, alignment_log2 }) | Call::Upper { size, alignment_log2 } => {
+                let is_upper = matches!(call, Call::Upper { .. }) && algorithm.has(Feature::UpperEnd);
+                let desc =
+                    VirtualAllocationDesc::new(ByteSize::new(size)).with_alignment(alignment(alignment_log2));
+                descs.push(if is_upper { desc.with_end(End::Upper) } else { desc });
+                heap.allocate(&descs[descs.len() - 1]);
+            }
+            Call::Step(Step::Free(at)) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
+            Call::Step(Step::FreeAgain(at)) if !heap.stale.is_empty() => {
+                heap.free_again(at.index(heap.stale.len()));
+            }
+            Call::Step(_) => {}
+            Call::Clear => heap.clear(),
+            Call::Submit(ahead) => heap.submit(heap.fence(ahead)),
+            Call::Retire(ahead) => heap.retire(heap.fence(ahead)),
+        }
+        heap.check();
+    }
+    if is_dropped {
+        return heap.drop_block();
+    }
+    while !heap.live.is_empty() {
+        heap.free(heap.live.len() / 2);
+    }
+    heap.check();
+    heap.compare_with_fresh(&descs);
+}
+
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn values_stay_with_what_they_were_given_to_in_a_crowded_block(
+    fn agrees_with_an_interval_map_when_crowded(
         algorithm in algorithms(),
         capacity in 1_u64..3000,
-        steps in steps(9, 8, 0..STEPS),
+        calls in calls(9, 8),
+        is_dropped in any::<bool>(),
     ) {
-        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps, |_| {});
+        run(algorithm, capacity, calls, is_dropped);
     }
 
     #[test]
-    fn values_stay_with_what_they_were_given_to_up_to_a_tebibyte(
+    fn agrees_with_an_interval_map_up_to_a_tebibyte(
         algorithm in algorithms(),
         capacity in sizes(42),
-        steps in steps(40, 22, 0..STEPS),
+        calls in calls(40, 22),
+        is_dropped in any::<bool>(),
     ) {
-        shadowed::run(|| Tagged::new(algorithm, capacity), no_guarantee, steps, |_| {});
+        run(algorithm, capacity, calls, is_dropped);
     }
 
-    /// Dropping a block drops the remaining values, each once.
+    /// Retirement of small suballocations, of which many are live.
     #[test]
-    fn a_block_drops_the_values_that_are_left(
-        algorithm in algorithms(),
-        steps in steps(9, 4, 0..STEPS / 2),
+    fn retiring_gives_values_back_oldest_first(
+        algorithm in prop::sample::select(&[Algorithm::Linear, Algorithm::Ring][..]),
+        capacity in 1_u64..3000,
+        calls in calls(7, 5),
     ) {
-        let mut heap = Shadowed::new(Tagged::new(algorithm, 3000), no_guarantee);
-        for step in steps {
-            match step {
-                Step::Allocate { size, alignment_log2 } => {
-                    let _ = heap.allocate(size, alignment(alignment_log2));
-                }
-                Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
-                Step::Free(_) | Step::FreeAgain(_) => {}
-            }
-        }
-        let Tagged { block, tags, dropped, .. } = heap.heap;
-        drop(block);
-        let mut tags: Vec<u64> = tags.into_values().collect();
-        tags.sort_unstable();
-        let mut dropped = dropped.take();
-        dropped.sort_unstable();
-        prop_assert_eq!(dropped, tags);
+        run(algorithm, capacity, calls, false);
     }
 }
 
@@ -406,61 +302,6 @@ fn a_double_stack_hands_out_from_both_ends() {
     assert_eq!((lower.range.start().get(), upper.range.start().get()), (0, 900));
     let in_order: Vec<_> = block.iter().map(|(_, name)| *name).collect();
     assert_eq!(in_order, ["lower", "upper"]);
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    /// Compares retirement with a list of live suballocations, oldest first, with their fence values.
-    #[test]
-    fn retiring_gives_values_back_oldest_first(
-        algorithm in prop::sample::select(&[Algorithm::Linear, Algorithm::Ring][..]),
-        steps in prop::collection::vec((0_u32..10, 1_u64..100, any::<prop::sample::Index>()), 0..STEPS),
-    ) {
-        let mut block = VirtualBlock::new(algorithm, ByteSize::new(1000)).unwrap();
-        let mut live: Vec<(Suballocation, u64, Option<u64>)> = Vec::new();
-        let (mut number, mut latest) = (0, 0);
-        for (kind, amount, at) in steps {
-            match kind {
-                0..=4 => {
-                    number += 1;
-                    if let Ok(made) = block.allocate(ByteSize::new(amount), Alignment::ONE, number) {
-                        live.push((made, number, None));
-                    }
-                }
-                5 if !live.is_empty() => {
-                    let (freed, value, _) = live.remove(at.index(live.len()));
-                    prop_assert_eq!(block.free(freed.id), Ok((freed.range, value)));
-                }
-                5..=7 => {
-                    let fence = latest + amount % 3;
-                    block.submit(FenceValue::new(fence)).unwrap();
-                    live.iter_mut().for_each(|(_, _, of)| { of.get_or_insert(fence); });
-                    latest = fence;
-                    if let Some(below) = fence.checked_sub(1).map(FenceValue::new) {
-                        let order = FenceOrderError { fence: below, latest: FenceValue::new(latest) };
-                        prop_assert_eq!(block.submit(below), Err(order.into()));
-                    }
-                }
-                _ => {
-                    let completed = (latest + 1).saturating_sub(amount % 5);
-                    let is_done = |fence: &Option<u64>| fence.is_some_and(|fence| fence <= completed);
-                    let (done, left): (Vec<_>, Vec<_>) = live.into_iter().partition(|(_, _, fence)| is_done(fence));
-                    live = left;
-                    let mut heard = Vec::new();
-                    let retired = block.retire_each(FenceValue::new(completed), |made, value| heard.push((made, value)));
-                    let bytes = done.iter().map(|(made, ..)| made.range.size().get()).sum();
-                    let suballocations = u64::try_from(done.len()).unwrap();
-                    let retired = retired.unwrap();
-                    prop_assert_eq!((retired.suballocations, retired.bytes.get()), (suballocations, bytes));
-                    prop_assert_eq!(heard, done.iter().map(|&(made, value, _)| (made, value)).collect::<Vec<_>>());
-                }
-            }
-            block.audit().unwrap();
-            prop_assert_eq!(block.oldest_fence().map(FenceValue::get), live.first().and_then(|&(_, _, fence)| fence));
-            prop_assert_eq!(block.iter().len(), live.len());
-        }
-    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, PlacementError, Room, SharedHeapSet, SharedPlaced,
-    SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, PlacementError, ServingHeap, SharedHeapSet,
+    SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
@@ -405,7 +405,7 @@ impl BackingBuffers {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<ProbedMemory, Refusal> {
-        let Room::NewHeap { size: buffer } = self.set.room_for(size, alignment).map_err(refused)? else {
+        let ServingHeap::New { size: buffer } = self.set.room_for(size, alignment).map_err(refused)? else {
             return Ok(ProbedMemory::Held);
         };
         let probe = |size| {

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::{PlacementRequest, Room};
+use heapwright_core::placement::{PlacementRequest, ServingHeap};
 
 use super::heap_kinds::HeapKinds;
 use super::managed::begins_evicted;
@@ -83,7 +83,7 @@ impl HeapRequest<'_> {
     /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
         // Memory that the residency manager must not manage is never taken from held heaps.
-        if self.may_be_held() && self.heaps.room_for(self.sharing, self.placement)? == Room::Held {
+        if self.may_be_held() && self.heaps.room_for(self.sharing, self.placement)? == ServingHeap::Existing {
             return Ok(ProbedMemory::Held);
         }
         Ok(match self.plan()? {

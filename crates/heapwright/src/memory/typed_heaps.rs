@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    Room,
+    ServingHeap,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -211,11 +211,11 @@ impl TypedHeaps {
         &self,
         sharing: Sharing,
         request: &PlacementRequest,
-    ) -> Result<Room, PlacementError> {
+    ) -> Result<ServingHeap, PlacementError> {
         let room = self.engine(sharing).room_for(request)?;
         Ok(match room {
-            Room::NewHeap { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
-                Room::NewHeap { size: self.desc.heap_size }
+            ServingHeap::New { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
+                ServingHeap::New { size: self.desc.heap_size }
             }
             room => room,
         })

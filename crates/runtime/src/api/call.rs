@@ -42,7 +42,7 @@ pub(crate) fn run_infallible<T>(
 
 /// Returns E_NOTIMPL for a method that the runtime does not implement, and logs it.
 pub(crate) fn not_implemented<T>(log: &MessageLog, name: &'static str) -> windows_core::Result<T> {
-    run(log, name, || Err(Refusal::not_implemented(name)))
+    run(log, name, || Err(Refusal::call_not_implemented()))
 }
 
 /// Logs that a method without a return value is not implemented.

@@ -25,6 +25,7 @@ fn severities_follow_from_the_result() {
     let log = MessageLog::new(true);
     log.refused("Call", &Refusal::invalid("a rule"));
     log.refused("Call", &Refusal::not_implemented("this"));
+    log.refused("Call", &Refusal::call_not_implemented());
     log.refused("Call", &Refusal::out_of_memory("1 byte"));
     log.refused("Call", &Refusal::new(DXGI_ERROR_NOT_FOUND, "no such data"));
     log.panicked("Call");
@@ -35,6 +36,7 @@ fn severities_follow_from_the_result() {
     let expected = [
         (D3D12_MESSAGE_SEVERITY_ERROR, "Call: a rule"),
         (D3D12_MESSAGE_SEVERITY_WARNING, "Call: this: not implemented by this runtime yet"),
+        (D3D12_MESSAGE_SEVERITY_WARNING, "Call: not implemented by this runtime yet"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: 1 byte"),
         (D3D12_MESSAGE_SEVERITY_INFO, "Call: no such data"),
         (D3D12_MESSAGE_SEVERITY_CORRUPTION, "Call: the call panicked; this is a bug in heapwright-runtime"),

@@ -35,6 +35,11 @@ impl Refusal {
         Self::new(E_NOTIMPL, what)
     }
 
+    /// Creates a refusal with E_NOTIMPL: the runtime does not implement the call, which the log names, yet.
+    pub(crate) fn call_not_implemented() -> Self {
+        Self::new(E_NOTIMPL, "")
+    }
+
     /// Sets the id that D3D12's debug layer has for the rule.
     ///
     /// Rules without an id in D3D12 keep `D3D12_MESSAGE_ID_UNKNOWN`.
@@ -67,11 +72,11 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        if self.hresult == E_NOTIMPL {
-            f.write_str(": not implemented by this runtime yet")?;
+        match (self.hresult, &*self.message) {
+            (E_NOTIMPL, "") => f.write_str("not implemented by this runtime yet"),
+            (E_NOTIMPL, what) => write!(f, "{what}: not implemented by this runtime yet"),
+            (_, message) => f.write_str(message),
         }
-        Ok(())
     }
 }
 

@@ -9,6 +9,8 @@ use heapwright_runtime::exports::D3D12CreateDevice;
 use heapwright_runtime::{Instance, debug};
 use windows_core::{GUID, IUnknown, Interface};
 
+use crate::gpu::buffer_desc;
+
 fn open() -> Instance {
     crate::gpu::instance("first-generation")
 }
@@ -143,16 +145,6 @@ fn later_flags_are_errors() {
         assert_eq!(*severity, D3D12_MESSAGE_SEVERITY_ERROR);
         assert!(text.contains("first version of D3D12"), "{text}");
     }
-    let buffer = D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: 65_536,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        ..Default::default()
-    };
     for (flags, is_known) in [
         (D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, true),
         (
@@ -162,7 +154,7 @@ fn later_flags_are_errors() {
         ),
         (D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, false),
     ] {
-        let desc = D3D12_RESOURCE_DESC { Flags: flags, ..buffer };
+        let desc = buffer_desc(65_536, flags);
         let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
         assert_eq!(info.SizeInBytes != u64::MAX, is_known, "{flags:#x}");
     }
@@ -173,16 +165,7 @@ fn later_flags_are_errors() {
 #[test]
 fn cpu_accessible_resources_have_one_state() {
     let gpu = open();
-    let desc = D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: 1000,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        ..Default::default()
-    };
+    let desc = buffer_desc(1000, D3D12_RESOURCE_FLAG_NONE);
     for (heap_type, state, is_taken) in [
         (D3D12_HEAP_TYPE_DEFAULT, D3D12_RESOURCE_STATE_COMMON, true),
         (D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_COMMON, false),

@@ -209,12 +209,98 @@ pub(crate) fn descriptor_heap(
     unsafe { device.CreateDescriptorHeap(&desc) }
 }
 
-pub(crate) fn reserve(device: &ID3D12Device14, width: u64) -> ID3D12Resource {
+/// Creates a descriptor heap of one view of a texture, and the view.
+pub(crate) fn view_of(
+    device: &ID3D12Device14,
+    heap_type: D3D12_DESCRIPTOR_HEAP_TYPE,
+    texture: &ID3D12Resource,
+) -> (ID3D12DescriptorHeap, D3D12_CPU_DESCRIPTOR_HANDLE) {
+    let heap = descriptor_heap(device, heap_type, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
+    let view = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
+    unsafe {
+        if heap_type == D3D12_DESCRIPTOR_HEAP_TYPE_DSV {
+            device.CreateDepthStencilView(texture, None, view);
+        } else {
+            device.CreateRenderTargetView(texture, None, view);
+        }
+    }
+    (heap, view)
+}
+
+/// A descriptor for the CPU, and one that shaders see, for clears of unordered access views.
+pub(crate) struct ClearViews {
+    _cpu_heap: ID3D12DescriptorHeap,
+    gpu_heap: ID3D12DescriptorHeap,
+    pub(crate) cpu: D3D12_CPU_DESCRIPTOR_HANDLE,
+    pub(crate) gpu: D3D12_GPU_DESCRIPTOR_HANDLE,
+}
+
+impl ClearViews {
+    pub(crate) fn new(device: &ID3D12Device14) -> Self {
+        let heap = |flags| {
+            let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+            descriptor_heap(device, views, 1, flags).expect("a heap")
+        };
+        let cpu_heap = heap(D3D12_DESCRIPTOR_HEAP_FLAG_NONE);
+        let gpu_heap = heap(D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
+        let cpu = unsafe { cpu_heap.GetCPUDescriptorHandleForHeapStart() };
+        let gpu = unsafe { gpu_heap.GetGPUDescriptorHandleForHeapStart() };
+        Self { _cpu_heap: cpu_heap, gpu_heap, cpu, gpu }
+    }
+
+    /// Sets the descriptor heap of the list, and clears all of the view or rectangles of it.
+    pub(crate) fn clear(
+        &self,
+        list: &ID3D12GraphicsCommandList7,
+        resource: &ID3D12Resource,
+        value: u32,
+        rects: &[RECT],
+    ) {
+        unsafe {
+            list.SetDescriptorHeaps(&[Some(self.gpu_heap.clone())]);
+            list.ClearUnorderedAccessViewUint(self.gpu, self.cpu, resource, &[value, 0, 0, 0], rects);
+        }
+    }
+}
+
+pub(crate) fn reserve_as(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
     let mut resource = None;
-    let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
-    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut resource) }
-        .expect("a reserved buffer");
+    unsafe { device.CreateReservedResource(desc, D3D12_RESOURCE_STATE_COMMON, None, &mut resource) }
+        .expect("a reserved resource");
     resource.expect("S_OK comes with a resource")
+}
+
+pub(crate) fn reserve(device: &ID3D12Device14, width: u64) -> ID3D12Resource {
+    reserve_as(device, &buffer_desc(width, D3D12_RESOURCE_FLAG_NONE))
+}
+
+/// Maps a region of a reserved resource, without `size` one tile and without `start` all of it, to `ranges`: flags, first tile of
+/// the heap, and count.
+pub(crate) fn update_tiles(
+    queue: &Queue,
+    resource: &ID3D12Resource,
+    start: Option<D3D12_TILED_RESOURCE_COORDINATE>,
+    size: Option<D3D12_TILE_REGION_SIZE>,
+    heap: Option<&ID3D12Heap>,
+    ranges: &[(D3D12_TILE_RANGE_FLAGS, u32, u32)],
+) {
+    let flags: Vec<_> = ranges.iter().map(|range| range.0).collect();
+    let offsets: Vec<_> = ranges.iter().map(|range| range.1).collect();
+    let counts: Vec<_> = ranges.iter().map(|range| range.2).collect();
+    unsafe {
+        queue.queue.UpdateTileMappings(
+            resource,
+            1,
+            start.as_ref().map(std::ptr::from_ref),
+            size.as_ref().map(std::ptr::from_ref),
+            heap,
+            u32::try_from(ranges.len()).expect("few"),
+            Some(flags.as_ptr()),
+            Some(offsets.as_ptr()),
+            Some(counts.as_ptr()),
+            D3D12_TILE_MAPPING_FLAG_NONE,
+        );
+    }
 }
 
 pub(crate) const TILE: u64 = 65536;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::gpu::{create_heap, heap_desc, instance};
+use crate::gpu::{buffer_desc, create_heap, heap_desc, instance};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
@@ -45,16 +45,7 @@ fn a_batch_is_made_resident_whole_or_not_at_all() {
 fn what_cannot_be_paged_is_refused() {
     let gpu = instance("discrete");
     let heap = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
-    let desc = D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: 256,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        ..Default::default()
-    };
+    let desc = buffer_desc(256, D3D12_RESOURCE_FLAG_NONE);
     let (mut placed, mut committed): (Option<ID3D12Resource>, Option<ID3D12Resource>) = (None, None);
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let state = D3D12_RESOURCE_STATE_COMMON;

@@ -45,7 +45,7 @@ pub(super) struct Recorder {
     allocation_count: u32,
     live: u64,
     peak_live: u64,
-    /// What was freed while the GPU may use it, by frame; the last entry belongs to the current frame.
+    /// The resources freed while the GPU may use them, by frame; the last entry belongs to the current frame.
     retired: VecDeque<Vec<Block>>,
 }
 

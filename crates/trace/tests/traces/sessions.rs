@@ -96,7 +96,7 @@ pub(crate) fn records(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
 
     #[test]
     fn written_records_are_read_back(records in records(0..300)) {

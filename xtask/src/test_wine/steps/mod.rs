@@ -49,10 +49,9 @@ pub(super) enum Step {
 
 /// Test programs that are not run on the runtime, because they take long and do not depend on the system.
 ///
-/// - crates/core only uses std's locks. Its unit tests are run, but not the suballocators' random operations.
 /// - The wrong devices test the checks themselves.
 /// - The C and C++ programs have separate steps, because there is no compiler in Wine.
-const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "core/suballoc", "runtime-cdylib/programs"];
+const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "runtime-cdylib/programs"];
 
 /// Time limit of an example.
 const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(60);

@@ -4,7 +4,8 @@ use super::heaps::Heaps;
 use super::rule::Rule;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
 use crate::placement::{
-    HeapSetTotals, HeapSurvey, NewHeap, PlacementError, Room, SharedHeapSet, SharedPlaced, SharedPlacementId,
+    HeapSetTotals, HeapSurvey, NewHeap, PlacementError, ServingHeap, SharedHeapSet, SharedPlaced,
+    SharedPlacementId,
 };
 use crate::suballoc::{AuditError, Strategy};
 use crate::sync::{Mutex, lock};
@@ -179,7 +180,7 @@ impl<H: Clone> HeapEngine<H> {
     /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do with the request.
     /// Places nothing.
     ///
-    /// The result is [`Room::Held`] if `allocate` would place the request, and otherwise the size that `plan`
+    /// The result is [`ServingHeap::Existing`] if `allocate` would place the request, and otherwise the size that `plan`
     /// would return. It is exact while no other thread calls; with the default algorithm, for the calling
     /// thread, whose [lane](SharedHeapSet) it examines.
     ///
@@ -192,17 +193,17 @@ impl<H: Clone> HeapEngine<H> {
     /// Returns the errors of these two.
     ///
     /// ```
-    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, Room};
+    /// use heapwright_core::placement::{EngineDesc, HeapEngine, PlacementRequest, ServingHeap};
     /// use heapwright_core::{Alignment, ByteSize};
     ///
     /// let heaps: HeapEngine<&str> = HeapEngine::new(&EngineDesc::default());
     /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
-    /// let Room::NewHeap { size } = heaps.room_for(&request)? else { panic!("there is no heap yet") };
+    /// let ServingHeap::New { size } = heaps.room_for(&request)? else { panic!("there is no heap yet") };
     /// heaps.insert(size, "a heap")?;
-    /// assert_eq!(heaps.room_for(&request)?, Room::Held);
+    /// assert_eq!(heaps.room_for(&request)?, ServingHeap::Existing);
     /// # Ok::<(), heapwright_core::placement::PlacementError>(())
     /// ```
-    pub fn room_for(&self, request: &PlacementRequest) -> Result<Room, PlacementError> {
+    pub fn room_for(&self, request: &PlacementRequest) -> Result<ServingHeap, PlacementError> {
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
             Inner::Default(set) if request.own_heap => set.room_alone(request.size),
@@ -211,9 +212,9 @@ impl<H: Clone> HeapEngine<H> {
             Inner::Locked(_, locked) => {
                 let heaps = lock(locked);
                 if heaps.has_room(request)? {
-                    return Ok(Room::Held);
+                    return Ok(ServingHeap::Existing);
                 }
-                Ok(Room::NewHeap { size: heaps.heap_size(request)? })
+                Ok(ServingHeap::New { size: heaps.heap_size(request)? })
             }
         }
     }
@@ -395,7 +396,7 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) if request.own_heap => Ok(set.has_room_alone_anywhere(request.size)),
             Inner::Default(set) => set.has_room_anywhere(request.size, request.alignment),
-            Inner::Locked(..) => Ok(self.room_for(request)? == Room::Held),
+            Inner::Locked(..) => Ok(self.room_for(request)? == ServingHeap::Existing),
         }
     }
 

@@ -5,7 +5,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::placement::{
-    HeapRetention, HeapSizing, PlacementError, Room, SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSizing, PlacementError, ServingHeap, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use crate::suballoc::Strategy as Prefer;
 use crate::{Alignment, ByteSize};
@@ -63,20 +63,24 @@ impl Owned {
     }
 
     /// Calls `allocate` and then `plan`, and returns their result. Creates the heap if `makes` is true.
-    fn allocate(&mut self, request: &PlacementRequest, makes: bool) -> (Result<Room, PlacementError>, Seen) {
+    fn allocate(
+        &mut self,
+        request: &PlacementRequest,
+        makes: bool,
+    ) -> (Result<ServingHeap, PlacementError>, Seen) {
         let placed = match self.engine.allocate(request) {
             Ok(placed) => placed,
             Err(refused) => return (Err(refused), Err(refused)),
         };
         if let Some(placed) = placed {
             self.live.push(placed.id);
-            return (Ok(Room::Held), Ok((Some(placed), Vec::new())));
+            return (Ok(ServingHeap::Existing), Ok((Some(placed), Vec::new())));
         }
         let wanted = match self.engine.plan(request) {
             Ok(wanted) => wanted,
             Err(refused) => return (Err(refused), Err(refused)),
         };
-        let room = Ok(Room::NewHeap { size: wanted.size });
+        let room = Ok(ServingHeap::New { size: wanted.size });
         // The totals cannot count two heaps of 2^63 bytes.
         if !makes || request.size.get() >= 1 << 62 {
             return (room, Ok((None, wanted.release)));
@@ -202,7 +206,7 @@ proptest! {
                     let seen = asked.allocate_on(lane, &request);
                     if let Some(told) = told {
                         prop_assert_eq!(
-                            matches!(told, Ok(Room::Held)), matches!(seen, Ok((Some(_), _))), "{:?}", told
+                            matches!(told, Ok(ServingHeap::Existing)), matches!(seen, Ok((Some(_), _))), "{:?}", told
                         );
                     }
                     prop_assert_eq!(seen, twin.allocate_on(lane, &request));

@@ -25,12 +25,12 @@ fn mib(mib: u64) -> ByteSize {
     ByteSize::from_mib(mib)
 }
 
-fn small_default() -> EngineDesc {
+fn small_default(slots_up_to: ByteSize, lanes: u32) -> EngineDesc {
     EngineDesc::Default {
         sizing: HeapSizing { minimum: mib(1), maximum: mib(2), ..HeapSizing::default() },
         retention: HeapRetention { operations: 16, ..HeapRetention::default() },
-        slots_up_to: kib(16),
-        lanes: 2,
+        slots_up_to,
+        lanes,
     }
 }
 
@@ -44,7 +44,9 @@ fn linear(one_heap: bool) -> EngineDesc {
 
 fn descs() -> Vec<EngineDesc> {
     vec![
-        small_default(),
+        small_default(kib(16), 2),
+        small_default(kib(64), 3),
+        small_default(ByteSize::ZERO, 1),
         EngineDesc::SlabBySize(SlabSizing { maximum: mib(4), ..SlabSizing::default() }),
         EngineDesc::SlabBySize(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }),
         buddy(mib(1)),
@@ -540,6 +542,8 @@ struct Shared {
     /// The existing heaps, with their sizes.
     heaps: Mutex<BTreeMap<u32, ByteSize>>,
     placed: AtomicU64,
+    /// Allocations that any thread may free.
+    passed: Mutex<Vec<SharedPlaced<Heap>>>,
 }
 
 #[test]
@@ -549,12 +553,7 @@ fn threads_share_an_engine() {
         let engine = HeapEngine::new(&desc);
         let shared = Shared::default();
         let work = |seed: u64| {
-            let mut random = seed;
-            let mut next = |below: u64| {
-                random =
-                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                (random >> 33) % below
-            };
+            let mut random = fastrand::Rng::with_seed(seed);
             let mut live: Vec<SharedPlaced<Heap>> = Vec::new();
             let destroy = |heaps: Vec<Heap>| {
                 for (name, size) in heaps {
@@ -562,12 +561,18 @@ fn threads_share_an_engine() {
                 }
             };
             for _ in 0..rounds {
-                if next(2) == 0 || live.len() > 40 {
+                if random.bool() || live.len() > 40 {
                     if live.is_empty() {
                         continue;
                     }
-                    let at = usize::try_from(next(live.len() as u64)).unwrap();
-                    let placed = live.swap_remove(at);
+                    // Half of them are freed by another thread.
+                    let mut placed = live.swap_remove(random.usize(..live.len()));
+                    if random.bool() {
+                        let mut passed = shared.passed.lock().unwrap();
+                        passed.push(placed);
+                        let at = random.usize(..passed.len());
+                        placed = passed.swap_remove(at);
+                    }
                     assert!(
                         shared.heaps.lock().unwrap().contains_key(&placed.heap.0),
                         "released while in use"
@@ -575,12 +580,12 @@ fn threads_share_an_engine() {
                     destroy(engine.free(placed.id).unwrap());
                     continue;
                 }
-                if next(64) == 0 {
+                if random.u8(..64) == 0 {
                     destroy(engine.take_empty(mib(1)).into_iter().map(|(_, heap)| heap).collect());
                 }
-                let size =
-                    ByteSize::new([200, 4 << 10, 64 << 10, 100 << 10][usize::try_from(next(4)).unwrap()]);
-                let request = PlacementRequest::new(size, Alignment::new(256).unwrap());
+                let largest = random.choice([200, 5000, 64 << 10, 300_000]).unwrap();
+                let alignment = Alignment::from_log2(random.u32(..9)).unwrap();
+                let request = PlacementRequest::new(ByteSize::new(random.u64(1..=largest)), alignment);
                 let placed = engine.allocate(&request).and_then(|placed| match placed {
                     Some(placed) => Ok(placed),
                     None => {
@@ -602,10 +607,11 @@ fn threads_share_an_engine() {
             }
             live
         };
-        let live: Vec<_> = std::thread::scope(|threads| {
+        let mut live: Vec<_> = std::thread::scope(|threads| {
             let threads: Vec<_> = (1..=4).map(|seed| threads.spawn(move || work(seed))).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
+        live.append(&mut shared.passed.lock().unwrap());
         engine.audit().unwrap();
         assert!(shared.placed.load(Ordering::Relaxed) > 10);
         assert_eq!(engine.totals().allocation_count, live.len() as u64);

@@ -1,7 +1,7 @@
 //! Requests that ask for a heap of their own.
 
 use super::{SharedHeapSet, SharedPlaced, directly};
-use crate::placement::{NewHeap, PlacementError, Room};
+use crate::placement::{NewHeap, PlacementError, ServingHeap};
 use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
@@ -75,12 +75,12 @@ impl<H: Clone> SharedHeapSet<H> {
     /// # Errors
     ///
     /// Returns the errors of these two.
-    pub fn room_alone(&self, size: ByteSize) -> Result<Room, PlacementError> {
+    pub fn room_alone(&self, size: ByteSize) -> Result<ServingHeap, PlacementError> {
         let heaps = lock(&self.heaps.0);
         if heaps.find_alone(size, Alignment::ONE)?.is_some() {
-            return Ok(Room::Held);
+            return Ok(ServingHeap::Existing);
         }
-        Ok(Room::NewHeap { size: heaps.new_heap_size_alone(size)? })
+        Ok(ServingHeap::New { size: heaps.new_heap_size_alone(size)? })
     }
 
     /// Returns the size of the heap that [`plan_alone`](Self::plan_alone) would return.

@@ -2,7 +2,7 @@
 
 use super::super::lane::Lane;
 use super::{SharedHeapSet, lane_of_thread};
-use crate::placement::{HeapSet, PlacementError, Room};
+use crate::placement::{HeapSet, PlacementError, ServingHeap};
 use crate::suballoc::slab::table::SlabShape;
 use crate::sync::{MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize};
@@ -24,18 +24,18 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked.
     ///
     /// ```
-    /// use heapwright_core::placement::{Room, SharedHeapSet};
+    /// use heapwright_core::placement::{ServingHeap, SharedHeapSet};
     /// use heapwright_core::{Alignment, ByteSize};
     ///
     /// let heaps: SharedHeapSet<&str> = SharedHeapSet::default();
     /// let (size, alignment) = (ByteSize::new(200), Alignment::ONE);
-    /// let Room::NewHeap { size: wanted } = heaps.room_for(size, alignment)? else { panic!("there is no heap") };
+    /// let ServingHeap::New { size: wanted } = heaps.room_for(size, alignment)? else { panic!("there is no heap") };
     /// assert_eq!(wanted, heaps.plan(size, alignment)?.size);
     /// heaps.insert(wanted, "a heap")?;
-    /// assert_eq!(heaps.room_for(size, alignment)?, Room::Held);
+    /// assert_eq!(heaps.room_for(size, alignment)?, ServingHeap::Existing);
     /// # Ok::<(), heapwright_core::placement::PlacementError>(())
     /// ```
-    pub fn room_for(&self, size: ByteSize, alignment: Alignment) -> Result<Room, PlacementError> {
+    pub fn room_for(&self, size: ByteSize, alignment: Alignment) -> Result<ServingHeap, PlacementError> {
         self.room_on(lane_of_thread(), size, alignment)
     }
 
@@ -56,12 +56,12 @@ impl<H: Clone> SharedHeapSet<H> {
         lane: u32,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Room, PlacementError> {
+    ) -> Result<ServingHeap, PlacementError> {
         let class = self.slots.class_of(size, alignment);
         let new_heap_size = {
             let (_, mut lane) = self.lock_lane(lane);
             let shape = match class {
-                Some(class) if lane.has_room(class) => return Ok(Room::Held),
+                Some(class) if lane.has_room(class) => return Ok(ServingHeap::Existing),
                 Some(class) => Some(lane.shape(class)),
                 None => None,
             };
@@ -70,7 +70,7 @@ impl<H: Clone> SharedHeapSet<H> {
             if fits(&heaps, shape, size, alignment)?
                 || lane.give_up_empty(&mut heaps) && fits(&heaps, shape, size, alignment)?
             {
-                return Ok(Room::Held);
+                return Ok(ServingHeap::Existing);
             }
             heaps.new_heap_size(shape.map_or(size, SlabShape::bytes))
         };
@@ -79,9 +79,9 @@ impl<H: Clone> SharedHeapSet<H> {
             self.used_lanes().any(|lane| try_lock(&lane.0).is_some_and(has_room))
         };
         if class.is_some_and(has_slot) {
-            return Ok(Room::Held);
+            return Ok(ServingHeap::Existing);
         }
-        Ok(Room::NewHeap { size: new_heap_size? })
+        Ok(ServingHeap::New { size: new_heap_size? })
     }
 
     /// Returns the result of [`room_for`](Self::room_for) for a request that gets no slot and is placed at
@@ -90,12 +90,12 @@ impl<H: Clone> SharedHeapSet<H> {
         &self,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<Room, PlacementError> {
+    ) -> Result<ServingHeap, PlacementError> {
         let mut heaps = lock(&self.heaps.0);
         if heaps.find_lowest(size, alignment)?.is_some() {
-            return Ok(Room::Held);
+            return Ok(ServingHeap::Existing);
         }
-        Ok(Room::NewHeap { size: heaps.new_heap_size(size)? })
+        Ok(ServingHeap::New { size: heaps.new_heap_size(size)? })
     }
 }
 

@@ -161,112 +161,52 @@ mod audit_finds {
         &mut heap.blocks.slots[index]
     }
 
-    #[track_caller]
-    fn assert_found(break_it: impl FnOnce(&mut Buddy), finding: &str) {
-        let mut heap = heap();
-        break_it(&mut heap);
-        let error = heap.audit().unwrap_err().to_string();
-        assert!(error.contains(finding), "{error}");
-    }
+    /// A part of the audit's message, and the change that causes it.
+    type Violation = (&'static str, fn(&mut Buddy));
 
     #[test]
-    fn a_gap_and_an_overlap() {
-        assert_found(|heap| nth(heap, 0).set_free(0, 8), "where the previous block ends");
-        assert_found(|heap| nth(heap, 0).set_free(0, 32), "where the previous block ends");
-    }
-
-    #[test]
-    fn a_size_that_is_no_power_of_two() {
-        assert_found(|heap| nth(heap, 5).set_free(256, 255), "is not a power of two or is below the minimum");
-        assert_found(|heap| nth(heap, 5).set_free(256, 0), "has an invalid size");
-    }
-
-    #[test]
-    fn a_block_below_the_minimum() {
-        assert_found(|heap| heap.minimum = Order::new(5), "is not a power of two or is below the minimum");
-    }
-
-    #[test]
-    fn a_range_not_covered() {
-        assert_found(|heap| heap.capacity = 513, "instead of 0x201");
-    }
-
-    #[test]
-    fn a_block_at_no_multiple_of_its_size() {
-        assert_found(
-            |heap| {
+    fn each_violation() {
+        let violations: [Violation; 19] = [
+            ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 8)),
+            ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 32)),
+            ("is not a power of two or is below the minimum", |heap| nth(heap, 5).set_free(256, 255)),
+            ("has an invalid size", |heap| nth(heap, 5).set_free(256, 0)),
+            ("is not a power of two or is below the minimum", |heap| heap.minimum = Order::new(5)),
+            ("instead of 0x201", |heap| heap.capacity = 513),
+            ("does not start at a multiple", |heap| {
                 nth(heap, 1).set_free(16, 32);
                 nth(heap, 2).set_free(48, 16);
-            },
-            "does not start at a multiple",
-        );
-    }
-
-    #[test]
-    fn buddies_that_were_not_joined() {
-        assert_found(|heap| nth(heap, 1).set_free(16, 16), "are free buddies");
-    }
-
-    #[test]
-    fn a_one_way_link() {
-        assert_found(|heap| nth(heap, 1).below = EDGE, "does not link back");
-    }
-
-    #[test]
-    fn a_free_block_in_no_list() {
-        assert_found(
-            |heap| {
+            }),
+            ("are free buddies", |heap| nth(heap, 1).set_free(16, 16)),
+            ("does not link back", |heap| nth(heap, 1).below = EDGE),
+            ("free blocks in the free lists", |heap| {
                 let index = nth_index(heap, 2);
                 heap.blocks.unlink_free(index, Order::new(5));
-            },
-            "free blocks in the free lists",
-        );
-    }
-
-    #[test]
-    fn a_free_block_in_the_wrong_list() {
-        assert_found(
-            |heap| {
+            }),
+            ("wrong size for the free list of Order(6)", |heap| {
                 let index = nth_index(heap, 2);
                 heap.blocks.unlink_free(index, Order::new(5));
                 heap.blocks.link_free(index, Order::new(6));
-            },
-            "wrong size for the free list of Order(6)",
-        );
-    }
-
-    #[test]
-    fn a_wrong_bit() {
-        assert_found(|heap| heap.blocks.free_orders |= 1, "wrong for Order(0)");
-        assert_found(|heap| heap.blocks.free_orders &= !32, "wrong for Order(5)");
-    }
-
-    #[test]
-    fn wrong_counters() {
-        assert_found(|heap| heap.used += 1, "used bytes");
-        assert_found(|heap| heap.free -= 1, "free bytes");
-        assert_found(|heap| heap.allocation_count += 1, "used blocks");
-    }
-
-    #[test]
-    fn a_stamp_not_yet_issued_and_a_duplicate_stamp() {
-        assert_found(|heap| heap.next_stamp = Stamp::FIRST, "not issued yet");
-        assert_found(
-            |heap| {
+            }),
+            ("wrong for Order(0)", |heap| heap.blocks.free_orders |= 1),
+            ("wrong for Order(5)", |heap| heap.blocks.free_orders &= !32),
+            ("used bytes", |heap| heap.used += 1),
+            ("free bytes", |heap| heap.free -= 1),
+            ("used blocks", |heap| heap.allocation_count += 1),
+            ("not issued yet", |heap| heap.next_stamp = Stamp::FIRST),
+            ("the same stamp", |heap| {
                 let stamp = nth(heap, 1).stamp().unwrap();
                 nth(heap, 3).set_used(40, stamp);
-            },
-            "the same stamp",
-        );
-    }
-
-    #[test]
-    fn a_lost_slot() {
-        assert_found(
-            |heap| {
+            }),
+            ("linked blocks", |heap| {
                 heap.blocks.slots.insert(Block::EDGE);
-            },
-            "linked blocks",
-        );
+            }),
+        ];
+        for (finding, violate) in violations {
+            let mut heap = heap();
+            violate(&mut heap);
+            let error = heap.audit().unwrap_err().to_string();
+            assert!(error.contains(finding), "{finding:?} is missing: {error}");
+        }
     }
 }

@@ -193,89 +193,48 @@ mod audit_finds {
         &mut live.slots[index]
     }
 
-    #[track_caller]
-    fn assert_found(break_it: impl FnOnce(&mut Ring), finding: &str) {
-        let mut heap = heap();
-        break_it(&mut heap);
-        let error = heap.audit().unwrap_err().to_string();
-        assert!(error.contains(finding), "{error}");
-    }
+    /// A part of the audit's message, and the change that causes it.
+    type Violation = (&'static str, fn(&mut Ring));
 
     #[test]
-    fn an_overlap() {
-        assert_found(|heap| nth(&mut heap.live, 1).start = 59, "starts before 0x3c");
-        assert_found(|heap| nth(&mut heap.live, 2).start = 11, "exceeds 0x28");
-    }
-
-    #[test]
-    fn a_range_beyond_the_capacity() {
-        assert_found(|heap| heap.capacity = 79, "exceeds 0x4f");
-    }
-
-    #[test]
-    fn an_empty_range() {
-        assert_found(|heap| nth(&mut heap.live, 1).size = 0, "has an invalid size");
-    }
-
-    #[test]
-    fn a_one_way_link() {
-        assert_found(|heap| nth(&mut heap.live, 1).older = HEAD, "does not link back");
-        assert_found(
-            |heap| {
+    fn each_violation() {
+        let violations: [Violation; 17] = [
+            ("starts before 0x3c", |heap| nth(&mut heap.live, 1).start = 59),
+            ("exceeds 0x28", |heap| nth(&mut heap.live, 2).start = 11),
+            ("exceeds 0x4f", |heap| heap.capacity = 79),
+            ("has an invalid size", |heap| nth(&mut heap.live, 1).size = 0),
+            ("does not link back", |heap| nth(&mut heap.live, 1).older = HEAD),
+            ("the newest range", |heap| {
                 let oldest = nth_index(&heap.live, 0);
                 heap.live.slots[HEAD].older = oldest;
-            },
-            "the newest range",
-        );
-    }
-
-    #[test]
-    fn stamps_out_of_order() {
-        assert_found(|heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST), "is not greater");
-        assert_found(|heap| nth(&mut heap.live, 1).stamp = None, "is not greater");
-        assert_found(|heap| heap.live.next_stamp = Stamp::FIRST.next().next(), "not issued yet");
-    }
-
-    #[test]
-    fn wrong_counters() {
-        assert_found(|heap| heap.live.used += 1, "used bytes");
-    }
-
-    #[test]
-    fn a_lost_slot() {
-        assert_found(
-            |heap| {
+            }),
+            ("is not greater", |heap| nth(&mut heap.live, 1).stamp = Some(Stamp::FIRST)),
+            ("is not greater", |heap| nth(&mut heap.live, 1).stamp = None),
+            ("not issued yet", |heap| heap.live.next_stamp = Stamp::FIRST.next().next()),
+            ("used bytes", |heap| heap.live.used += 1),
+            ("linked ranges", |heap| {
                 let copy = *nth(&mut heap.live, 0);
                 heap.live.slots.insert(copy);
                 heap.live.slots.insert(copy);
-            },
-            "linked ranges",
-        );
-    }
-
-    #[test]
-    fn a_batch_with_nothing_in_it() {
-        assert_found(|heap| heap.batches.pending[0].end = Stamp::FIRST, "is empty");
-        assert_found(|heap| heap.batches.pending[1].end = heap.batches.pending[0].end, "is empty");
-        assert_found(
-            |heap| {
+            }),
+            ("is empty", |heap| heap.batches.pending[0].end = Stamp::FIRST),
+            ("is empty", |heap| heap.batches.pending[1].end = heap.batches.pending[0].end),
+            ("is empty", |heap| {
                 heap.live.clear();
-            },
-            "is empty",
-        );
-    }
-
-    #[test]
-    fn batches_out_of_order() {
-        assert_found(|heap| heap.batches.pending[1].fence = FenceValue::new(1), "is not greater");
-        assert_found(|heap| heap.batches.latest = Some(FenceValue::new(1)), "greater than the recorded");
-        assert_found(
-            |heap| {
+            }),
+            ("is not greater", |heap| heap.batches.pending[1].fence = FenceValue::new(1)),
+            ("greater than the recorded", |heap| heap.batches.latest = Some(FenceValue::new(1))),
+            ("beyond the next stamp", |heap| {
                 let beyond = heap.live.next_stamp.next();
                 heap.batches.pending.push_back(Batch { fence: FenceValue::new(3), end: beyond });
-            },
-            "beyond the next stamp",
-        );
+            }),
+        ];
+        for (finding, violate) in violations {
+            let mut heap = heap();
+            violate(&mut heap);
+            let error = heap.audit().unwrap_err().to_string();
+            assert!(error.contains(finding), "{finding:?} is missing: {error}");
+        }
     }
 
     #[test]

@@ -100,56 +100,32 @@ mod audit_finds {
         SizeClass::of(ByteSize::new(SIZE), Alignment::ONE).unwrap()
     }
 
-    #[track_caller]
-    fn assert_found(break_it: impl FnOnce(&mut Slabs), finding: &str) {
-        let mut heap = heap();
-        break_it(&mut heap);
-        let error = Suballocator::audit(&heap).unwrap_err().to_string();
-        assert!(error.contains(finding), "{error}");
-    }
+    /// A part of the audit's message, and the change that causes it.
+    type Violation = (&'static str, fn(&mut Slabs));
 
     #[test]
-    fn a_slot_that_is_neither_free_nor_counted() {
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free = 0, "does not belong there");
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(1)].free |= 2, "counted");
-    }
-
-    #[test]
-    fn a_slab_in_no_ring() {
-        assert_found(|heap| heap.table.slabs.unlink(SlabIndex::of(1)), "slabs in rings");
-    }
-
-    #[test]
-    fn an_empty_slab_in_front_of_others() {
-        assert_found(
-            |heap| {
+    fn each_violation() {
+        let violations: [Violation; 10] = [
+            ("does not belong there", |heap| heap.table.slabs[SlabIndex::of(1)].free = 0),
+            ("counted", |heap| heap.table.slabs[SlabIndex::of(1)].free |= 2),
+            ("slabs in rings", |heap| heap.table.slabs.unlink(SlabIndex::of(1))),
+            ("an empty slab precedes", |heap| {
                 let index = heap.table.slabs.first(class());
                 heap.table.slabs.unlink(index);
                 heap.table.slabs.link_last(index);
-            },
-            "an empty slab precedes",
-        );
-    }
-
-    #[test]
-    fn a_slab_of_another_shape() {
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].slot_size += 1, "invalid shape");
-    }
-
-    #[test]
-    fn wrong_counters() {
-        assert_found(|heap| heap.table.totals.used += 1, "recorded");
-        assert_found(|heap| heap.table.totals.empty_slab_bytes += 1, "recorded");
-    }
-
-    #[test]
-    fn a_slab_with_the_wrong_parent() {
-        assert_found(|heap| heap.table.parents.swap(0, 1), "records parent");
-        assert_found(|heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0), "slabs in the heap");
-    }
-
-    #[test]
-    fn slots_that_lie_elsewhere() {
-        assert_found(|heap| heap.table.slabs[SlabIndex::of(0)].start += 8, "have a gap");
+            }),
+            ("invalid shape", |heap| heap.table.slabs[SlabIndex::of(0)].slot_size += 1),
+            ("recorded", |heap| heap.table.totals.used += 1),
+            ("recorded", |heap| heap.table.totals.empty_slab_bytes += 1),
+            ("records parent", |heap| heap.table.parents.swap(0, 1)),
+            ("slabs in the heap", |heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0)),
+            ("have a gap", |heap| heap.table.slabs[SlabIndex::of(0)].start += 8),
+        ];
+        for (finding, violate) in violations {
+            let mut heap = heap();
+            violate(&mut heap);
+            let error = Suballocator::audit(&heap).unwrap_err().to_string();
+            assert!(error.contains(finding), "{finding:?} is missing: {error}");
+        }
     }
 }

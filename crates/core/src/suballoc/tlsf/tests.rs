@@ -208,99 +208,55 @@ mod audit_finds {
         range.in_bin_between(node.previous_in_bin(), node.next_in_bin())
     }
 
-    #[track_caller]
-    fn assert_found(break_it: impl FnOnce(&mut Tlsf), finding: &str) {
-        let mut heap = heap();
-        break_it(&mut heap);
-        let error = heap.audit().unwrap_err().to_string();
-        assert!(error.contains(finding), "{error}");
+    /// Has the heap build its tree of free ranges, and returns one of them.
+    fn with_tree(heap: &mut Tlsf) -> NodeIndex {
+        heap.allocate_with(ByteSize::new(1), Alignment::ONE, Strategy::MinOffset).unwrap();
+        let index = heap.nodes.slots()[NodeIndex::EDGE].above;
+        heap.nodes.slots()[index].above
     }
 
-    #[test]
-    fn a_gap_between_ranges() {
-        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 99), "where the previous range ends");
-    }
+    /// A part of the audit's message, and the change that causes it.
+    type Violation = (&'static str, fn(&mut Tlsf));
 
     #[test]
-    fn an_overlap() {
-        assert_found(|heap| *first(heap) = resized(*first(heap), 0, 101), "where the previous range ends");
-    }
-
-    #[test]
-    fn a_heap_not_covered() {
-        assert_found(|heap| heap.capacity = 1001, "the heap ends at 0x3e9");
-    }
-
-    #[test]
-    fn neighbours_that_did_not_coalesce() {
-        assert_found(
-            |heap| {
+    fn each_violation() {
+        let violations: [Violation; 13] = [
+            ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 99)),
+            ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 101)),
+            ("the heap ends at 0x3e9", |heap| heap.capacity = 1001),
+            ("are both free", |heap| {
                 let index = first(heap).above;
                 let node = &mut heap.nodes.slots_mut().0[index];
                 *node = resized(*node, 100, 100);
-            },
-            "are both free",
-        );
-    }
-
-    #[test]
-    fn a_one_way_link() {
-        assert_found(
-            |heap| {
+            }),
+            ("does not link back", |heap| {
                 let index = first(heap).above;
                 heap.nodes.slots_mut().0[index].below = NodeIndex::EDGE;
-            },
-            "does not link back",
-        );
-    }
-
-    #[test]
-    fn a_free_range_in_no_bin() {
-        assert_found(
-            |heap| {
+            }),
+            ("free ranges in the bins", |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
                 let slots = heap.nodes.slots_mut().0;
                 heap.bins.remove(slots, slots[index]);
-            },
-            "free ranges in the bins",
-        );
-    }
-
-    #[test]
-    fn a_free_range_in_the_wrong_bin() {
-        assert_found(
-            |heap| {
+            }),
+            ("not in the bin of its size", |heap| {
                 let index = heap.nodes.slots()[NodeIndex::EDGE].above;
                 let slots = heap.nodes.slots_mut().0;
                 heap.bins.remove(slots, slots[index]);
                 heap.bins.insert(slots, index, slots[index], Bin::of(5));
-            },
-            "not in the bin of its size",
-        );
-    }
-
-    #[test]
-    fn wrong_counters() {
-        assert_found(|heap| heap.used += 1, "used bytes");
-        assert_found(|heap| heap.allocation_count += 1, "used ranges");
-    }
-
-    #[test]
-    fn a_tree_that_misses_a_free_range_or_is_out_of_date() {
-        let with_tree = |heap: &mut Tlsf| {
-            heap.allocate_with(ByteSize::new(1), Alignment::ONE, Strategy::MinOffset).unwrap();
-            let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-            heap.nodes.slots()[index].above
-        };
-        assert_found(
-            |heap| {
+            }),
+            ("used bytes", |heap| heap.used += 1),
+            ("used ranges", |heap| heap.allocation_count += 1),
+            ("not issued yet", |heap| heap.next_stamp = super::super::super::suballocation::Stamp::FIRST),
+            ("linked ranges", |heap| {
+                assert!(heap.nodes.prepare_two());
+                let (slots, vacant) = heap.nodes.slots_mut();
+                vacant.take(slots);
+            }),
+            ("free ranges in the tree", |heap| {
                 let free = with_tree(heap);
                 heap.by_offset.as_mut().unwrap().remove(heap.nodes.slots(), free);
-            },
-            "free ranges in the tree",
-        );
-        assert_found(
-            |heap| {
+            }),
+            ("the recorded largest size", |heap| {
                 with_tree(heap);
                 let largest = heap.nodes.slots()[NodeIndex::EDGE].below;
                 let (slots, _) = heap.nodes.slots_mut();
@@ -309,29 +265,14 @@ mod audit_finds {
                 heap.by_offset.as_mut().unwrap().update(heap.nodes.slots(), largest);
                 let node = &mut heap.nodes.slots_mut().0[largest];
                 *node = resized(*node, start, size);
-            },
-            "the recorded largest size",
-        );
-    }
-
-    #[test]
-    fn a_stamp_not_yet_issued() {
-        assert_found(
-            |heap| heap.next_stamp = super::super::super::suballocation::Stamp::FIRST,
-            "not issued yet",
-        );
-    }
-
-    #[test]
-    fn a_lost_slot() {
-        assert_found(
-            |heap| {
-                assert!(heap.nodes.prepare_two());
-                let (slots, vacant) = heap.nodes.slots_mut();
-                vacant.take(slots);
-            },
-            "linked ranges",
-        );
+            }),
+        ];
+        for (finding, violate) in violations {
+            let mut heap = heap();
+            violate(&mut heap);
+            let error = heap.audit().unwrap_err().to_string();
+            assert!(error.contains(finding), "{finding:?} is missing: {error}");
+        }
     }
 
     #[test]

@@ -302,12 +302,12 @@ impl CommandList {
 
     /// Refuses a command that is not implemented: `Close` returns E_NOTIMPL.
     fn unsupported(&self, name: &'static str) {
-        self.record(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
+        self.record(name, Allowed::All, |_, _| Err(Refusal::call_not_implemented()));
     }
 
     /// Same as [`unsupported`](Self::unsupported), for a command that is also not allowed in render passes.
     fn unsupported_outside_pass(&self, name: &'static str) {
-        self.record_outside_pass(name, Allowed::All, |_, _| Err(Refusal::not_implemented(name)));
+        self.record_outside_pass(name, Allowed::All, |_, _| Err(Refusal::call_not_implemented()));
     }
 
     fn check_allowed(&self, allowed: Allowed) -> Result<(), Refusal> {

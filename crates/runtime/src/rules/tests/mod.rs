@@ -25,8 +25,22 @@ use crate::HostProfile;
 use crate::ddi::{Driver, DriverCaps, ResourceAllocation};
 use crate::drivers::host::HostDriver;
 
-/// A change that invalidates a valid description, the result, and a part of the message.
-type Case<T> = (fn(&mut T), HRESULT, &'static str);
+/// A change that invalidates a valid description, the ID of D3D12's message or `NOT_IMPLEMENTED`, and a part of the message.
+type Case<T> = (fn(&mut T), D3D12_MESSAGE_ID, &'static str);
+
+/// Stands for E_NOTIMPL: D3D12 allows it, so its debug layer has no message.
+const NOT_IMPLEMENTED: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID::MIN;
+
+const SIZE: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDDIMENSIONS;
+const FLAGS: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMISCFLAGS;
+const DIMENSION: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDDIMENSIONALITY;
+const UNKNOWN_LAYOUT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_UNRECOGNIZEDLAYOUT;
+const ALIGNMENT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT;
+const MIP_LEVELS: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDMIPLEVELS;
+const SAMPLES: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDSAMPLEDESC;
+const LAYOUT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDLAYOUT;
+const FORMAT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDFORMAT;
+const SMALL_ALIGNMENT: D3D12_MESSAGE_ID = D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDALIGNMENT_SMALLRESOURCE;
 
 /// D3D12 as documented, without options.
 const PLAIN: Options = Options { alignment_is_floor: false, manual_write_tracking: false };
@@ -113,11 +127,16 @@ fn outcome<T>(result: Result<T, Refusal>) -> Result<T, (HRESULT, String)> {
 /// Checks that each change invalidates a valid description.
 fn assert_refused<T: Copy>(sound: T, cases: &[Case<T>], check: impl Fn(&T) -> Result<(), Refusal>) {
     assert_eq!(outcome(check(&sound)), Ok(()));
-    for &(change, hresult, named) in cases {
+    for &(change, id, named) in cases {
         let mut broken = sound;
         change(&mut broken);
-        let (found, message) = outcome(check(&broken)).expect_err(named);
-        assert_eq!(found, hresult, "{message}");
+        let refusal = check(&broken).expect_err(named);
+        let message = refusal.to_string();
+        let expected = match id {
+            NOT_IMPLEMENTED => (E_NOTIMPL, D3D12_MESSAGE_ID_UNKNOWN),
+            id => (E_INVALIDARG, id),
+        };
+        assert_eq!((refusal.hresult(), refusal.id()), expected, "{message}");
         assert!(message.contains(named), "{named:?} is missing: {message}");
     }
 }

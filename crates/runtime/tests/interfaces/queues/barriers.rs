@@ -61,6 +61,21 @@ pub(crate) fn uav(resource: Option<&ID3D12Resource>) -> D3D12_RESOURCE_BARRIER {
     }
 }
 
+pub(crate) fn global_group(barrier: &D3D12_GLOBAL_BARRIER) -> D3D12_BARRIER_GROUP {
+    let pointers = D3D12_BARRIER_GROUP_0 { pGlobalBarriers: barrier };
+    D3D12_BARRIER_GROUP { Type: D3D12_BARRIER_TYPE_GLOBAL, NumBarriers: 1, Anonymous: pointers }
+}
+
+pub(crate) fn texture_group(barrier: &D3D12_TEXTURE_BARRIER) -> D3D12_BARRIER_GROUP {
+    let pointers = D3D12_BARRIER_GROUP_0 { pTextureBarriers: barrier };
+    D3D12_BARRIER_GROUP { Type: D3D12_BARRIER_TYPE_TEXTURE, NumBarriers: 1, Anonymous: pointers }
+}
+
+fn buffer_group(barrier: &D3D12_BUFFER_BARRIER) -> D3D12_BARRIER_GROUP {
+    let pointers = D3D12_BARRIER_GROUP_0 { pBufferBarriers: barrier };
+    D3D12_BARRIER_GROUP { Type: D3D12_BARRIER_TYPE_BUFFER, NumBarriers: 1, Anonymous: pointers }
+}
+
 #[test]
 fn transitions_are_checked() {
     let device = open();
@@ -125,11 +140,7 @@ fn enhanced_barriers_are_checked() {
             Size: u64::MAX,
         };
         change(&mut barrier);
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_BUFFER,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pBufferBarriers: &raw const barrier },
-        };
+        let group = buffer_group(&barrier);
         direct.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     assert_eq!(of_buffer(&|_| ()), S_OK);
@@ -218,11 +229,7 @@ fn texture_barrier(
         Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
     };
     change(&mut barrier);
-    let group = D3D12_BARRIER_GROUP {
-        Type: D3D12_BARRIER_TYPE_TEXTURE,
-        NumBarriers: 1,
-        Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const barrier },
-    };
+    let group = texture_group(&barrier);
     queue.close_after(|list| unsafe { list.Barrier(&[group]) })
 }
 
@@ -282,11 +289,7 @@ fn synchronization_and_accesses_must_be_compatible() {
             AccessBefore: D3D12_BARRIER_ACCESS_COMMON,
             AccessAfter: access,
         };
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_GLOBAL,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pGlobalBarriers: &raw const barrier },
-        };
+        let group = global_group(&barrier);
         queue.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     let (all, none) = (D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_ACCESS_NO_ACCESS);
@@ -475,11 +478,7 @@ fn layouts_and_accesses_must_be_compatible() {
             Offset: 0,
             Size: u64::MAX,
         };
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_BUFFER,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pBufferBarriers: &raw const barrier },
-        };
+        let group = buffer_group(&barrier);
         direct.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     let [default, upload, readback] =
@@ -532,18 +531,7 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
         },
         Flags: D3D12_TEXTURE_BARRIER_FLAG_DISCARD,
     };
-    let groups = [
-        D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_BUFFER,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pBufferBarriers: &raw const buffer },
-        },
-        D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_TEXTURE,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const texture },
-        },
-    ];
+    let groups = [buffer_group(&buffer), texture_group(&texture)];
     assert_eq!(queue.close_after(|list| unsafe { list.Barrier(&groups) }), S_OK);
 }
 

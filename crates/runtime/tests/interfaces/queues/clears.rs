@@ -98,38 +98,15 @@ fn rectangles_of_tiled_textures_cross_tiles() {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
         ..texture_desc(DXGI_FORMAT_R8_UINT, [512, 300])
     };
-    let mut texture = None;
-    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
-        .expect("a reserved texture");
-    let texture: ID3D12Resource = texture.expect("S_OK comes with a resource");
+    let texture = reserve_as(&device, &desc);
     let heap = default_heap(&device, 4 * TILE, D3D12_HEAP_FLAG_NONE);
-    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
-    let gpu_heap =
-        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let views = ClearViews::new(&device);
+    update_tiles(&queue, &texture, None, None, Some(&heap), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 4)]);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 512 * 300);
     unsafe {
-        let flags = D3D12_TILE_MAPPING_FLAG_NONE;
-        let (offset, count) = (0, 4);
-        queue.queue.UpdateTileMappings(
-            &texture,
-            1,
-            None,
-            None,
-            &heap,
-            1,
-            None,
-            Some(&raw const offset),
-            Some(&raw const count),
-            flags,
-        );
-        let (gpu, cpu) =
-            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
-        device.CreateUnorderedAccessView(&texture, None, None, cpu);
-        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
-        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[1, 0, 0, 0], &[]);
-        let rects = [rect(250, 250, 260, 260), rect(510, 299, 600, 600)];
-        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[7, 0, 0, 0], &rects);
+        device.CreateUnorderedAccessView(&texture, None, None, views.cpu);
+        views.clear(&queue.list, &texture, 1, &[]);
+        views.clear(&queue.list, &texture, 7, &[rect(250, 250, 260, 260), rect(510, 299, 600, 600)]);
         let to = footprint(&readback, 0, DXGI_FORMAT_R8_UINT, [512, 300, 1], 512);
         queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
     }
@@ -151,11 +128,8 @@ fn rectangles_clear_parts_of_depth_and_stencil() {
     };
     let texture = create(&device, &desc);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
-    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
-    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+    let (_heap, handle) = view_of(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, &texture);
     unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateDepthStencilView(&texture, None, handle);
         let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
         let (first, second) = ([rect(1, 1, 3, 2)], [rect(0, 3, 1, 9)]);
         queue.list.ClearDepthStencilView(handle, both, 0.5, 255, &first);
@@ -178,10 +152,7 @@ fn rectangles_clear_parts_of_depth_and_stencil() {
 fn rectangles_of_buffers_count_elements() {
     let device = open();
     let queue = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COMPUTE);
-    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
-    let gpu_heap =
-        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let views = ClearViews::new(&device);
     let buffer =
         commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 64);
@@ -193,13 +164,10 @@ fn rectangles_of_buffers_count_elements() {
         },
     };
     unsafe {
-        let (gpu, cpu) =
-            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
-        device.CreateUnorderedAccessView(&buffer, None, Some(&desc), cpu);
-        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
+        device.CreateUnorderedAccessView(&buffer, None, Some(&desc), views.cpu);
         // Elements 1 and 2, none (below row 0), and 8 to the end of the view.
         let rects = [rect(1, 0, 3, 1), rect(4, 1, 6, 2), rect(8, -4, 1000, 7)];
-        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &buffer, &[0x2211, 0, 0, 0], &rects);
+        views.clear(&queue.list, &buffer, 0x2211, &rects);
         queue.list.CopyResource(&readback, &buffer);
     }
     queue.run();
@@ -225,28 +193,8 @@ fn rectangles_of_compressed_textures_count_blocks() {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
         ..Default::default()
     };
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let castable = [DXGI_FORMAT_R32G32_UINT];
-    let mut texture: Option<ID3D12Resource> = None;
-    let made = unsafe {
-        device.CreateCommittedResource3(
-            &properties,
-            D3D12_HEAP_FLAG_NONE,
-            &desc,
-            D3D12_BARRIER_LAYOUT_COMMON,
-            None,
-            None,
-            1,
-            castable.as_ptr(),
-            &mut texture,
-        )
-    };
-    made.expect("a texture");
-    let texture = texture.expect("S_OK comes with a resource");
-    let views = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    let cpu_heap = descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
-    let gpu_heap =
-        descriptor_heap(&device, views, 1, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE).expect("a heap");
+    let texture = create_castable(&device, &desc, &[DXGI_FORMAT_R32G32_UINT]);
+    let views = ClearViews::new(&device);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
     let view = |mip| D3D12_UNORDERED_ACCESS_VIEW_DESC {
         Format: DXGI_FORMAT_R32G32_UINT,
@@ -256,16 +204,11 @@ fn rectangles_of_compressed_textures_count_blocks() {
         },
     };
     unsafe {
-        let (gpu, cpu) =
-            (gpu_heap.GetGPUDescriptorHandleForHeapStart(), cpu_heap.GetCPUDescriptorHandleForHeapStart());
-        queue.list.SetDescriptorHeaps(&[Some(gpu_heap.clone())]);
-        device.CreateUnorderedAccessView(&texture, None, Some(&view(0)), cpu);
-        let rects = [rect(1, 0, 9, 2)];
-        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);
+        device.CreateUnorderedAccessView(&texture, None, Some(&view(0)), views.cpu);
+        views.clear(&queue.list, &texture, 255, &[rect(1, 0, 9, 2)]);
         // 6 by 6 texels: the blocks at the edges are partial.
-        device.CreateUnorderedAccessView(&texture, None, Some(&view(1)), cpu);
-        let rects = [rect(1, 1, 2, 2)];
-        queue.list.ClearUnorderedAccessViewUint(gpu, cpu, &texture, &[255, 0, 0, 0], &rects);
+        device.CreateUnorderedAccessView(&texture, None, Some(&view(1)), views.cpu);
+        views.clear(&queue.list, &texture, 255, &[rect(1, 1, 2, 2)]);
         let to = footprint(&readback, 0, DXGI_FORMAT_BC1_UNORM, [12, 12, 1], 256);
         queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
         let to = footprint(&readback, 1024, DXGI_FORMAT_BC1_UNORM, [8, 8, 1], 256);

@@ -4,6 +4,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
+use super::barriers::aliasing;
 use super::textures::{footprint, subresource, texture_desc};
 use crate::gpu::*;
 
@@ -21,21 +22,7 @@ fn place(device: &ID3D12Device14, heap: &ID3D12Heap, desc: &D3D12_RESOURCE_DESC)
 
 /// Executes an aliasing barrier between two resources over the same memory, in its own list.
 fn alias(queue: &Queue, before: &ID3D12Resource, after: &ID3D12Resource) {
-    let aliasing = D3D12_RESOURCE_ALIASING_BARRIER {
-        pResourceBefore: std::mem::ManuallyDrop::new(Some(before.clone())),
-        pResourceAfter: std::mem::ManuallyDrop::new(Some(after.clone())),
-    };
-    let mut barrier = D3D12_RESOURCE_BARRIER {
-        Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-        Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-        Anonymous: D3D12_RESOURCE_BARRIER_0 { Aliasing: std::mem::ManuallyDrop::new(aliasing) },
-    };
-    unsafe {
-        queue.list.ResourceBarrier(std::slice::from_ref(&barrier));
-        let aliasing = &mut *barrier.Anonymous.Aliasing;
-        std::mem::ManuallyDrop::drop(&mut aliasing.pResourceBefore);
-        std::mem::ManuallyDrop::drop(&mut aliasing.pResourceAfter);
-    }
+    unsafe { queue.list.ResourceBarrier(&[aliasing(Some(before), Some(after))]) };
     queue.run();
 }
 
@@ -168,36 +155,19 @@ fn a_null_tile_faults_on_tier_1() {
     let heap = default_heap(&device, TILE, D3D12_HEAP_FLAG_NONE);
     unsafe {
         // D3D12's advice for tier 1: map one tile everywhere.
-        let flags = D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE;
-        queue.queue.UpdateTileMappings(
+        update_tiles(
+            &queue,
             &tiled,
-            1,
             None,
             None,
-            &heap,
-            1,
-            Some(&flags),
-            Some(&0),
-            None,
-            D3D12_TILE_MAPPING_FLAG_NONE,
+            Some(&heap),
+            &[(D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE, 0, 2)],
         );
         queue.list.CopyResource(&readback, &tiled);
         queue.run();
         assert_eq!(code(device.GetDeviceRemovedReason()), S_OK);
-        let (start, flags) =
-            (D3D12_TILED_RESOURCE_COORDINATE { X: 1, ..Default::default() }, D3D12_TILE_RANGE_FLAG_NULL);
-        queue.queue.UpdateTileMappings(
-            &tiled,
-            1,
-            Some(&start),
-            None,
-            None,
-            1,
-            Some(&flags),
-            None,
-            None,
-            D3D12_TILE_MAPPING_FLAG_NONE,
-        );
+        let second = D3D12_TILED_RESOURCE_COORDINATE { X: 1, ..Default::default() };
+        update_tiles(&queue, &tiled, Some(second), None, None, &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
         queue.list.CopyResource(&readback, &tiled);
         queue.list.Close().succeeds();
         queue.execute(&[&queue.list]);

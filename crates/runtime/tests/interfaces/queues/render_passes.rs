@@ -6,7 +6,7 @@ use std::ptr::null;
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use super::barriers::{aliasing, transition, uav};
+use super::barriers::{aliasing, global_group, texture_group, transition, uav};
 use super::clears::rect;
 use super::resolves::target_desc;
 use super::textures::*;
@@ -53,15 +53,7 @@ impl Target {
         let is_depth = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0;
         let heap_type =
             if is_depth { D3D12_DESCRIPTOR_HEAP_TYPE_DSV } else { D3D12_DESCRIPTOR_HEAP_TYPE_RTV };
-        let heap = descriptor_heap(device, heap_type, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE).expect("a heap");
-        let view = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
-        unsafe {
-            if is_depth {
-                device.CreateDepthStencilView(&texture, None, view);
-            } else {
-                device.CreateRenderTargetView(&texture, None, view);
-            }
-        }
+        let (heap, view) = view_of(device, heap_type, &texture);
         Self { texture, _heap: heap, view }
     }
 
@@ -457,11 +449,7 @@ fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
             Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
         };
         change(&mut barrier);
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_TEXTURE,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const barrier },
-        };
+        let group = texture_group(&barrier);
         inside(&device, &queue, &targets, |list| unsafe { list.Barrier(&[group]) })
     };
     let slice = |first, count| D3D12_BARRIER_SUBRESOURCE_RANGE {
@@ -493,11 +481,7 @@ fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
             AccessBefore: before,
             AccessAfter: after,
         };
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_GLOBAL,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pGlobalBarriers: &raw const barrier },
-        };
+        let group = global_group(&barrier);
         inside(&device, &queue, &targets, |list| unsafe { list.Barrier(&[group]) })
     };
     let unordered = D3D12_BARRIER_ACCESS_UNORDERED_ACCESS;

@@ -19,13 +19,8 @@ pub(crate) fn cleared(
     rects: &[RECT],
 ) -> ID3D12Resource {
     let texture = create(device, desc);
-    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
-    let heap = descriptor_heap(device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
-    unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateRenderTargetView(&texture, None, handle);
-        queue.list.ClearRenderTargetView(handle, &color, rects);
-    }
+    let (_heap, view) = view_of(device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &texture);
+    unsafe { queue.list.ClearRenderTargetView(view, &color, rects) };
     texture
 }
 
@@ -83,11 +78,8 @@ fn depth_and_stencil_are_resolved_separately() {
             ..target_desc(format, [4, 4], samples)
         };
         let (source, target) = (create(&device, &desc(2)), create(&device, &desc(1)));
-        let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
-        let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+        let (_heap, handle) = view_of(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, &source);
         unsafe {
-            let handle = heap.GetCPUDescriptorHandleForHeapStart();
-            device.CreateDepthStencilView(&source, None, handle);
             let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
             queue.list.ClearDepthStencilView(handle, both, 0.25, 9, &[]);
             let list = &queue.list;

@@ -29,6 +29,31 @@ pub(crate) fn create(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3
     texture.expect("S_OK comes with a resource")
 }
 
+pub(crate) fn create_castable(
+    device: &ID3D12Device14,
+    desc: &D3D12_RESOURCE_DESC1,
+    castable: &[DXGI_FORMAT],
+) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let (mut texture, layout, flags) = (None, D3D12_BARRIER_LAYOUT_COMMON, D3D12_HEAP_FLAG_NONE);
+    let (count, list) = (u32::try_from(castable.len()).expect("few"), castable.as_ptr());
+    unsafe {
+        device.CreateCommittedResource3(
+            &properties,
+            flags,
+            desc,
+            layout,
+            None,
+            None,
+            count,
+            list,
+            &mut texture,
+        )
+    }
+    .expect("a texture");
+    texture.expect("S_OK comes with a resource")
+}
+
 pub(crate) fn borrow(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
     ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
 }
@@ -239,8 +264,7 @@ fn depth_and_stencil_are_cleared_separately() {
     };
     let texture = create(&device, &desc);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
-    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
-    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, 1, none).expect("a heap");
+    let (_heap, handle) = view_of(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, &texture);
     let read = |queue: &Queue| {
         let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [8, 8, 1], 256);
         let stencil = footprint(&readback, 4096, DXGI_FORMAT_R8_TYPELESS, [8, 8, 1], 256);
@@ -253,8 +277,6 @@ fn depth_and_stencil_are_cleared_separately() {
         (f32::from_le_bytes(depth), bytes(&readback)[4096])
     };
     unsafe {
-        let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateDepthStencilView(&texture, None, handle);
         queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_DEPTH, 0.75, 9, &[]);
         assert_eq!(read(&queue), (0.75, 0));
         queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_STENCIL, 0.5, 9, &[]);
@@ -282,28 +304,8 @@ fn volumes_are_cleared_through_views_of_other_formats() {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
         ..Default::default()
     };
-    let create = |castable: &[DXGI_FORMAT]| {
-        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-        let (mut texture, layout) = (None, D3D12_BARRIER_LAYOUT_COMMON);
-        let flags = D3D12_HEAP_FLAG_NONE;
-        unsafe {
-            device.CreateCommittedResource3(
-                &properties,
-                flags,
-                &desc,
-                layout,
-                None,
-                None,
-                u32::try_from(castable.len()).expect("few"),
-                castable.as_ptr(),
-                &mut texture,
-            )
-        }
-        .expect("a texture");
-        let texture: Option<ID3D12Resource> = texture;
-        texture.expect("S_OK comes with a resource")
-    };
-    let (castable, plain) = (create(&[DXGI_FORMAT_R8G8B8A8_UNORM]), create(&[]));
+    let castable = create_castable(&device, &desc, &[DXGI_FORMAT_R8G8B8A8_UNORM]);
+    let plain = create_castable(&device, &desc, &[]);
     let (views, visible) =
         (D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
     let gpu_heap = descriptor_heap(&device, views, 1, visible).expect("a heap");

@@ -16,26 +16,10 @@ fn map_tiles(
     heap: Option<&ID3D12Heap>,
     ranges: &[(i32, u32, u32)],
 ) {
-    let count = u32::try_from(ranges.len()).expect("few");
-    let flags: Vec<_> = ranges.iter().map(|range| range.0).collect();
-    let offsets: Vec<_> = ranges.iter().map(|range| range.1).collect();
-    let counts: Vec<_> = ranges.iter().map(|range| range.2).collect();
     let start = D3D12_TILED_RESOURCE_COORDINATE { X: first, ..Default::default() };
-    let size = D3D12_TILE_REGION_SIZE { NumTiles: counts.iter().sum(), ..Default::default() };
-    unsafe {
-        queue.queue.UpdateTileMappings(
-            resource,
-            1,
-            Some(&start),
-            Some(&size),
-            heap,
-            count,
-            Some(flags.as_ptr()),
-            Some(offsets.as_ptr()),
-            Some(counts.as_ptr()),
-            D3D12_TILE_MAPPING_FLAG_NONE,
-        );
-    }
+    let count = ranges.iter().map(|range| range.2).sum();
+    let size = D3D12_TILE_REGION_SIZE { NumTiles: count, ..Default::default() };
+    update_tiles(queue, resource, Some(start), Some(size), heap, ranges);
 }
 
 #[test]
@@ -103,10 +87,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
         MipLevels: 4,
         ..super::textures::texture_desc(format, [256, 256])
     };
-    let mut texture: Option<ID3D12Resource> = None;
-    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
-        .expect("a reserved texture");
-    let texture = texture.expect("S_OK comes with a resource");
+    let texture = reserve_as(&device, &desc);
     let (mut count, mut packed) = (0, D3D12_PACKED_MIP_INFO::default());
     unsafe {
         let (mips, infos) = (None, std::ptr::null_mut());
@@ -130,20 +111,9 @@ fn reserved_textures_are_mapped_tile_by_tile() {
         Height: height,
         Depth: 1,
     };
-    let map = |start, size: D3D12_TILE_REGION_SIZE, first: u32| unsafe {
-        let flags = D3D12_TILE_RANGE_FLAG_NONE;
-        queue.queue.UpdateTileMappings(
-            &texture,
-            1,
-            Some(&start),
-            Some(&size),
-            &heap,
-            1,
-            Some(&flags),
-            Some(&first),
-            Some(&size.NumTiles),
-            D3D12_TILE_MAPPING_FLAG_NONE,
-        );
+    let map = |start, size: D3D12_TILE_REGION_SIZE, first: u32| {
+        let range = (D3D12_TILE_RANGE_FLAG_NONE, first, size.NumTiles);
+        update_tiles(&queue, &texture, Some(start), Some(size), Some(&heap), &[range]);
     };
     // The right column of the first mip, the second mip, and the packed mips.
     map(at(1, 0, 0), boxed(1, 2), 0);
@@ -236,10 +206,7 @@ fn each_slice_has_its_own_packed_mips() {
         MipLevels: 2,
         ..super::textures::texture_desc(format, [128, 128])
     };
-    let mut texture: Option<ID3D12Resource> = None;
-    unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
-        .expect("tier 4");
-    let texture = texture.expect("S_OK comes with a resource");
+    let texture = reserve_as(&device, &desc);
     let heap = default_heap(&device, 2 * TILE, D3D12_HEAP_FLAG_NONE);
     let (upload, readback) =
         (commit(&device, D3D12_HEAP_TYPE_UPLOAD, TILE), commit(&device, D3D12_HEAP_TYPE_READBACK, TILE));
@@ -259,39 +226,14 @@ fn each_slice_has_its_own_packed_mips() {
         queue.run();
         bytes(&readback)[0]
     };
-    let tier = D3D12_TILE_MAPPING_FLAG_NONE;
-    unsafe {
-        queue.queue.UpdateTileMappings(
-            &texture,
-            1,
-            Some(&start),
-            None,
-            &heap,
-            1,
-            Some(&flags),
-            Some(&1),
-            None,
-            tier,
-        );
-    }
+    let map =
+        |start, first| update_tiles(&queue, &texture, Some(start), None, Some(&heap), &[(flags, first, 1)]);
+    map(start, 1);
     assert_eq!((texel(1, 5), texel(3, 6)), (0, 6));
     // The packed mips of both slices are two regions; a region cannot start beyond the slice's own.
     let beyond = D3D12_TILED_RESOURCE_COORDINATE { X: 1, Subresource: 1, ..Default::default() };
     messages(&device);
-    unsafe {
-        queue.queue.UpdateTileMappings(
-            &texture,
-            1,
-            Some(&beyond),
-            None,
-            &heap,
-            1,
-            Some(&flags),
-            Some(&0),
-            None,
-            tier,
-        );
-    }
+    map(beyond, 0);
     assert_eq!(messages(&device).len(), 1, "refused");
 }
 
@@ -316,10 +258,7 @@ fn multisampled_textures_have_tiles() {
             SampleDesc: DXGI_SAMPLE_DESC { Count: count, Quality: 0 },
             ..super::textures::texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [256, 256])
         };
-        let mut texture: Option<ID3D12Resource> = None;
-        unsafe { device.CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, None, &mut texture) }
-            .expect("a reserved texture");
-        let texture = texture.expect("S_OK comes with a resource");
+        let texture = reserve_as(&device, &desc);
         let (mut tiles, mut found) = (0, D3D12_TILE_SHAPE::default());
         unsafe {
             let (tiling, none) = (Some(&raw mut tiles), std::ptr::null_mut());

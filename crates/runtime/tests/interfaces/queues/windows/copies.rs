@@ -3,6 +3,7 @@
 use heapwright_d3d12::*;
 
 use crate::gpu::*;
+use crate::queues::barriers::texture_group;
 use crate::queues::textures::{create, footprint, region, subresource, texture_desc};
 
 /// Fills a buffer with bytes that differ from their neighbours.
@@ -231,11 +232,7 @@ fn zero_slices_of_a_barrier_mean_one() {
             },
             Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
         };
-        let group = D3D12_BARRIER_GROUP {
-            Type: D3D12_BARRIER_TYPE_TEXTURE,
-            NumBarriers: 1,
-            Anonymous: D3D12_BARRIER_GROUP_0 { pTextureBarriers: &raw const barrier },
-        };
+        let group = texture_group(&barrier);
         queue.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     assert_eq!((barrier(0, 0), barrier(2, 0), barrier(3, 0)), (S_OK, S_OK, E_INVALIDARG));

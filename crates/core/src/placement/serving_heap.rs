@@ -1,14 +1,14 @@
-//! The result of a placement query.
+//! The heap that would serve a request.
 
 use crate::ByteSize;
 
-/// Where a request would be placed, as returned by [`HeapEngine::room_for`](super::HeapEngine::room_for).
+/// The heap that a request would be placed in, as returned by [`HeapEngine::room_for`](super::HeapEngine::room_for).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum ServingHeap {
     /// An existing heap has room for the request.
-    Held,
+    Existing,
     /// The request needs a new heap.
-    NewHeap {
+    New {
         /// The size of the new heap.
         size: ByteSize,
     },
