@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use heapwright_conformance::Class;
@@ -148,6 +149,23 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) compare: bool,
 
+    /// Settings of the allocator
+    ///
+    /// A session has the settings of the allocators that it records, and a capture of GPGMM those of its first one; `captured` uses
+    /// these. If a session records the descriptions of resources, they are created as described, in the recorded heap types
+    /// (unless --heap-type or --verify is given), and otherwise as buffers. With `captured`, a session of heapwright on the same
+    /// device is replayed exactly: every size, offset and heap is that of the recording.
+    #[arg(long, value_name = "PROFILE", value_enum, default_value_t = Profile::Default, conflicts_with = "compare")]
+    pub(crate) profile: Profile,
+
+    /// Set an option of the allocator, after --profile; may be repeated
+    ///
+    /// The options are the fields of ResourceAllocatorDesc: flags, resource_heap_tier, suballocation_algorithm, empty_heap_policy,
+    /// preferred_heap_size, max_heap_size, heap_fragmentation_limit, heap_growth_factor, release_size, and limit_default,
+    /// limit_upload, limit_readback and limit_gpu_upload. An error lists the values that an option can have.
+    #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare")]
+    pub(crate) set: Vec<Setting>,
+
     /// Write the allocator's report at peak live memory, as input for `heapwright report`
     ///
     /// Requires a single trace. Buffers are named after their ids.
@@ -157,6 +175,35 @@ pub(crate) struct ReplayArgs {
     /// Print one JSON object per line for each trace; with --compare, one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Values of `heapwright replay --profile`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// heapwright's defaults
+    Default,
+    /// The settings of the recording
+    Captured,
+    /// Fewest creations of heaps; empty heaps are kept for longer
+    MaxPerformance,
+    /// Least memory: heaps from 64 KiB, and empty heaps are released sooner
+    LowMemory,
+}
+
+/// A value of `heapwright replay --set`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Setting {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = text.split_once('=').ok_or("must be OPTION=VALUE")?;
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
 }
 
 /// Arguments of `heapwright workload`.
@@ -416,6 +463,8 @@ Examples:
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
   heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay workload:streaming:7
+  heapwright replay --profile captured session.hws
+  heapwright replay --profile low-memory --set max_heap_size=64MiB session.hws capture.json
   heapwright replay --report vision.json traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 

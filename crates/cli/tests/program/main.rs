@@ -10,6 +10,7 @@ mod loaded_device;
 mod plan;
 mod replay;
 mod report;
+mod recording;
 mod residency;
 mod support;
 mod workload;
