@@ -98,6 +98,15 @@ pub(crate) enum Command {
     /// planner's, or exceeds the budget although the heaps of a single submission fit. Time is simulated, so results do
     /// not depend on the machine.
     Residency(ResidencyArgs),
+    /// Create the heaps and buffers of a session again, at their GPU addresses
+    ///
+    /// Reads the whole session, and reserves the addresses of the heaps that exist at a moment while a device is created. Then it
+    /// creates these heaps and their buffers at their addresses, uploads the recorded contents, and compares the bytes and the
+    /// addresses. Each object that cannot be recreated is reported with the reason. Textures have no addresses and are skipped.
+    ///
+    /// On a device that cannot create objects at addresses (D3D12_RECREATE_AT_TIER), the objects are created elsewhere, with a
+    /// warning.
+    Recreate(RecreateArgs),
     /// Convert an allocator's JSON report to an HTML page
     ///
     /// Reads a report that the library's ResourceAllocator::report returned, checks it, writes the page, and prints a
@@ -331,8 +340,8 @@ impl RequiredClass {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
 pub(crate) struct ResidencyArgs {
-    /// Names of built-in scenarios, scenario files (.toml), traces (.csv, .csv.gz), or - for standard input [default: all
-    /// built-in scenarios except the controls]
+    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input
+    /// [default: all built-in scenarios except the controls]
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<String>,
 
@@ -349,6 +358,27 @@ pub(crate) struct ResidencyArgs {
     pub(crate) list: bool,
 
     /// Print one JSON object per line for each scenario and policy
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `heapwright recreate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RECREATE_HELP, after_long_help = RECREATE_LONG_HELP)]
+pub(crate) struct RecreateArgs {
+    /// Session (.hws), plain or gzip
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: PathBuf,
+
+    /// Moment whose objects are recreated, in microseconds [default: when most bytes are live]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at_us: Option<u64>,
+
+    /// Device to recreate on: a name from `heapwright devices`, or d3d12:PATH for a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to recreate on"))]
+    pub(crate) device: String,
+
+    /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -639,6 +669,10 @@ A use is one of the following. With frames = [first, end] it is limited to these
   in-turn  { rota, heaps = [ ... ], by-parts = false }  the heaps that the rota selects
 Sizes are written as \"64 KiB\" or \"1.5 GiB\". crates/simulation/scenarios has examples.
 
+A session records submissions and the heaps that they use, which are simulated. The GPU works on a
+submission until the next. The budget is the recorded local budget if the heaps exceed it at some
+time, otherwise 60 % of the peak size of the heaps. A session without residency sets is a trace.
+
 A trace records when blocks are allocated and freed, not when they are used. It is replayed through
 the allocator with default settings, and the scenario's heaps are the heaps that the allocator
 creates: created resident for their first block, and destroyed after the last use of their last
@@ -658,6 +692,27 @@ JSON keys (stable; a key never changes its meaning):
 Exit codes: 0 success; 1 the device and the planner disagree, or usage exceeds the budget
 unnecessarily (a bug in heapwright); 2 invalid input, such as an unknown scenario or policy, an
 invalid file, or a scenario that is larger than the simulated GPU.";
+
+const RECREATE_HELP: &str = "\
+Examples:
+  heapwright recreate session.hws
+  heapwright recreate --at-us 2500000 --json session.hws";
+
+const RECREATE_LONG_HELP: &str = "\
+Examples:
+  heapwright recreate session.hws
+  heapwright recreate --at-us 2500000 --json session.hws
+
+The environment variable HEAPWRIGHT_RECORD=session.hws records a session in any program that uses
+heapwright. ResourceAllocation::record_contents adds the contents of a buffer.
+
+JSON keys (stable; a key never changes its meaning):
+  device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
+  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes, skipped
+  (textures, and buffers without a recorded heap), and failures [{kind, id, address, reason}].
+
+Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
+2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";
 
 const REPORT_HELP: &str = "\
 Examples:

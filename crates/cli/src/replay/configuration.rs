@@ -1,6 +1,8 @@
 //! Configurations of the allocator for a replay.
 
-use heapwright::{ByteSize, EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+use heapwright::{
+    ByteSize, EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm,
+};
 use serde::Serialize;
 
 use super::recorded::RecordedTrace;

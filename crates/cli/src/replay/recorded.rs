@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use heapwright::d3d12::{
-    D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
-};
+use heapwright::d3d12::{D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC};
 use heapwright::{
     ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
     ResourceAllocatorDesc, Strategy,

@@ -13,7 +13,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::Action;
 
-use crate::support::{Folder, Outcome, command};
+use crate::support::{Folder, Outcome, command, heapwright};
 
 /// Deterministic pseudo-random numbers.
 struct Numbers(u64);
@@ -158,5 +158,170 @@ fn a_replay_as_captured_is_identical() {
             assert_eq!(first, second, "seed {seed}, action {index}");
         }
         assert!(first.len() == second.len() && first.len() > 3000, "seed {seed}: {}", first.len());
+    }
+}
+
+/// Records more than 1,000 heaps, and 4,001 buffers of which all but one have contents. The process of the test records, and the program recreates.
+fn record_buffers(file: &Path) {
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap();
+    let mut numbers = Numbers(7);
+    let mut live = Vec::new();
+    for index in 0..4000_u64 {
+        let flags = match index % 4 {
+            0 => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            1 => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            2 => ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+            _ => ResourceAllocationFlags::empty(),
+        };
+        let (heap_type, state) = match numbers.below(3) {
+            0 => (HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST),
+            _ => (HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ),
+        };
+        let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
+        let desc = buffer_desc(ByteSize::new(16 + numbers.below(3000)));
+        let mut made = allocator.create_resource(&allocation, &desc, state, None).unwrap();
+        let bytes: Vec<u8> = index.to_le_bytes().repeat(2);
+        made.map().unwrap().write(0, &bytes).unwrap();
+        made.record_contents().unwrap();
+        live.push(made);
+        // Others come and go, as in a long-running program.
+        if index % 5 == 0 {
+            drop(any_allocation(&allocator, &mut numbers));
+        }
+    }
+    // Now most bytes are live, which is the moment that is recreated.
+    let large = buffer_desc(ByteSize::from_mib(64));
+    let local = ResourceAllocationDesc::new(HeapType::Default);
+    let _large = allocator.create_resource(&local, &large, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+}
+
+#[test]
+fn buffers_are_recreated_at_their_addresses_by_another_process() {
+    let folder = Folder::new();
+    let file = folder.path().join("buffers.hws");
+    record_buffers(&file);
+    let path = file.to_str().unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&heapwright(["recreate", "--json", path]).ok()).unwrap();
+    let number = |key: &str| report[key].as_u64().unwrap();
+    assert_eq!(report["failures"], serde_json::json!([]));
+    assert!(number("heaps") >= 1000, "{report}");
+    assert_eq!((number("buffers"), number("same_addresses")), (4001, 4001));
+    // The width of every buffer, of which the first bytes were written.
+    assert!(number("verified_bytes") > 4000 * 1000, "{report}");
+
+    // Without the tier, the same objects are elsewhere.
+    let outcome = heapwright(["recreate", "--json", "--device", "host:old-ddi", path]);
+    assert!(outcome.stderr.contains("RecreateAtTier is NOT_SUPPORTED"), "{}", outcome.stderr);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(report["same_addresses"], 0);
+    assert_eq!(report["at_addresses"], false);
+}
+
+#[test]
+fn damaged_sessions_recreate_nothing() {
+    let folder = Folder::new();
+    let file = folder.path().join("whole.hws");
+    record_buffers(&file);
+    let whole = std::fs::read(&file).unwrap();
+    let refused = |name: &str, bytes: &[u8], expected: &str| {
+        let path = folder.file(name, bytes);
+        let outcome = heapwright(["recreate", &path]);
+        assert!(outcome.one_error(2).contains(expected), "{name}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "");
+    };
+    let mut corrupted = whole.clone();
+    corrupted[whole.len() / 2] ^= 4;
+    refused("corrupted.hws", &corrupted, "checksum");
+    refused("truncated.hws", &whole[..whole.len() / 2], "the session has no end, as after a crash");
+    refused("short.hws", &whole[..7], "");
+    // Version 2 with a correct checksum, as a later program writes it.
+    let mut shifted = whole.clone();
+    shifted[8] = 2;
+    let checksum = crc32(&shifted[..12]);
+    shifted[12..16].copy_from_slice(&checksum.to_le_bytes());
+    refused("shifted.hws", &shifted, "session version 2 is not supported; expected 1");
+    refused("trace.csv", b"time_us,event,id,size_bytes\n0,alloc,1,16\n", "has no addresses");
+}
+
+/// CRC-32 of IEEE 802.3, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+#[test]
+fn the_environment_records_any_program() {
+    let folder = Folder::new();
+    let trace = folder.trace("t.csv", "0,alloc,0,4096\n5,alloc,1,70000\n9,free,0,4096\n");
+    for (name, flags) in [("e.hws", None), ("e.json", Some("capture"))] {
+        let file = folder.path().join(name);
+        let mut replay = command();
+        replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", &file);
+        if let Some(flags) = flags {
+            replay.env("HEAPWRIGHT_RECORD_FLAGS", flags);
+        }
+        run(&mut replay).ok();
+        let mut reader = RecordReader::new(&file, File::open(&file).unwrap()).unwrap();
+        let allocated =
+            reader.by_ref().filter(|it| matches!(it.as_ref().unwrap().action, Action::Allocate(_)));
+        assert_eq!(allocated.count(), 2, "{name}");
+        assert_eq!(reader.truncated_at(), None);
+    }
+    // What cannot be recorded does not make the program fail.
+    for (variable, value, expected) in [
+        ("HEAPWRIGHT_RECORD", "/nowhere/at/all.hws", "nothing is recorded"),
+        ("HEAPWRIGHT_RECORD_FLAGS", "everything", "unknown \"everything\""),
+    ] {
+        let mut replay = command();
+        replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", folder.path().join("x.hws"));
+        let outcome = run(replay.env(variable, value));
+        assert_eq!(outcome.code, 0);
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn profiles_and_options_change_the_settings() {
+    let folder = Folder::new();
+    let file = folder.path().join("s.hws");
+    let slab =
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
+    record(&file, &slab, 3);
+    let path = file.to_str().unwrap();
+    let replay = |args: &[&str]| {
+        let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
+        let report: serde_json::Value = serde_json::from_str(&heapwright(all).ok()).unwrap();
+        (
+            report["configuration"].as_str().unwrap().to_owned(),
+            report["peak_reserved_bytes"].as_u64().unwrap(),
+        )
+    };
+    let peaks = ["default", "captured", "max-performance", "low-memory"].map(|profile| {
+        let (configuration, peak) = replay(&["--profile", profile]);
+        assert_eq!(configuration, profile);
+        assert_eq!(replay(&["--profile", profile]).1, peak, "{profile} is deterministic");
+        peak
+    });
+    assert!(peaks[3] < peaks[1] && peaks[3] <= peaks[2], "{peaks:?}");
+    assert_ne!(replay(&["--set", "suballocation_algorithm=dedicated"]).1, peaks[0]);
+    for (setting, expected) in [
+        ("colour=red", "--set: option: \"colour\" is unknown; available: flags, "),
+        ("release_size=much", "--set: option: release_size must be a size"),
+        ("colour", "must be OPTION=VALUE"),
+    ] {
+        let outcome = heapwright(["replay", "--set", setting, path]);
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 
 use super::event::{
-    AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc, HeapSnapshot, Id,
+    AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
+    HeapSnapshot, Id,
 };
 use super::fault::CaptureFault;
 use super::json::Objects;
