@@ -530,8 +530,8 @@ Measurements:
   failed         number of allocations that returned an error; their frees are skipped
 
 JSON keys (stable; a key never changes its meaning):
-  trace (file name without .csv, .json, .hws and .gz, or the name of a workload), configuration (default;
-  with --compare also gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
+  trace (file name without .csv, .json, .hws and .gz, or the name of a workload), configuration (the
+  profile; with --compare default, gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
   mean_live_bytes, mean_reserved_bytes, mean_overhead, mean_overhead_by_time, modelled_ms,
   hitches, end_live_bytes, held_at_end_bytes, idle_reserved_bytes, heaps_created,
   alloc_ns {p50, p99, max}, free_ns {p50, p99, max}, mean_op_ns, failures.
@@ -617,6 +617,7 @@ Examples:
   heapwright residency level-change
   heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
+  heapwright residency --policy lru --policy next-use session.hws
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\

@@ -325,3 +325,106 @@ fn profiles_and_options_change_the_settings() {
         assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     }
 }
+
+/// Chrome's trace-event format, as Perfetto's importer reads it: what it would count as an error or drop.
+#[test]
+fn a_chrome_trace_follows_the_format() {
+    use std::collections::HashMap;
+    let folder = Folder::new();
+    let file = folder.path().join("chrome.json");
+    record(&file, &ResourceAllocatorDesc::default(), 2);
+    let trace: serde_json::Value = serde_json::from_reader(File::open(&file).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let mut phases: HashMap<&str, usize> = HashMap::new();
+    let mut tracks = std::collections::BTreeSet::new();
+    let mut live = std::collections::HashSet::new();
+    let mut slices: Vec<(u64, u64, u64)> = Vec::new();
+    let nanoseconds = |value: &serde_json::Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
+    for event in events {
+        let phase = event["ph"].as_str().unwrap();
+        *phases.entry(phase).or_default() += 1;
+        assert!(event["name"].is_string() && event["cat"].is_string(), "{event}");
+        assert!(event["pid"].is_u64() && event["tid"].is_u64(), "{event}");
+        let time = nanoseconds(&event["ts"]);
+        let id = || (event["name"].as_str().unwrap(), event["id"].as_str().unwrap());
+        match phase {
+            "M" => assert!(event["args"]["name"].is_string(), "{event}"),
+            "i" => assert!(event["s"] == "t" && event["args"].is_object(), "{event}"),
+            "X" => slices.push((event["tid"].as_u64().unwrap(), time, nanoseconds(&event["dur"]))),
+            "C" => {
+                for (series, value) in event["args"].as_object().unwrap() {
+                    assert!(value.is_u64(), "{event}");
+                    tracks.insert(format!("{}: {series}", event["name"].as_str().unwrap()));
+                }
+            }
+            "N" => assert!(live.insert(id()), "{event}"),
+            "O" => assert!(live.contains(&id()) && event["args"]["snapshot"].is_object(), "{event}"),
+            "D" => assert!(live.remove(&id()), "{event}"),
+            other => panic!("phase {other}: {event}"),
+        }
+    }
+    assert!(["M", "i", "X", "C", "N", "O", "D"].iter().all(|phase| phases.contains_key(phase)), "{phases:?}");
+    assert!(live.is_empty(), "everything was released");
+    for track in [
+        "Local memory: budget",
+        "Local memory: usage",
+        "Heaps: reserved",
+        "Heaps: used",
+        "Fragmentation: millionths",
+    ] {
+        assert!(tracks.contains(track), "{tracks:?}");
+    }
+    // Complete events of a thread that overlap without nesting are dropped.
+    slices.sort_unstable();
+    for pair in slices.windows(2) {
+        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
+        let (end, next_end) = (start + duration, next + next_duration);
+        assert!(thread != next_thread || next >= end || next_end <= end, "{pair:?}");
+    }
+}
+
+/// Heaps of which two thirds fit in the budget, used in turn.
+#[test]
+fn recorded_submissions_run_under_the_policies() {
+    use heapwright_trace::session::{Counter, Heap, HeapType as RecordedHeapType, Record, SessionWriter};
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    let mut time_us = 0;
+    let mut write = |action| {
+        time_us += 500;
+        writer.write(&Record { time_us, action }).unwrap();
+    };
+    write(Action::Count { counter: Counter::LocalBudget, value: 64 << 20 });
+    for id in 0..6 {
+        let heap_type = RecordedHeapType::Default;
+        write(Action::CreateHeap(Heap {
+            id,
+            size: 16 << 20,
+            alignment: 65536,
+            heap_type,
+            flags: 0,
+            name: None,
+        }));
+        write(Action::DefineSet { set: id, heaps: vec![id] });
+    }
+    for turn in 0..60 {
+        write(Action::Submit { queue: 0, fence_value: turn + 1, sets: vec![turn % 6] });
+        write(Action::Frame);
+    }
+    let folder = Folder::new();
+    let path = folder.file("turns.hws", writer.finish().unwrap());
+    let lines = heapwright(["residency", "--json", "--policy", "lru", "--policy", "next-use", &path]).ok();
+    let reports: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let number = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
+    assert_eq!(reports.len(), 2);
+    for report in &reports {
+        assert_eq!((number(report, "heaps"), number(report, "submissions")), (6, 60));
+        assert_eq!(report["scenario"], "turns");
+        assert!(number(report, "lower_bound_bytes") <= number(report, "bytes_in"));
+    }
+    // A cycle that is larger than the budget is the worst case of LRU: it pages for nearly every submission.
+    assert!(number(&reports[1], "bytes_in") * 3 < number(&reports[0], "bytes_in") * 2, "{reports:?}");
+
+    let path = folder.file("none.hws", SessionWriter::new(Vec::new()).unwrap().finish().unwrap());
+    assert!(heapwright(["residency", &path]).one_error(2).contains("contains no allocations"));
+}
