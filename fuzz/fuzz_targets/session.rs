@@ -2,6 +2,7 @@
 //! and is read back.
 #![no_main]
 
+use heapwright_trace::RecordReader;
 use heapwright_trace::session::{Record, SessionReader, SessionWriter};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,6 +14,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check(bytes: &[u8]) {
+    // Also checks what records refer to.
+    if let Ok(reader) = RecordReader::new("fuzz.hws", bytes) {
+        for record in reader {
+            if let Err(error) = record {
+                assert!(!error.to_string().contains('\n'), "one line: {error}");
+            }
+        }
+    }
     let mut records = Vec::new();
     match SessionReader::new("fuzz.hws", bytes) {
         Ok(reader) => {

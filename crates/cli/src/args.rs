@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use heapwright_conformance::Class;
@@ -97,6 +98,15 @@ pub(crate) enum Command {
     /// planner's, or exceeds the budget although the heaps of a single submission fit. Time is simulated, so results do
     /// not depend on the machine.
     Residency(ResidencyArgs),
+    /// Create the heaps and buffers of a session again, at their GPU addresses
+    ///
+    /// Reads the whole session, and reserves the addresses of the heaps that exist at a moment while a device is created. Then it
+    /// creates these heaps and their buffers at their addresses, uploads the recorded contents, and compares the bytes and the
+    /// addresses. Each object that cannot be recreated is reported with the reason. Textures have no addresses and are skipped.
+    ///
+    /// On a device that cannot create objects at addresses (D3D12_RECREATE_AT_TIER), the objects are created elsewhere, with a
+    /// warning.
+    Recreate(RecreateArgs),
     /// Convert an allocator's JSON report to an HTML page
     ///
     /// Reads a report that the library's ResourceAllocator::report returned, checks it, writes the page, and prints a
@@ -148,6 +158,23 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     pub(crate) compare: bool,
 
+    /// Settings of the allocator
+    ///
+    /// A session has the settings of the allocators that it records, and a capture of GPGMM those of its first one; `captured` uses
+    /// these. If a session records the descriptions of resources, they are created as described, in the recorded heap types
+    /// (unless --heap-type or --verify is given), and otherwise as buffers. With `captured`, a session of heapwright on the same
+    /// device is replayed exactly: every size, offset and heap is that of the recording.
+    #[arg(long, value_name = "PROFILE", value_enum, default_value_t = Profile::Default, conflicts_with = "compare")]
+    pub(crate) profile: Profile,
+
+    /// Set an option of the allocator, after --profile; may be repeated
+    ///
+    /// The options are the fields of ResourceAllocatorDesc: flags, resource_heap_tier, suballocation_algorithm, empty_heap_policy,
+    /// preferred_heap_size, max_heap_size, heap_fragmentation_limit, heap_growth_factor, release_size, and limit_default,
+    /// limit_upload, limit_readback and limit_gpu_upload. An error lists the values that an option can have.
+    #[arg(long, value_name = "OPTION=VALUE", conflicts_with = "compare")]
+    pub(crate) set: Vec<Setting>,
+
     /// Write the allocator's report at peak live memory, as input for `heapwright report`
     ///
     /// Requires a single trace. Buffers are named after their ids.
@@ -157,6 +184,35 @@ pub(crate) struct ReplayArgs {
     /// Print one JSON object per line for each trace; with --compare, one for each allocator
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Values of `heapwright replay --profile`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// heapwright's defaults
+    Default,
+    /// The settings of the recording
+    Captured,
+    /// Fewest creations of heaps; empty heaps are kept for longer
+    MaxPerformance,
+    /// Least memory: heaps from 64 KiB, and empty heaps are released sooner
+    LowMemory,
+}
+
+/// A value of `heapwright replay --set`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Setting {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) = text.split_once('=').ok_or("must be OPTION=VALUE")?;
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
 }
 
 /// Arguments of `heapwright workload`.
@@ -284,8 +340,8 @@ impl RequiredClass {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
 pub(crate) struct ResidencyArgs {
-    /// Names of built-in scenarios, scenario files (.toml), traces (.csv, .csv.gz), or - for standard input [default: all
-    /// built-in scenarios except the controls]
+    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input
+    /// [default: all built-in scenarios except the controls]
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<String>,
 
@@ -302,6 +358,27 @@ pub(crate) struct ResidencyArgs {
     pub(crate) list: bool,
 
     /// Print one JSON object per line for each scenario and policy
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `heapwright recreate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = RECREATE_HELP, after_long_help = RECREATE_LONG_HELP)]
+pub(crate) struct RecreateArgs {
+    /// Session (.hws), plain or gzip
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: PathBuf,
+
+    /// Moment whose objects are recreated, in microseconds [default: when most bytes are live]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at_us: Option<u64>,
+
+    /// Device to recreate on: a name from `heapwright devices`, or d3d12:PATH for a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device_help!("Device to recreate on"))]
+    pub(crate) device: String,
+
+    /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -416,6 +493,8 @@ Examples:
   heapwright replay --verify traces/vision_serving.csv.gz traces/unet_diffusion.csv.gz
   heapwright replay --compare traces/vision_serving.csv.gz
   heapwright replay workload:streaming:7
+  heapwright replay --profile captured session.hws
+  heapwright replay --profile low-memory --set max_heap_size=64MiB session.hws capture.json
   heapwright replay --report vision.json traces/vision_serving.csv.gz
   heapwright replay --device host:uma --heap-type upload --json traces/unet_diffusion.csv.gz";
 
@@ -451,8 +530,8 @@ Measurements:
   failed         number of allocations that returned an error; their frees are skipped
 
 JSON keys (stable; a key never changes its meaning):
-  trace (file name without .csv, .json, .hws and .gz, or the name of a workload), configuration (default;
-  with --compare also gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
+  trace (file name without .csv, .json, .hws and .gz, or the name of a workload), configuration (the
+  profile; with --compare default, gpgmm and dedicated), events, allocations, peak_live_bytes, peak_reserved_bytes, overhead,
   mean_live_bytes, mean_reserved_bytes, mean_overhead, mean_overhead_by_time, modelled_ms,
   hitches, end_live_bytes, held_at_end_bytes, idle_reserved_bytes, heaps_created,
   alloc_ns {p50, p99, max}, free_ns {p50, p99, max}, mean_op_ns, failures.
@@ -538,6 +617,7 @@ Examples:
   heapwright residency level-change
   heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
+  heapwright residency --policy lru --policy next-use session.hws
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\
@@ -590,6 +670,10 @@ A use is one of the following. With frames = [first, end] it is limited to these
   in-turn  { rota, heaps = [ ... ], by-parts = false }  the heaps that the rota selects
 Sizes are written as \"64 KiB\" or \"1.5 GiB\". crates/simulation/scenarios has examples.
 
+A session records submissions and the heaps that they use, which are simulated. The GPU works on a
+submission until the next. The budget is the recorded local budget if the heaps exceed it at some
+time, otherwise 60 % of the peak size of the heaps. A session without residency sets is a trace.
+
 A trace records when blocks are allocated and freed, not when they are used. It is replayed through
 the allocator with default settings, and the scenario's heaps are the heaps that the allocator
 creates: created resident for their first block, and destroyed after the last use of their last
@@ -609,6 +693,27 @@ JSON keys (stable; a key never changes its meaning):
 Exit codes: 0 success; 1 the device and the planner disagree, or usage exceeds the budget
 unnecessarily (a bug in heapwright); 2 invalid input, such as an unknown scenario or policy, an
 invalid file, or a scenario that is larger than the simulated GPU.";
+
+const RECREATE_HELP: &str = "\
+Examples:
+  heapwright recreate session.hws
+  heapwright recreate --at-us 2500000 --json session.hws";
+
+const RECREATE_LONG_HELP: &str = "\
+Examples:
+  heapwright recreate session.hws
+  heapwright recreate --at-us 2500000 --json session.hws
+
+The environment variable HEAPWRIGHT_RECORD=session.hws records a session in any program that uses
+heapwright. ResourceAllocation::record_contents adds the contents of a buffer.
+
+JSON keys (stable; a key never changes its meaning):
+  device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
+  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes, skipped
+  (textures, and buffers without a recorded heap), and failures [{kind, id, address, reason}].
+
+Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
+2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";
 
 const REPORT_HELP: &str = "\
 Examples:

@@ -42,14 +42,10 @@ pub(crate) enum NoTrace {
     UnknownWorkload(#[from] UnknownWorkload),
 }
 
-/// Reads a trace from a file or from standard input, or generates the workload that the path names. A file whose name
-/// begins with `workload:` is `./workload:...`.
-pub(crate) fn read_trace(path: &Path) -> Result<Trace, NoTrace> {
-    match path.to_str().filter(|name| Workload::is_name(name)) {
-        Some(name) => Ok(name.parse::<Workload>()?.generate()),
-        None if is_stdin(path) => Ok(Trace::from_reader(STDIN_NAME, io::stdin())?),
-        None => Ok(Trace::read(path)?),
-    }
+/// Generates the workload that the path names, if it names one. A file whose name begins with `workload:` is `./workload:...`.
+pub(crate) fn named_workload(path: &Path) -> Result<Option<Trace>, UnknownWorkload> {
+    let name = path.to_str().filter(|name| Workload::is_name(name));
+    name.map(|name| Ok(name.parse::<Workload>()?.generate())).transpose()
 }
 
 /// Replaces the names of parts of the generated workloads by the names of their workloads.

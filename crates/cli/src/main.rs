@@ -3,12 +3,13 @@
 //!
 //! - [`args`]: definition of the command line.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
+//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
 //! - [`exit`]: exit codes.
 
-// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names.
+// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` for the
+// calls that create objects at addresses.
 #![deny(unsafe_code)]
 
 mod args;
@@ -23,6 +24,7 @@ mod logging;
 mod output;
 mod output_file;
 mod plan;
+mod recreate;
 mod replay;
 mod report;
 mod residency;
@@ -63,6 +65,7 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),
         Command::Residency(args) => residency::run(args, output),
+        Command::Recreate(args) => recreate::run(args, output),
         Command::Report(args) => report::run(args, output),
         Command::Plan(args) => plan::run(args, output),
     }

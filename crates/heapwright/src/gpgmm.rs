@@ -40,8 +40,8 @@
 //! | GPGMM | heapwright | difference |
 //! |---|---|---|
 //! | `Flags` | [`ResourceAllocatorDesc::flags`] | unknown bits are rejected |
-//! | `MinLogLevel`, `MinRecordLevel` | | `tracing`'s subscriber filters; recording is not implemented yet |
-//! | `RecordOptions` | [`ResourceAllocatorDesc::record_options`] | rejected unless it records nothing |
+//! | `MinLogLevel`, `MinRecordLevel` | | `tracing`'s subscriber filters; all events of the selected flags are recorded |
+//! | `RecordOptions` | [`ResourceAllocatorDesc::record_options`] | see [`recording`](crate::recording) |
 //! | `ResourceHeapTier` | [`ResourceAllocatorDesc::resource_heap_tier`] | as in GPGMM: a tier above the device's is an error, one below a warning. Buffers and textures have separate heaps on tier 2 as well (code: one family holds all): a small buffer would keep a heap alive after its textures were freed, and render targets are larger than other resources of a heap. A pool of [`ResourceKind::Any`](crate::ResourceKind::Any) holds both |
 //! | `SubAllocationAlgorithm` | [`ResourceAllocatorDesc::suballocation_algorithm`] | pool algorithms are another type, which cannot be used here (code: undefined) |
 //! | `EmptyHeapPolicy` | [`ResourceAllocatorDesc::empty_heap_policy`] | as above |
@@ -135,7 +135,8 @@
 //!
 //! # Recording: `RECORD_OPTIONS`, `RECORD_FLAGS`, `RECORD_SCOPE`
 //!
-//! Recording is not implemented yet. The names exist, so that descriptions can be written.
+//! [`recording`](crate::recording) describes the files. They are written as events occur and strings are escaped (code: at the end,
+//! without escapes), and a second format holds what an exact replay needs.
 //!
 //! | GPGMM | heapwright |
 //! |---|---|
@@ -173,7 +174,7 @@
 //! |---|---|---|
 //! | `Flags` | [`ResidencyManagerDesc::flags`] | unknown bits are rejected |
 //! | `MinLogLevel`, `MinRecordLevel` | | as for allocators |
-//! | `RecordOptions` | [`ResidencyManagerDesc::record_options`] | rejected unless it records nothing |
+//! | `RecordOptions` | [`ResidencyManagerDesc::record_options`] | see [`recording`](crate::recording) |
 //! | `MaxPctOfVideoMemoryToBudget`, later `MaxPctOfMemoryToBudget` | [`ResidencyManagerDesc::max_pct_of_video_memory_to_budget`] | `None` is 0.95; above 1 is rejected (code: accepted) |
 //! | `MinPctOfBudgetToReserve` | [`ResidencyManagerDesc::min_pct_of_budget_to_reserve`] | `None` is 0.5; the maximum that is reserved: *code* (reference: the minimum) |
 //! | `MaxBudgetInBytes` | [`ResidencyManagerDesc::max_budget`] | in addition to the usage at creation, as in the code; never above the operating system's budget (code: regardless of it); a percentage in addition is ignored with a warning: *reference* (code: E_INVALIDARG) |

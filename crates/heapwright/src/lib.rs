@@ -32,7 +32,8 @@
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
 //! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
-//! | reserved resources, aliasing, recording | not implemented |
+//! | what an application does with memory, in a file | [`recording`] |
+//! | reserved resources, aliasing | not implemented |
 //!
 //! # Safety
 //!
@@ -88,6 +89,7 @@ mod heap_type;
 mod memory;
 pub mod on_windows;
 mod plan;
+pub mod recording;
 pub mod report;
 mod requirements;
 

@@ -16,6 +16,6 @@ pub use scenario::{Scenario, ScenarioError, built_in};
 pub use simulation::{EVICT_AHEAD, Outcome, SimulationFailed, simulate};
 pub use workload::bound::{OfflineBound, offline_bound};
 pub use workload::{
-    CannotDerive, Frame, HeapNumber, PagingCost, Random, TooMuch, WorkHeap, WorkSubmission, Workload, expand,
-    from_trace,
+    CannotDerive, Frame, HeapNumber, NoWorkload, PagingCost, Random, TooMuch, WorkHeap, WorkSubmission,
+    Workload, expand, from_session, from_trace,
 };

@@ -8,7 +8,8 @@
 //! - sessions ([`session`]), a binary format for more than a trace: heaps, placements, contents, residency sets, submissions and GPU
 //!   addresses. [`session::SessionWriter`] writes them, and [`RecordReader`] reads these records from captures, too.
 //!
-//! It also generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12.
+//! It also generates traces of typical programs ([`workload`]). It does not depend on Direct3D 12. Without the feature `read`, which
+//! is on by default, it has only the writer of sessions and depends on little.
 //!
 //! # Format
 //!
@@ -71,29 +72,47 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "read")]
 mod error;
+#[cfg(feature = "read")]
 mod event;
+#[cfg(feature = "read")]
 mod format;
+#[cfg(feature = "read")]
 pub mod gpgmm;
+#[cfg(feature = "read")]
 mod ids;
+#[cfg(feature = "read")]
 mod lines;
+#[cfg(feature = "read")]
 mod location;
+#[cfg(feature = "read")]
 mod reader;
+#[cfg(feature = "read")]
 mod records;
+#[cfg(feature = "read")]
 mod row;
+#[cfg(feature = "read")]
 mod rules;
 pub mod session;
+#[cfg(feature = "read")]
 mod source;
+#[cfg(feature = "read")]
 mod text;
+#[cfg(feature = "read")]
 mod trace;
+#[cfg(feature = "read")]
 pub mod workload;
 
-pub use error::{Column, TraceError, TraceErrorKind};
-pub use event::{AllocationIndex, Event, EventKind};
-pub use format::Format;
-pub use location::{Location, Position};
-pub use reader::TraceReader;
-pub use records::RecordReader;
-pub use text::Snippet;
-pub use trace::Trace;
-pub use workload::{Part, Shape, UnknownWorkload, Workload};
+#[cfg(feature = "read")]
+pub use self::{
+    error::{Column, TraceError, TraceErrorKind},
+    event::{AllocationIndex, Event, EventKind},
+    format::Format,
+    location::{Location, Position},
+    reader::TraceReader,
+    records::RecordReader,
+    text::Snippet,
+    trace::Trace,
+    workload::{Part, Shape, UnknownWorkload, Workload},
+};

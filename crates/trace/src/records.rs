@@ -12,14 +12,14 @@ use crate::lines::Lines;
 use crate::location::Position;
 use crate::row::{self, Row};
 use crate::rules::Rules;
-use crate::session::{Action, Allocation, HeapType, Record, ResourceKind, Stream};
+use crate::session::{Action, Allocation, HeapType, Record, References, ResourceKind, Stream};
 use crate::source::Source;
 use crate::trace::Trace;
 
 /// An iterator over the records of a file in any [`Format`], recognized by its content.
 ///
-/// Allocations and frees are checked by the rules of [traces](crate#format), with the same limits. The ids of the other records
-/// are not checked. A CSV file yields allocations and frees only. The iterator ends after an error.
+/// Allocations and frees are checked by the rules of [traces](crate#format), with the same limits. The other records must refer to
+/// allocations, heaps and residency sets that exist. A CSV file yields allocations and frees only. The iterator ends after an error.
 pub struct RecordReader<R> {
     path: PathBuf,
     input: Input<R>,
@@ -28,6 +28,7 @@ pub struct RecordReader<R> {
     pub(crate) max_events: u32,
     is_done: bool,
     pub(crate) rules: Rules,
+    references: References,
 }
 
 enum Input<R> {
@@ -60,6 +61,7 @@ impl<R: Read> RecordReader<R> {
             max_events: Trace::MAX_EVENTS,
             is_done: false,
             rules: Rules::new(position),
+            references: References::default(),
         })
     }
 
@@ -127,7 +129,7 @@ impl<R: Read> RecordReader<R> {
     }
 
     /// Returns the next record and, if it is an allocation or free, its event.
-    fn next_checked(&mut self) -> Result<Option<(Record, Option<Event>)>, TraceError> {
+    pub(crate) fn next_checked(&mut self) -> Result<Option<(Record, Option<Event>)>, TraceError> {
         let (next, position) = match &mut self.input {
             Input::Csv(_) => {
                 let row = self.next_row()?;
@@ -145,14 +147,23 @@ impl<R: Read> RecordReader<R> {
                 self.rules.allocate(number, record.time_us, allocation.id, allocation.size)
             }
             Action::Free { allocation } => self.rules.free(number, record.time_us, *allocation, None),
-            _ => return Ok(Some((record, None))),
+            _ => {
+                self.check_references(&record, position)?;
+                return Ok(Some((record, None)));
+            }
         };
         let event =
             if self.event_count == self.max_events { Err(TraceErrorKind::TooManyEvents) } else { event };
         self.event_count = number;
         let position = Position::Event(number.into());
         let event = event.map_err(|kind| TraceError::at(&self.path, position, kind))?;
+        self.check_references(&record, position)?;
         Ok(Some((record, Some(event))))
+    }
+
+    fn check_references(&mut self, record: &Record, position: Position) -> Result<(), TraceError> {
+        let checked = self.references.check(record);
+        checked.map_err(|fault| TraceError::at(&self.path, position, fault.into()))
     }
 }
 

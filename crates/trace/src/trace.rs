@@ -12,7 +12,9 @@ use crate::format::Format;
 use crate::ids::IdNames;
 use crate::location::{Location, Position};
 use crate::reader::TraceReader;
+use crate::records::RecordReader;
 use crate::row::HEADER;
+use crate::session::Record;
 
 /// A complete trace in memory, whose events have been checked.
 #[derive(Clone, Debug)]
@@ -73,6 +75,35 @@ impl Trace {
             format: reader.format(),
             truncated_at: reader.truncated_at(),
             id_names: reader.into_id_names(),
+        })
+    }
+
+    /// Reads a trace, and calls `note` with each record and the number of events before it.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_reader`](Self::from_reader).
+    pub fn from_records(
+        path: impl AsRef<Path>,
+        input: impl Read,
+        mut note: impl FnMut(usize, Record),
+    ) -> Result<Self, TraceError> {
+        let path = path.as_ref();
+        let mut reader = RecordReader::new(path, input)?;
+        let mut events = Vec::new();
+        while let Some((record, event)) = reader.next_checked()? {
+            note(events.len(), record);
+            events.extend(event);
+        }
+        Ok(Self {
+            name: name_of(path),
+            path: path.to_owned(),
+            events,
+            allocation_count: reader.rules.allocation_count(),
+            peak_live: reader.rules.peak_live(),
+            format: reader.format(),
+            truncated_at: reader.truncated_at(),
+            id_names: reader.rules.into_id_names(),
         })
     }
 

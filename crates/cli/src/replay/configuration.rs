@@ -1,7 +1,12 @@
 //! Configurations of the allocator for a replay.
 
-use heapwright::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+use heapwright::{
+    ByteSize, EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm,
+};
 use serde::Serialize;
+
+use super::recorded::RecordedTrace;
+use crate::args::Profile;
 
 /// A configuration of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -13,6 +18,23 @@ pub(crate) enum Configuration {
     Gpgmm,
     /// One heap per resource.
     Dedicated,
+    /// The settings that the file records.
+    Captured,
+    /// Fewest creations of heaps.
+    MaxPerformance,
+    /// Least memory.
+    LowMemory,
+}
+
+impl From<Profile> for Configuration {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Default => Self::Default,
+            Profile::Captured => Self::Captured,
+            Profile::MaxPerformance => Self::MaxPerformance,
+            Profile::LowMemory => Self::LowMemory,
+        }
+    }
 }
 
 impl Configuration {
@@ -25,12 +47,30 @@ impl Configuration {
             Self::Default => "heapwright",
             Self::Gpgmm => "like GPGMM",
             Self::Dedicated => "dedicated",
+            Self::Captured => "as captured",
+            Self::MaxPerformance => "max perf.",
+            Self::LowMemory => "low memory",
         }
     }
 
-    pub(super) fn desc(self) -> ResourceAllocatorDesc {
-        match self {
+    /// Returns the settings for an allocator of a recorded trace.
+    pub(super) fn desc(
+        self,
+        recorded: &RecordedTrace,
+        allocator: usize,
+    ) -> Result<ResourceAllocatorDesc, heapwright::Error> {
+        Ok(match self {
             Self::Default => ResourceAllocatorDesc::default(),
+            Self::Captured => recorded.desc(allocator)?,
+            Self::MaxPerformance => ResourceAllocatorDesc {
+                empty_heap_policy: EmptyHeapPolicy::FewestHitches,
+                ..ResourceAllocatorDesc::default()
+            },
+            Self::LowMemory => ResourceAllocatorDesc {
+                empty_heap_policy: EmptyHeapPolicy::LeastMemory,
+                preferred_heap_size: Some(ByteSize::from_kib(64)),
+                ..ResourceAllocatorDesc::default()
+            },
             Self::Gpgmm => ResourceAllocatorDesc {
                 flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
                 suballocation_algorithm: SuballocationAlgorithm::Slab,
@@ -42,6 +82,6 @@ impl Configuration {
                 flags: ResourceAllocatorFlags::ALWAYS_ON_DEMAND,
                 ..ResourceAllocatorDesc::default()
             },
-        }
+        })
     }
 }

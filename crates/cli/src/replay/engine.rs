@@ -17,17 +17,22 @@ use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
 use super::configuration::Configuration;
 use super::finding::{Failures, Finding};
+use super::recorded::{RecordedTrace, ReplayedAllocator, Request};
 use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
 
 /// Options of a replay.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) heap_type: HeapType,
     /// Whether buffers are checked. Requires a heap type that the CPU can write to.
     pub(super) verify: bool,
     pub(super) configuration: Configuration,
+    /// Options to set in addition.
+    pub(super) options: Vec<(String, String)>,
+    /// Whether resources are created as recorded, rather than as buffers of the recorded sizes.
+    pub(super) as_recorded: bool,
     /// Whether buffers are named after their ids and a report is made at peak live memory.
     pub(super) report: bool,
     /// Whether the adapter's CurrentUsage after the replay must equal that before it.
@@ -52,32 +57,42 @@ pub(super) struct Replayed {
 ///
 /// Returns an error if the allocator cannot be created or the adapter cannot be queried.
 pub(super) fn replay(
-    trace: &Trace,
+    recorded: &RecordedTrace,
     gpu: &Gpu,
-    settings: Settings,
+    settings: &Settings,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Replayed, Error> {
     let counted = gpu.adapter.as_ref().filter(|_| settings.compare_usage);
     let usage_before = counted.map(Usage::query).transpose()?;
-    let mut replay = Replay::new(trace, gpu, settings)?;
-    for (event_index, event) in trace.events().iter().enumerate() {
+    let mut replay = Replay::new(recorded, gpu, settings)?;
+    let mut steps = recorded.steps().iter().peekable();
+    let has_steps = recorded.has_steps();
+    for (event_index, event) in recorded.trace.events().iter().enumerate() {
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
             progress(event_index);
         }
-        replay.allocator.on_time(Duration::from_micros(event.time_us));
+        while let Some(step) = steps.next_if(|step| step.events <= event_index) {
+            replay.allocators[step.allocator].take(step.kind);
+        }
+        if !has_steps {
+            replay.allocators[0].allocator.on_time(Duration::from_micros(event.time_us));
+        }
         match event.kind {
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.modelled.record(replay.allocator.estimated_heap_time());
-        replay.held.record(event.time_us, replay.live, replay.allocator.reserved().get());
+        replay.modelled.record(replay.heap_time());
+        replay.held.record(event.time_us, replay.live, replay.reserved());
         if replay.report_after == Some(event_index) {
-            replay.detailed = Some(replay.allocator.report());
+            replay.detailed = Some(replay.allocators[0].allocator.report());
         }
     }
+    steps.for_each(|step| replay.allocators[step.allocator].take(step.kind));
     replay.drop_buffers();
-    replay.held.idle_reserved = replay.allocator.reserved().get();
-    replay.allocator.release_empty_heaps();
+    replay.held.idle_reserved = replay.reserved();
+    for replayed in &replay.allocators {
+        replayed.allocator.release_empty_heaps();
+    }
     let usage_after = counted.map(Usage::query).transpose()?;
     Ok(replay.finish(usage_before.zip(usage_after)))
 }
@@ -87,11 +102,14 @@ const EVENTS_PER_PROGRESS: usize = 1024;
 
 /// State of a replay.
 struct Replay<'a> {
+    recorded: &'a RecordedTrace,
     trace: &'a Trace,
     adapter: Option<&'a IDXGIAdapter3>,
     heap_type: HeapType,
     configuration: Configuration,
-    allocator: ResourceAllocator,
+    /// The allocators of the recording; the first is the only one of most.
+    allocators: Vec<ReplayedAllocator>,
+    as_recorded: bool,
     allocation_desc: ResourceAllocationDesc<'static>,
     initial_state: D3D12_RESOURCE_STATES,
     /// Live buffers by allocation index; `None` for failed allocations too.
@@ -111,18 +129,27 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(trace: &'a Trace, gpu: &'a Gpu, settings: Settings) -> Result<Self, Error> {
-        let Settings { heap_type, verify, configuration, report, compare_usage: _ } = settings;
-        let adapter = gpu.adapter.as_ref();
-        let allocator = ResourceAllocator::new(&gpu.device, adapter, configuration.desc())?;
-        let verifier = verify.then(|| Verifier::new(trace, allocator.caps().buffer_alignment));
+    fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &Settings) -> Result<Self, Error> {
+        let &Settings { heap_type, verify, configuration, ref options, as_recorded, report, .. } = settings;
+        let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
+        let allocators = (0..recorded.allocator_count()).map(|allocator| {
+            let mut desc = configuration.desc(recorded, allocator)?;
+            options.iter().try_for_each(|(name, value)| desc.set_option(name, value))?;
+            let allocator = ResourceAllocator::new(&gpu.device, adapter, desc)?;
+            Ok(ReplayedAllocator::new(allocator, recorded.has_steps()))
+        });
+        let allocators = allocators.collect::<Result<Vec<_>, Error>>()?;
+        let alignment = allocators[0].allocator.caps().buffer_alignment;
+        let verifier = verify.then(|| Verifier::new(trace, alignment));
         let alloc_count = trace.allocation_count();
         Ok(Self {
+            recorded,
             trace,
             adapter,
             heap_type,
             configuration,
-            allocator,
+            allocators,
+            as_recorded,
             allocation_desc: ResourceAllocationDesc::new(heap_type),
             initial_state: initial_state(heap_type),
             buffers: std::iter::repeat_with(|| None).take(alloc_count).collect(),
@@ -140,10 +167,16 @@ impl<'a> Replay<'a> {
     }
 
     fn allocate(&mut self, event_index: usize, event: &Event) -> Result<(), Error> {
-        let desc = buffer_desc(event.size);
-        let (created, time) = self
-            .stopwatch
-            .time(|| self.allocator.create_resource(&self.allocation_desc, &desc, self.initial_state, None));
+        let index = event.allocation.as_usize();
+        let request = if self.as_recorded { self.recorded.request(index) } else { None };
+        let Request { allocation, resource, initial_state } = request.unwrap_or_else(|| Request {
+            allocation: self.allocation_desc,
+            resource: buffer_desc(event.size),
+            initial_state: self.initial_state,
+        });
+        let allocator = &self.allocators[self.recorded.allocator_of(index)].allocator;
+        let (created, time) =
+            self.stopwatch.time(|| allocator.create_resource(&allocation, &resource, initial_state, None));
         match created {
             Ok(mut buffer) => {
                 self.alloc_times.push(time);
@@ -178,7 +211,8 @@ impl<'a> Replay<'a> {
             failures.failure_count += 1;
             return Ok(());
         }
-        let group = self.allocator.caps().segment_group(self.heap_type);
+        let allocator = &self.allocators[0].allocator;
+        let group = allocator.caps().segment_group(self.heap_type);
         self.failures = Some(Box::new(Failures {
             location: self.trace.location(event_index).to_string(),
             failure_count: 1,
@@ -187,7 +221,7 @@ impl<'a> Replay<'a> {
             size: event.size,
             heap_type: self.heap_type,
             live: ByteSize::new(self.live),
-            reserved: self.allocator.stats().reserved,
+            reserved: ByteSize::new(self.reserved()),
             video_memory: self.adapter.map(|adapter| VideoMemoryInfo::query(adapter, group)).transpose()?,
             error: error.to_string(),
         }));
@@ -197,7 +231,13 @@ impl<'a> Replay<'a> {
     /// Checks that all memory was released after all buffers were dropped. `usage` holds the adapter's usage before and
     /// after the replay if the two must be equal.
     fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
-        let stats = self.allocator.stats();
+        let stats = self.allocators.iter().map(|replayed| replayed.allocator.stats());
+        let (mut used, mut reserved, mut heaps_created) = (ByteSize::ZERO, ByteSize::ZERO, 0);
+        for of_one in stats {
+            used = used.saturating_add(of_one.used);
+            reserved = reserved.saturating_add(of_one.reserved);
+            heaps_created += of_one.heaps_created;
+        }
 
         let path = || Location { path: self.trace.path(), position: None }.to_string();
         let mut findings = Vec::new();
@@ -213,8 +253,8 @@ impl<'a> Replay<'a> {
                 findings.push(Finding::MoreFaults { path: path(), count: unlisted });
             }
         }
-        if !(stats.used.is_zero() && stats.reserved.is_zero()) {
-            findings.push(Finding::Held { path: path(), used: stats.used, reserved: stats.reserved });
+        if !(used.is_zero() && reserved.is_zero()) {
+            findings.push(Finding::Held { path: path(), used, reserved });
         }
         let groups = usage.into_iter().flat_map(|(before, after)| {
             [
@@ -225,8 +265,18 @@ impl<'a> Replay<'a> {
         for (segment_group, before, after) in groups.filter(|(_, before, after)| before != after) {
             findings.push(Finding::Usage { path: path(), segment_group, before, after });
         }
-        let report = self.report(stats.heaps_created, failure_count);
+        let report = self.report(heaps_created, failure_count);
         Replayed { report, findings, detailed: self.detailed }
+    }
+
+    /// Returns the bytes that the allocators hold.
+    fn reserved(&self) -> u64 {
+        self.allocators.iter().map(|replayed| replayed.allocator.reserved().get()).sum()
+    }
+
+    /// Returns the estimated time of all heaps so far.
+    fn heap_time(&self) -> Duration {
+        self.allocators.iter().map(|replayed| replayed.allocator.estimated_heap_time()).sum()
     }
 
     fn drop_buffers(&mut self) {

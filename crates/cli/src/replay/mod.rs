@@ -5,6 +5,7 @@
 //! - [`timing`]: time measurement.
 //! - [`verify`]: the checks of `--verify`.
 //! - [`heap_type`]: selection of the heap type.
+//! - [`recorded`]: what a file records beyond its trace.
 //! - [`report`], [`finding`]: types for the results.
 //! - [`table`]: the results as a table.
 
@@ -12,6 +13,7 @@ mod configuration;
 mod engine;
 mod finding;
 mod heap_type;
+mod recorded;
 mod report;
 mod table;
 mod timing;
@@ -19,13 +21,14 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use heapwright::{ByteSize, DeviceCaps, HeapType};
-use heapwright_trace::{Event, EventKind, Location, Trace};
+use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocatorDesc};
+use heapwright_trace::{Event, EventKind, Location};
 
 use self::configuration::Configuration;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
-use crate::args::ReplayArgs;
+use self::recorded::RecordedTrace;
+use crate::args::{HeapTypeArg, Profile, ReplayArgs, Setting};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
@@ -59,8 +62,8 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
     for path in &paths {
         match plan.read(path) {
             Ok(trace) => {
-                if let Some(offset) = trace.truncated_at() {
-                    output.warning(&convert::truncated(trace.path(), offset));
+                if let Some(offset) = trace.trace.truncated_at() {
+                    output.warning(&convert::truncated(trace.trace.path(), offset));
                 }
                 traces.push(trace);
             }
@@ -71,8 +74,8 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     }
     let mut reports = Vec::new();
-    let configurations: &[Configuration] =
-        if args.compare { &Configuration::ALL } else { &[Configuration::Default] };
+    let chosen = [args.profile.into()];
+    let configurations: &[Configuration] = if args.compare { &Configuration::ALL } else { &chosen };
     let replays = traces.iter().flat_map(|trace| configurations.iter().map(move |&with| (trace, with)));
     for (trace, configuration) in replays {
         match plan.replay(trace, configuration, !args.json, output) {
@@ -100,7 +103,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     }
     if !args.json && !reports.is_empty() {
-        output.result(&table::render(&reports, args.compare))?;
+        output.result(&table::render(&reports, args.compare || args.profile != Profile::Default))?;
         if !plan.has_adapter {
             output.result(&"\nno adapter: the device's usage and budgets are unknown")?;
         }
@@ -115,6 +118,8 @@ struct Plan {
     caps: DeviceCaps,
     heap_type: HeapType,
     verify: bool,
+    options: Vec<(String, String)>,
+    as_recorded: bool,
     report: bool,
 }
 
@@ -129,6 +134,8 @@ enum ReplayError {
     HeapType(#[from] HeapTypeRefused),
     #[error("--report requires a single trace, but {0} were given")]
     ManyReports(usize),
+    #[error("--set: {0}")]
+    Setting(heapwright::Error),
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
@@ -147,7 +154,7 @@ enum ReplayError {
 impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
-            Self::ManyReports(_) | Self::ManyStdin(_) => Exit::BadInput,
+            Self::ManyReports(_) | Self::ManyStdin(_) | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
@@ -164,22 +171,33 @@ impl Plan {
         if stdin_count > 1 {
             return Err(ReplayError::ManyStdin(stdin_count));
         }
+        let mut desc = ResourceAllocatorDesc::default();
+        for Setting { name, value } in &args.set {
+            desc.set_option(name, value).map_err(ReplayError::Setting)?;
+        }
         let device = DeviceChoice::find(&args.device)?;
         let gpu = device.open()?;
         let caps = DeviceCaps::query(&gpu.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
         let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
         let has_adapter = gpu.adapter.is_some();
-        Ok(Self { device, has_adapter, caps, heap_type, verify: args.verify, report: args.report.is_some() })
+        let options = args.set.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect();
+        let as_recorded = !args.verify && args.heap_type == HeapTypeArg::Auto;
+        let (verify, report) = (args.verify, args.report.is_some());
+        Ok(Self { device, has_adapter, caps, heap_type, verify, options, as_recorded, report })
     }
 
     /// Reads a trace and checks that every allocation is within the device's maximum resource size.
-    fn read(&self, path: &Path) -> Result<Trace, ReplayError> {
-        let trace = input::read_trace(path)?;
+    fn read(&self, path: &Path) -> Result<RecordedTrace, ReplayError> {
+        let recorded = match input::named_workload(path).map_err(NoTrace::from)? {
+            Some(generated) => generated.into(),
+            None => RecordedTrace::read(path).map_err(NoTrace::from)?,
+        };
+        let trace = &recorded.trace;
         let limit = self.caps.max_resource_size();
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;
         match trace.events().iter().position(is_over) {
-            None => Ok(trace),
+            None => Ok(recorded),
             Some(place) => Err(ReplayError::OverDeviceLimit {
                 location: trace.location(place).to_string(),
                 size: trace.events()[place].size,
@@ -192,7 +210,7 @@ impl Plan {
     /// Replays a trace on a new device.
     fn replay(
         &self,
-        trace: &Trace,
+        recorded: &RecordedTrace,
         configuration: Configuration,
         shows_progress: bool,
         output: &Output,
@@ -201,12 +219,14 @@ impl Plan {
             heap_type: self.heap_type,
             verify: self.verify,
             configuration,
+            options: self.options.clone(),
+            as_recorded: self.as_recorded,
             report: self.report,
             compare_usage: self.device.counts_exactly(),
         };
-        let gpu = self.device.open()?;
+        let (gpu, trace) = (self.device.open()?, &recorded.trace);
         let bar = output.progress(shows_progress, trace.name(), trace.events().len() as u64);
-        let replayed = engine::replay(trace, &gpu, settings, &mut |event_count| {
+        let replayed = engine::replay(recorded, &gpu, &settings, &mut |event_count| {
             bar.set_position(event_count as u64);
         });
         bar.finish_and_clear();

@@ -6,15 +6,16 @@ mod plot;
 mod report;
 mod table;
 
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use heapwright_core::residency::policy::{PolicyKind, UnknownPolicy};
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, Scenario, ScenarioError, SimulationFailed, TooMuch, Workload, built_in,
-    expand, from_trace, offline_bound, simulate as simulate_workload,
+    CannotDerive, EVICT_AHEAD, NoWorkload, Scenario, ScenarioError, SimulationFailed, TooMuch, Workload,
+    built_in, expand, from_session, from_trace, offline_bound, simulate as simulate_workload,
 };
-use heapwright_trace::{Trace, TraceError};
+use heapwright_trace::session::{Action, Record};
+use heapwright_trace::{Format, RecordReader, Trace, TraceError};
 
 use self::report::ResidencyReport;
 use crate::args::ResidencyArgs;
@@ -105,6 +106,8 @@ const TRACES: [(&str, &[u8]); 2] = [
 enum Source {
     Scenario(Scenario),
     Trace(Trace),
+    /// A session with submissions.
+    Session(PathBuf),
 }
 
 /// Why a scenario has no result.
@@ -125,6 +128,8 @@ enum ResidencyError {
     Expand(#[from] TooMuch),
     #[error(transparent)]
     Derive(#[from] CannotDerive),
+    #[error(transparent)]
+    Session(#[from] NoWorkload),
     #[error("--policy: {0}")]
     Policy(#[from] UnknownPolicy),
     #[error("{scenario} under {policy}: {error}")]
@@ -175,7 +180,12 @@ impl Source {
         if !path.exists() && !name.contains(['.', '/', '\\']) {
             return Err(ResidencyError::Unknown { name: name.to_owned() });
         }
-        Ok(Self::Trace(Trace::read(path)?))
+        let trace = Trace::read(path)?;
+        // A capture or session without submissions is a trace like any other.
+        if trace.format() != Format::Csv && records(path)?.any(|record| has_heaps(&record)) {
+            return Ok(Self::Session(path.to_owned()));
+        }
+        Ok(Self::Trace(trace))
     }
 
     /// A trace, which begins with its header or is compressed; or else a scenario.
@@ -209,8 +219,25 @@ impl Source {
         match self {
             Self::Scenario(scenario) => Ok(expand(scenario)?),
             Self::Trace(trace) => Ok(from_trace(trace)?),
+            Self::Session(path) => {
+                let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+                Ok(from_session(&name, path.clone(), records(path)?)?)
+            }
         }
     }
+}
+
+fn records(path: &Path) -> Result<RecordReader<Box<dyn Read>>, ResidencyError> {
+    let file = input::open(path).map_err(|error| ResidencyError::Read {
+        path: path.display().to_string(),
+        reason: input::reason(&error, "no such file"),
+    })?;
+    Ok(RecordReader::new(path, file)?)
+}
+
+/// Returns whether a record is a submission's residency set that is not empty.
+fn has_heaps(record: &Result<Record, TraceError>) -> bool {
+    matches!(record, Ok(Record { action: Action::DefineSet { heaps, .. }, .. }) if !heaps.is_empty())
 }
 
 /// The policies that are asked for, each once; all of them, the default first, where none is.

@@ -44,7 +44,7 @@ fn a_converted_capture_is_replayed_as_the_capture_is() {
     let capture = capture("directml_superresolution_2022-04");
     let session = path("session.hws");
     let summary = heapwright(["convert", &capture, &session]).ok();
-    assert_eq!(summary, format!("{session}: 158 records, 92 of them events, from GPGMM capture\n"));
+    assert_eq!(summary, format!("{session}: 163 records, 92 of them events, from GPGMM capture\n"));
     let csv = path("trace.csv");
     assert_eq!(heapwright(["convert", &session, &csv]).ok(), format!("{csv}: 92 events from session\n"));
     // The content counts, not the extension.

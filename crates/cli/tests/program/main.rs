@@ -8,6 +8,7 @@ mod known_gaps;
 mod library;
 mod loaded_device;
 mod plan;
+mod recording;
 mod replay;
 mod report;
 mod residency;

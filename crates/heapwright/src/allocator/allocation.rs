@@ -17,8 +17,9 @@ use crate::memory::{
     AllocationId, Charge, HeapSource, KeptResident, Label, OwnResource, PlacedRange, set_debug_name,
 };
 use crate::plan::{Decision, Placement, Reason};
+use crate::recording::{Event, RecordedAllocation, Recording};
 use crate::residency::ResidencyHeap;
-use crate::{Error, HeapType};
+use crate::{Error, HeapType, RecordFlags};
 
 /// A resource with its memory: `IResourceAllocation` of GPGMM. Dropping it releases the resource and frees the memory.
 /// O(1).
@@ -56,6 +57,7 @@ struct Extras {
     kept_mapped: KeptMapped,
     /// Held for its drop.
     _charge: Option<Charge>,
+    recorded: Option<RecordedAllocation>,
     never_resident: bool,
 }
 
@@ -154,6 +156,51 @@ impl ResourceAllocation {
         self.extras_mut().never_resident = true;
     }
 
+    pub(crate) fn set_recorded(&mut self, recorded: RecordedAllocation) {
+        self.extras_mut().recorded = Some(recorded);
+    }
+
+    /// Returns the id of the memory's heap in the file of a recording, and the offset in it.
+    pub(crate) fn recorded_place(&self, recording: &Recording) -> Option<(u64, u64)> {
+        match &self.memory {
+            Memory::Placed { range, .. } => {
+                Some((range.heap().id_in(recording)?, range.range().start().get()))
+            }
+            Memory::Within(range) => {
+                let backing = range.backing();
+                let offset = backing.range().start().get() + range.range().start().get();
+                Some((backing.heap().id_in(recording)?, offset))
+            }
+            Memory::Standalone(made) => {
+                Some((made.residency.as_ref()?.heap()?.recorded()?.id_in(recording)?, 0))
+            }
+        }
+    }
+
+    /// Records the contents of a buffer that the CPU can access, for `heapwright recreate`. Does nothing if calls are not
+    /// [recorded](crate::recording).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`map`](Self::map).
+    pub fn record_contents(&mut self) -> Result<(), Error> {
+        let recorded = self.recorded().filter(|it| it.recording().records(RecordFlags::CAPTURE));
+        let Some((recording, allocation)) = recorded.map(|it| (Arc::clone(it.recording()), it.id())) else {
+            return Ok(());
+        };
+        let mapping = self.map()?;
+        // Mapped bytes are in the address space.
+        let mut bytes = vec![0; usize::try_from(mapping.len().get()).unwrap_or(usize::MAX)];
+        mapping.read(0, &mut bytes)?;
+        drop(mapping);
+        recording.push(Event::Contents { allocation, bytes });
+        Ok(())
+    }
+
+    fn recorded(&self) -> Option<&RecordedAllocation> {
+        self.extras.as_deref()?.recorded.as_ref()
+    }
+
     /// Stores a label where reports and defragmentation find it.
     pub(crate) fn set_label(&mut self, label: Label) {
         let id = self.id();
@@ -205,6 +252,11 @@ impl ResourceAllocation {
         let before = (std::mem::replace(resource, new_resource), std::mem::replace(range, new_range));
         if label != Label::default() {
             self.set_label(label);
+        }
+        if let Some(recorded) = self.recorded() {
+            if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
+                recorded.recording().push(Event::Move { allocation: recorded.id(), heap, offset });
+            }
         }
         Some(before)
     }
@@ -357,7 +409,12 @@ impl ResourceAllocation {
     /// Returns the device's error.
     pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
         let user_data = self.user_data();
-        self.set_label(Label { name: Some(Arc::from(name)), user_data, backing: None });
+        let name_in_reports: Arc<str> = Arc::from(name);
+        if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {
+            let (allocation, name) = (recorded.id(), Arc::clone(&name_in_reports));
+            recorded.recording().push(Event::Name { allocation, name });
+        }
+        self.set_label(Label { name: Some(name_in_reports), user_data, backing: None });
         match &self.memory {
             Memory::Within(_) => Ok(()),
             Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
@@ -563,6 +620,8 @@ impl Drop for ResourceAllocation {
         if self.extras.is_some() {
             self.unmap_kept();
             self.forget_label();
+            // Before the memory becomes available to others.
+            self.extras_mut().recorded = None;
         }
     }
 }

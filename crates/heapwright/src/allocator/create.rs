@@ -35,6 +35,18 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
+        match &self.heaps.source.recording {
+            None => self.create_unrecorded(allocation, resource),
+            Some(recording) => self.create_recorded(recording, allocation, resource),
+        }
+    }
+
+    /// Creates a resource and the memory for it.
+    pub(crate) fn create_unrecorded(
+        &self,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
         let request = self.request(allocation, resource)?;
         if IdleClock::is_due() {
             self.pass_time();

@@ -96,6 +96,7 @@ impl Inner {
             ..ResourceRequest::plain(&desc, granted, constraints)
         };
         self.record(&mut made, &request, allocation.user_data);
+        self.record_import(&mut made, allocation, &desc);
         Ok(made)
     }
 

@@ -14,6 +14,7 @@ use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
 use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps};
+use crate::recording::Event;
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
@@ -113,6 +114,10 @@ impl Inner {
 
     /// Counts a frame: releases memory that was not used for too many frames.
     pub(crate) fn pass_frame(&self) {
+        if let Some(recording) = &self.heaps.source.recording {
+            recording.call(|instance| Event::Frame { instance });
+            recording.count(|| self.counters());
+        }
         self.clock.restart();
         self.buffers.all().for_each(|buffers| buffers.pass_frame());
         self.heaps.pass_frame();
@@ -121,6 +126,9 @@ impl Inner {
     /// Reads the clock, and releases memory that was not used for a second, unless frames pass.
     pub(crate) fn pass_time(&self) {
         for _ in 0..self.clock.take_periods() {
+            if let Some(recording) = &self.heaps.source.recording {
+                recording.call(|instance| Event::IdlePeriod { instance });
+            }
             self.buffers.all().for_each(|buffers| buffers.pass_period());
             self.heaps.pass_period();
         }

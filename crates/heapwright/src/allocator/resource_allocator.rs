@@ -16,6 +16,7 @@ use super::pool::Pool;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use crate::desc::{PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::plan::Decision;
+use crate::recording::Event;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
@@ -304,6 +305,10 @@ impl ResourceAllocator {
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
     /// memory.
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
+        if let Some(recording) = &self.inner.heaps.source.recording {
+            let bytes = bytes.get();
+            recording.call(|instance| Event::ReleaseHeaps { instance, bytes });
+        }
         self.inner.heaps.release(bytes)
     }
 

@@ -3,7 +3,7 @@
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::{EmptyHeapPolicy, RecordFlags, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm};
+use super::{EmptyHeapPolicy, RecordOptions, ResourceAllocatorFlags, SuballocationAlgorithm};
 use crate::{AlignmentBesideTight, DeviceCaps, Error, HeapType, NodeMasks};
 
 /// Every heap's size is a multiple of this. D3D12 does not require it: the reference of `D3D12_HEAP_DESC::SizeInBytes`
@@ -150,9 +150,6 @@ impl ResourceAllocatorDesc {
                 "must be above 0 and finite".to_owned(),
             );
         }
-        if self.record_options.flags != RecordFlags::empty() {
-            return Err(Error::unsupported("ResourceAllocatorDesc::record_options (recording)"));
-        }
-        Ok(())
+        self.record_options.check("ResourceAllocatorDesc::record_options")
     }
 }

@@ -5,11 +5,13 @@
 //! * `allocator`: the allocator's description.
 //! * `pool`: the description of a custom pool.
 //! * `resource`: the description of a resource and of its initial state.
+//! * `options`: the fields of an allocator as text, for recordings and command lines.
 //! * `record_options`: the contents of a recording.
 
 mod algorithms;
 mod allocator;
 mod flags;
+mod options;
 mod pool;
 mod record_options;
 mod resource;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use bitflags::bitflags;
 
+use crate::Error;
+
 bitflags! {
     /// The events to record: `RECORD_FLAGS` of GPGMM.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -37,12 +39,23 @@ pub enum RecordScope {
 /// The events to record, and the output file: `RECORD_OPTIONS` of GPGMM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordOptions {
-    /// The events to record; none by default. This version does not implement recording and rejects any other value.
+    /// The events to record; none by default. Then the [environment](crate::recording) may select some.
     pub flags: RecordFlags,
     /// The scope of the recording.
     pub scope: RecordScope,
     /// Whether statistics are gathered after each allocation, so that counters include every step.
     pub use_detailed_timing_events: bool,
-    /// Path of the output file; `None` is `gpgmm_event_trace.json` in the working directory.
+    /// Path of the output file; `None` is `gpgmm_event_trace.json` in the working directory. The extension `.hws` selects the
+    /// [session format](crate::recording#files).
     pub trace_file: Option<PathBuf>,
+}
+
+impl RecordOptions {
+    pub(crate) fn check(&self, field: &'static str) -> Result<(), Error> {
+        let unknown = self.flags.difference(RecordFlags::ALL);
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(field, format!("unknown flag bits {:#x}", unknown.bits())))
+    }
 }

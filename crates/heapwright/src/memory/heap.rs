@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 use super::accounts::{Accounts, Charge};
 use super::heap_time::HeapTime;
 use crate::error::Obstacle;
+use crate::recording::{RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
 
 /// A heap, and its charge. Dropping the last reference releases it to the device.
@@ -26,6 +27,8 @@ pub(crate) struct Heap {
     is_prefetched: AtomicBool,
     /// Held in a pool with a maximum number of heaps.
     _permit: Option<HeapPermit>,
+    /// The heap in the allocator's recording, unless the manager's recording has it.
+    recorded: Option<RecordedHeap>,
 }
 
 impl Heap {
@@ -36,9 +39,25 @@ impl Heap {
         charge: Charge,
         time: HeapTime,
         permit: Option<HeapPermit>,
+        recorded: Option<RecordedHeap>,
     ) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
-        Arc::new(Self { residency, d3d12, size, charge, _time: time, is_prefetched, _permit: permit })
+        Arc::new(Self {
+            residency,
+            d3d12,
+            size,
+            charge,
+            _time: time,
+            is_prefetched,
+            _permit: permit,
+            recorded,
+        })
+    }
+
+    /// Returns the heap's id in the file of a recording.
+    pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
+        let of_manager = self.residency.as_ref().and_then(ResidencyHeap::recorded);
+        self.recorded.as_ref().or(of_manager)?.id_in(recording)
     }
 
     /// Marks the heap as prefetched.

@@ -12,6 +12,7 @@ use super::managed::{OwnMemory, begins_evicted};
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::plan::Constraints;
+use crate::recording::{InstanceKind, Recording};
 use crate::residency::ResidencyManager;
 use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
@@ -29,6 +30,7 @@ pub(crate) struct HeapSource {
     pub(crate) max_heap_size: ByteSize,
     /// Flags of all heaps.
     pub(crate) extra_heap_flags: D3D12_HEAP_FLAGS,
+    pub(crate) recording: Option<Arc<Recording>>,
     /// The allocator, whose type this module does not know.
     pub(crate) allocator: Weak<dyn Any + Send + Sync>,
 }
@@ -54,7 +56,9 @@ impl HeapSource {
             return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
         }
         let devices = Devices::of(device);
+        let recording = Recording::begin(&desc.record_options, InstanceKind::Allocator, || desc.options())?;
         Ok(Self {
+            recording,
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
             accounts: Accounts::new(desc.limits),

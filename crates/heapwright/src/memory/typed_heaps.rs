@@ -25,7 +25,9 @@ use super::spare_heaps::SpareHeaps;
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
 use crate::plan::Constraints;
+use crate::recording::{HeapMemory, RecordedHeap};
 use crate::requirements::ResourceClass;
+use crate::residency::ResidencyHeap;
 use crate::{Error, HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
@@ -285,7 +287,21 @@ impl TypedHeaps {
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
         let time = HeapTime::of_new(&self.source.accounts, heap_type, size);
-        Ok(Heap::new(heap, residency, size, charge, time, permit))
+        let recorded = self.record_heap(residency.as_ref(), size);
+        Ok(Heap::new(heap, residency, size, charge, time, permit, recorded))
+    }
+
+    /// Records a new heap, unless the manager has recorded it in the same file.
+    fn record_heap(&self, residency: Option<&ResidencyHeap>, size: ByteSize) -> Option<RecordedHeap> {
+        let recording = self.source.recording.as_ref()?;
+        let of_manager = residency.and_then(ResidencyHeap::recorded);
+        if of_manager.is_some_and(|heap| heap.id_in(recording).is_some()) {
+            return None;
+        }
+        let D3D12_HEAP_DESC { Properties: properties, Alignment: alignment, Flags: flags, .. } =
+            self.desc.heap;
+        let heap_type = properties.Type;
+        recording.heap(&HeapMemory { size: size.get(), alignment, heap_type, flags })
     }
 
     fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {

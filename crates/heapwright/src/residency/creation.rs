@@ -118,8 +118,12 @@ fn finish(
     };
     let new = NewManagedHeap { group: info.segment_group, size: info.size, level: desc.level(), status };
     let id = manager.pager.books.add_heap(new, &object, room)?;
+    let recording = manager.pager.recording.as_ref();
+    let (size, alignment) = (info.size, info.alignment);
+    let recorded = recording.and_then(|to| to.heap(id, object.pageable(), size.get(), alignment.get()));
     let manager = Some((Arc::clone(manager), id));
-    let heap = ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, manager);
+    let mut heap = ResidencyHeap::from_parts(object, (size, alignment), info.segment_group, manager);
+    heap.set_recorded(recorded);
     if let Some(priority) = desc.priority {
         heap.set_residency_priority(priority)?;
     }

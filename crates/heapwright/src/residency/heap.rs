@@ -11,6 +11,7 @@ use windows_core::Interface;
 use super::desc::{ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::paged_object::PagedObject;
 use super::parts::ManagerParts;
+use crate::recording::RecordedHeap;
 use crate::{Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
@@ -28,6 +29,8 @@ pub struct ResidencyHeap {
     group: SegmentGroup,
     manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
     debug_name: Mutex<Option<Arc<str>>>,
+    /// The heap in the manager's recording.
+    recorded: Option<RecordedHeap>,
     /// The last field, so that it is dropped after the reference to the object.
     released: Option<ReleasedBytes>,
 }
@@ -54,7 +57,16 @@ impl ResidencyHeap {
         group: SegmentGroup,
         manager: Option<(Arc<ManagerParts>, ManagedHeapId)>,
     ) -> Self {
-        Self { object, size, alignment, group, manager, debug_name: Mutex::default(), released: None }
+        Self {
+            object,
+            size,
+            alignment,
+            group,
+            manager,
+            debug_name: Mutex::default(),
+            recorded: None,
+            released: None,
+        }
     }
 
     /// Returns the object.
@@ -152,6 +164,15 @@ impl ResidencyHeap {
     }
 
     /// Returns the manager's number, and the id of the heap in its books.
+    pub(super) fn set_recorded(&mut self, recorded: Option<RecordedHeap>) {
+        self.recorded = recorded;
+    }
+
+    /// Returns the heap in the manager's recording.
+    pub(crate) fn recorded(&self) -> Option<&RecordedHeap> {
+        self.recorded.as_ref()
+    }
+
     #[inline]
     pub(super) fn managed(&self) -> Option<(u64, ManagedHeapId)> {
         self.manager.as_ref().map(|(manager, id)| (manager.number, *id))

@@ -220,7 +220,13 @@ impl ResidencyManager {
         lists: &[(&ID3D12CommandList, &ResidencyList)],
     ) -> Result<FenceValue, Error> {
         // SAFETY: the caller's promises.
-        unsafe { submit::execute(&self.parts, queue, lists) }
+        let execute = || unsafe { submit::execute(&self.parts, queue, lists) };
+        match &self.parts.pager.recording {
+            None => execute(),
+            Some(recording) => {
+                recording.submit(self.parts.number, &self.parts.pager.books, queue, lists, execute)
+            }
+        }
     }
 
     /// Makes the heaps of a list resident before they are used, if that is possible without waiting.

@@ -11,6 +11,7 @@ use super::contained_policy::create_planner;
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use super::device::{ManagedDevice, create_fence};
 use super::pager::Pager;
+use super::recorded::ManagerRecording;
 use super::upkeep::Upkeep;
 use crate::{DeviceCaps, Error};
 
@@ -32,6 +33,7 @@ impl ManagerParts {
     ) -> Result<Arc<Self>, Error> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         desc.check()?;
+        let recording = ManagerRecording::begin(desc)?;
         let caps = DeviceCaps::query(device)?;
         let is_unified = unifies_memory(&caps, desc.flags);
         let budgets = Budgets::new(adapter, is_unified, desc)?;
@@ -42,7 +44,7 @@ impl ManagerParts {
         let device = ManagedDevice::new(device, caps, &paging_fence);
         let parts = Arc::new(Self {
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-            pager: Pager::new(device, books, paging_fence, desc),
+            pager: Pager::new(device, books, paging_fence, desc, recording),
             upkeep: Upkeep::default(),
             debug_name: Mutex::default(),
         });

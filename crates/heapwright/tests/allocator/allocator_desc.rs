@@ -346,14 +346,26 @@ fn nodes_are_those_of_every_heap() {
 }
 
 #[test]
-fn recording_is_refused_until_there_is_any() {
+fn record_options_are_checked() {
     let gpu = any_device();
-    for flags in [RecordFlags::API_CALLS, RecordFlags::ALL, RecordFlags::from_bits_retain(1 << 30)] {
-        let record_options = RecordOptions { flags, ..Default::default() };
+    let refused = |record_options| {
         let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
-        let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("not yet");
-        assert!(error.is_unsupported() && error.to_string().contains("record_options"), "{error}");
-    }
+        let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("wrong");
+        assert!(error.is_invalid_argument());
+        error.to_string()
+    };
+    let unknown = RecordFlags::from_bits_retain(1 << 30);
+    let message = refused(RecordOptions { flags: unknown, ..Default::default() });
+    assert_eq!(message, "ResourceAllocatorDesc::record_options: unknown flag bits 0x40000000");
+    let message = refused(RecordOptions {
+        flags: RecordFlags::ALL,
+        trace_file: Some(PathBuf::from("/nowhere/at/all.hws")),
+        ..Default::default()
+    });
+    assert!(
+        message.starts_with("RecordOptions::trace_file: /nowhere/at/all.hws cannot be written: "),
+        "{message}"
+    );
     // Without flags nothing is recorded, so the other record options have no effect.
     let record_options = RecordOptions {
         scope: RecordScope::PerInstance,

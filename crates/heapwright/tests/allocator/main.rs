@@ -31,6 +31,7 @@ mod own_memory;
 mod pools;
 mod probe;
 mod random_input;
+mod recording;
 mod stats;
 mod threads;
 mod too_large;

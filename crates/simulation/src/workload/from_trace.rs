@@ -42,9 +42,10 @@ pub(crate) const EVENTS_PER_SUBMISSION: usize = 8;
 pub(crate) const BUDGET_PERCENT: u64 = 60;
 
 /// The cost of a PCI Express 4.0 bus with sixteen lanes, as in the scenarios.
-const PAGING: PagingCost = PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
+pub(super) const PAGING: PagingCost =
+    PagingCost { bytes_per_second: 24e9, latency: Duration::from_micros(20) };
 
-const FRAMES_IN_FLIGHT: usize = 2;
+pub(super) const FRAMES_IN_FLIGHT: usize = 2;
 
 /// The error of a trace that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]

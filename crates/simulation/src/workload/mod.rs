@@ -1,11 +1,12 @@
 //! Workloads: the actions of a program on its heaps, frame by frame, independent of the policy.
 //!
 //! - [`expand`](mod@expand) creates a workload from a scenario, with [`patterns`] of [`random`] numbers;
-//!   [`from_trace`](mod@from_trace) creates one from a trace.
+//!   [`from_trace`](mod@from_trace) creates one from a trace, and [`from_session`](mod@from_session) from a session.
 //! - [`bound`] is the lower bound of paging for a workload.
 
 pub(super) mod bound;
 mod expand;
+mod from_session;
 mod from_trace;
 mod patterns;
 mod random;
@@ -17,6 +18,7 @@ use heapwright::ByteSize;
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 
 pub use self::expand::{TooMuch, expand};
+pub use self::from_session::{NoWorkload, from_session};
 pub use self::from_trace::{CannotDerive, from_trace};
 pub use self::random::Random;
 

@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 
 use super::event::{
-    AllocationSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc, HeapSnapshot, Id,
+    AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
+    HeapSnapshot, Id,
 };
 use super::fault::CaptureFault;
 use super::json::Objects;
@@ -41,6 +42,7 @@ struct State {
     set_count: u64,
     submission_count: u64,
     has_gpgmm: bool,
+    has_options: bool,
 }
 
 #[derive(Default)]
@@ -51,7 +53,8 @@ struct LiveHeap {
 
 /// An event that concerns memory.
 enum Subject {
-    AllocatorOrManager,
+    Allocator,
+    Manager,
     Allocation,
     Heap,
     CreateResource,
@@ -62,8 +65,8 @@ enum Subject {
 impl Subject {
     fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "GPUMemoryAllocator" | "ResourceAllocator" | "IResourceAllocator" | "ResidencyManager"
-            | "IResidencyManager" => Self::AllocatorOrManager,
+            "GPUMemoryAllocator" | "ResourceAllocator" | "IResourceAllocator" => Self::Allocator,
+            "ResidencyManager" | "IResidencyManager" => Self::Manager,
             "GPUMemoryAllocation" | "ResourceAllocation" | "IResourceAllocation" => Self::Allocation,
             "GPUMemoryBlock" | "Heap" | "IHeap" | "ResidencyHeap" | "IResidencyHeap" => Self::Heap,
             "ResourceAllocator.CreateResource" | "IResourceAllocator.CreateResource" => Self::CreateResource,
@@ -164,6 +167,7 @@ impl State {
         self.has_gpgmm = true;
         self.time_us = self.time_us.max(event.time_us());
         match (subject, &*event.ph) {
+            (Subject::Allocator, "O") => self.allocator_snapshot(event)?,
             (Subject::Allocation, "N") => self.new_allocation(event)?,
             (Subject::Allocation, "O") => self.allocation_snapshot(event)?,
             (Subject::Allocation, "D") => self.delete_allocation(event)?,
@@ -185,6 +189,40 @@ impl State {
 
     fn record(&mut self, action: Action) {
         self.records.push_back(Record { time_us: self.time_us, action });
+    }
+
+    /// Adds the options of the first allocator; others have none of their own in a capture's records.
+    fn allocator_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
+        if std::mem::replace(&mut self.has_options, true) {
+            return Ok(());
+        }
+        let Some(snapshot) = event.snapshot::<AllocatorSnapshot>()? else { return Ok(()) };
+        // Earlier versions had these algorithms alone.
+        let algorithm = match snapshot.sub_allocation_algorithm.unwrap_or(0) {
+            0 | 1 => "slab",
+            2 => "buddy-system",
+            _ => "dedicated",
+        };
+        let pool = match snapshot.pool_algorithm.unwrap_or(0) {
+            3 => "fixed-pool",
+            _ => "segmented-pool",
+        };
+        let size = |size: Option<u64>| size.filter(|&size| size > 0).map(|size| size.to_string());
+        let number =
+            |number: Option<f64>| number.filter(|number| *number > 0.0).map(|number| number.to_string());
+        for (name, value) in [
+            ("suballocation_algorithm", Some(algorithm.to_owned())),
+            ("empty_heap_policy", Some(pool.to_owned())),
+            ("preferred_heap_size", size(snapshot.preferred_resource_heap_size)),
+            ("max_heap_size", size(snapshot.max_resource_heap_size)),
+            ("heap_fragmentation_limit", number(snapshot.resource_heap_fragmentation_limit)),
+            ("heap_growth_factor", number(snapshot.resource_heap_growth_factor)),
+        ] {
+            if let Some(value) = value {
+                self.record(Action::SetOption { name: name.into(), value: value.into() });
+            }
+        }
+        Ok(())
     }
 
     fn create_resource(&mut self, event: &Event<'_>) -> Result<(), EventError> {

@@ -114,6 +114,19 @@ pub(super) struct SampleDesc {
     pub(super) count: u32,
 }
 
+/// Snapshot of an allocator. Fields that a version does not have are missing.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct AllocatorSnapshot {
+    pub(super) sub_allocation_algorithm: Option<u32>,
+    pub(super) pool_algorithm: Option<u32>,
+    pub(super) preferred_resource_heap_size: Option<u64>,
+    pub(super) max_resource_heap_size: Option<u64>,
+    #[serde(alias = "MemoryFragmentationLimit", alias = "ResourceFragmentationLimit")]
+    pub(super) resource_heap_fragmentation_limit: Option<f64>,
+    pub(super) resource_heap_growth_factor: Option<f64>,
+}
+
 /// Snapshot of an allocation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -14,6 +14,7 @@
 //!   buffer. That of a texture follows from its description, without the device's padding.
 //! - An allocation without such a call, as one that imports a resource, has the size of its first snapshot, and exists from there
 //!   on. Without a snapshot, its size is unknown, and it is skipped.
+//! - The first snapshot of an allocator has the options of all: algorithms, heap sizes, fragmentation limit and growth factor.
 //! - An allocation that is deleted is freed. GPGMM's ids are addresses, which it reuses; allocations and heaps are numbered
 //!   instead, from 0.
 //! - A heap exists from its first snapshot on. The snapshot of an allocation, in captures until 2022, is its placement in a heap.

@@ -1,5 +1,6 @@
 //! Header of a session and headers of blocks.
 
+#[cfg(feature = "read")]
 use super::fault::SessionFault;
 
 /// Version of the format.
@@ -24,6 +25,7 @@ pub(super) fn header() -> [u8; HEADER_LEN] {
 }
 
 /// Checks the header of a session.
+#[cfg(feature = "read")]
 pub(super) fn check_header(header: &[u8]) -> Result<(), SessionFault> {
     let Ok(header) = <&[u8; HEADER_LEN]>::try_from(header) else {
         return Err(SessionFault::HeaderTruncated);
@@ -43,7 +45,19 @@ pub(super) fn check_header(header: &[u8]) -> Result<(), SessionFault> {
 
 pub(super) const BLOCK_HEADER_LEN: usize = 12;
 
+/// Returns the bytes of the header of a block with these records.
+pub(super) fn header_of(records: &[u8], count: u32) -> [u8; BLOCK_HEADER_LEN] {
+    let len = u32::try_from(records.len()).expect("a block has at most MAX_BLOCK_LEN bytes");
+    let mut header = [0; BLOCK_HEADER_LEN];
+    header[..4].copy_from_slice(&len.to_le_bytes());
+    header[4..8].copy_from_slice(&count.to_le_bytes());
+    let checksum = checksum(&header[..8], records);
+    header[8..].copy_from_slice(&checksum.to_le_bytes());
+    header
+}
+
 /// Header of a block.
+#[cfg(feature = "read")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockHeader {
     /// Length of the records in bytes, 0 for the end of the session.
@@ -53,18 +67,8 @@ pub(super) struct BlockHeader {
     checksum: u32,
 }
 
+#[cfg(feature = "read")]
 impl BlockHeader {
-    /// Returns the bytes of the header of a block with these records.
-    pub(super) fn bytes_of(records: &[u8], count: u32) -> [u8; BLOCK_HEADER_LEN] {
-        let len = u32::try_from(records.len()).expect("a block has at most MAX_BLOCK_LEN bytes");
-        let mut header = [0; BLOCK_HEADER_LEN];
-        header[..4].copy_from_slice(&len.to_le_bytes());
-        header[4..8].copy_from_slice(&count.to_le_bytes());
-        let checksum = checksum(&header[..8], records);
-        header[8..].copy_from_slice(&checksum.to_le_bytes());
-        header
-    }
-
     pub(super) fn parse(bytes: [u8; BLOCK_HEADER_LEN]) -> Result<Self, SessionFault> {
         let [len, count, checksum] =
             [0, 4, 8].map(|at| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));

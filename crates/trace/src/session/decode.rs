@@ -2,7 +2,9 @@
 
 use super::encode::{Previous, tag};
 use super::fault::SessionFault;
-use super::record::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+use super::record::{
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+};
 use super::varint::{add, take};
 use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN};
 use crate::error::TraceErrorKind;
@@ -66,9 +68,60 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
             address: take(bytes)?,
             size: take(bytes)?,
         },
+        tag::DESCRIBE => Action::Describe(Box::new(take_description(bytes, last_allocation)?)),
+        tag::NAME => Action::Name {
+            allocation: take_id(bytes, last_allocation)?,
+            name: take_name(bytes)?.unwrap_or_default(),
+        },
+        tag::SELECT_ALLOCATOR => Action::SelectAllocator { allocator: take(bytes)? },
+        tag::SET_OPTION => Action::SetOption {
+            name: take_name(bytes)?.unwrap_or_default(),
+            value: take_name(bytes)?.unwrap_or_default(),
+        },
+        tag::FRAME => Action::Frame,
+        tag::IDLE_PERIOD => Action::IdlePeriod,
+        tag::RELEASE_HEAPS => Action::ReleaseHeaps { bytes: take(bytes)? },
+        tag::MAKE_RESIDENT => Action::MakeResident { heap: take_id(bytes, last_heap)? },
+        tag::EVICT => Action::Evict { heap: take_id(bytes, last_heap)? },
+        tag::COUNT => {
+            let counter = take_byte(bytes)?;
+            let counter = Counter::ALL
+                .get(usize::from(counter))
+                .ok_or(SessionFault::UnknownValue { what: "counter", value: counter })?;
+            Action::Count { counter: *counter, value: take(bytes)? }
+        }
         value => return Err(SessionFault::UnknownValue { what: "action", value }.into()),
     };
     Ok(Record { time_us, action })
+}
+
+fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Description, SessionFault> {
+    let allocation = take_id(bytes, last_allocation)?;
+    let placement = take_byte(bytes)?;
+    Ok(Description {
+        allocation,
+        placement: PlacementKind::from_byte(placement)
+            .ok_or(SessionFault::UnknownValue { what: "placement", value: placement })?,
+        allocation_flags: take_u32(bytes)?,
+        heap_flags: take_u32(bytes)?,
+        padding: take(bytes)?,
+        strategy: take_byte(bytes)?,
+        initial_state: take_u32(bytes)?,
+        dimension: take_u32(bytes)?,
+        alignment: take(bytes)?,
+        width: take(bytes)?,
+        height: take_u32(bytes)?,
+        depth_or_array_size: take_u16(bytes)?,
+        mip_levels: take_u16(bytes)?,
+        format: take_u32(bytes)?,
+        sample_count: take_u32(bytes)?,
+        sample_quality: take_u32(bytes)?,
+        layout: take_u32(bytes)?,
+    })
+}
+
+fn take_u16(bytes: &mut &[u8]) -> Result<u16, SessionFault> {
+    u16::try_from(take(bytes)?).map_err(|_| SessionFault::IntegerTooLarge { bits: 16 })
 }
 
 fn take_byte(bytes: &mut &[u8]) -> Result<u8, SessionFault> {

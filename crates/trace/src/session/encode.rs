@@ -1,7 +1,7 @@
 //! Bytes of records.
 
 use super::MAX_NAME_LEN;
-use super::record::{Action, Allocation, Heap, Record};
+use super::record::{Action, Allocation, Description, Heap, Record};
 use super::varint::{difference, push};
 
 /// Values of the previous record, from which times and ids are counted.
@@ -25,6 +25,16 @@ pub(super) mod tag {
     pub(in crate::session) const SUBMIT: u8 = 8;
     pub(in crate::session) const HEAP_ADDRESS: u8 = 9;
     pub(in crate::session) const ALLOCATION_ADDRESS: u8 = 10;
+    pub(in crate::session) const DESCRIBE: u8 = 11;
+    pub(in crate::session) const NAME: u8 = 12;
+    pub(in crate::session) const SELECT_ALLOCATOR: u8 = 13;
+    pub(in crate::session) const SET_OPTION: u8 = 14;
+    pub(in crate::session) const FRAME: u8 = 15;
+    pub(in crate::session) const IDLE_PERIOD: u8 = 16;
+    pub(in crate::session) const RELEASE_HEAPS: u8 = 17;
+    pub(in crate::session) const MAKE_RESIDENT: u8 = 18;
+    pub(in crate::session) const EVICT: u8 = 19;
+    pub(in crate::session) const COUNT: u8 = 20;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -41,6 +51,16 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::Submit { .. } => tag::SUBMIT,
         Action::HeapAddress { .. } => tag::HEAP_ADDRESS,
         Action::AllocationAddress { .. } => tag::ALLOCATION_ADDRESS,
+        Action::Describe(_) => tag::DESCRIBE,
+        Action::Name { .. } => tag::NAME,
+        Action::SelectAllocator { .. } => tag::SELECT_ALLOCATOR,
+        Action::SetOption { .. } => tag::SET_OPTION,
+        Action::Frame => tag::FRAME,
+        Action::IdlePeriod => tag::IDLE_PERIOD,
+        Action::ReleaseHeaps { .. } => tag::RELEASE_HEAPS,
+        Action::MakeResident { .. } => tag::MAKE_RESIDENT,
+        Action::Evict { .. } => tag::EVICT,
+        Action::Count { .. } => tag::COUNT,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -95,6 +115,62 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
             push(bytes, *address);
             push(bytes, *size);
         }
+        Action::Describe(description) => push_description(bytes, last_allocation, description),
+        Action::Name { allocation, name } => {
+            push_id(bytes, last_allocation, *allocation);
+            push_name(bytes, Some(name));
+        }
+        Action::SelectAllocator { allocator } => push(bytes, *allocator),
+        Action::SetOption { name, value } => {
+            push_name(bytes, Some(name));
+            push_name(bytes, Some(value));
+        }
+        Action::Frame | Action::IdlePeriod => {}
+        Action::ReleaseHeaps { bytes: released } => push(bytes, *released),
+        Action::MakeResident { heap } | Action::Evict { heap } => push_id(bytes, last_heap, *heap),
+        Action::Count { counter, value } => {
+            bytes.push(*counter as u8);
+            push(bytes, *value);
+        }
+    }
+}
+
+fn push_description(bytes: &mut Vec<u8>, last_allocation: &mut u64, description: &Description) {
+    let Description {
+        allocation,
+        placement,
+        allocation_flags,
+        heap_flags,
+        padding,
+        strategy,
+        initial_state,
+        dimension,
+        alignment,
+        width,
+        height,
+        depth_or_array_size,
+        mip_levels,
+        format,
+        sample_count,
+        sample_quality,
+        layout,
+    } = *description;
+    push_id(bytes, last_allocation, allocation);
+    bytes.push(placement as u8);
+    push(bytes, allocation_flags.into());
+    push(bytes, heap_flags.into());
+    push(bytes, padding);
+    bytes.push(strategy);
+    push(bytes, initial_state.into());
+    push(bytes, dimension.into());
+    push(bytes, alignment);
+    push(bytes, width);
+    push(bytes, height.into());
+    for value in [depth_or_array_size, mip_levels] {
+        push(bytes, value.into());
+    }
+    for value in [format, sample_count, sample_quality, layout] {
+        push(bytes, value.into());
     }
 }
 

@@ -68,6 +68,40 @@ pub enum SessionFault {
     /// A name is not valid UTF-8.
     #[error("a name is not valid UTF-8")]
     NameNotUtf8,
+    /// A record refers to an object that does not exist at that time.
+    #[error("there is no {what} {id}")]
+    NoSuchObject {
+        /// The kind of object.
+        what: &'static str,
+        /// Its id.
+        id: u64,
+    },
+    /// An object is created although one with its id exists.
+    #[error("{what} {id} is created a second time")]
+    CreatedTwice {
+        /// The kind of object.
+        what: &'static str,
+        /// Its id.
+        id: u64,
+    },
+    /// Contents go beyond the end of their allocation.
+    #[error("contents of allocation {allocation} end at {end}, beyond its size of {size}")]
+    ContentsBeyondEnd {
+        /// Id of the allocation.
+        allocation: u64,
+        /// End of the contents.
+        end: u64,
+        /// Size of the allocation.
+        size: u64,
+    },
+    /// There are too many objects at the same time.
+    #[error("more than {limit} {what} exist at the same time")]
+    TooManyObjects {
+        /// The kind of object.
+        what: &'static str,
+        /// Maximum number.
+        limit: u32,
+    },
     /// There are bytes after the end.
     #[error("there are bytes after the end of the session")]
     TrailingBytes,

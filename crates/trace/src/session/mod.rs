@@ -44,6 +44,16 @@
 //! | 8 | [`Submit`](Action::Submit) | queue, fence value, number of sets, set ids |
 //! | 9 | [`HeapAddress`](Action::HeapAddress) | heap id, GPU virtual address, size |
 //! | 10 | [`AllocationAddress`](Action::AllocationAddress) | allocation id, GPU virtual address, size |
+//! | 11 | [`Describe`](Action::Describe) | allocation id, placement (byte), allocation flags, heap flags, padding, strategy (byte), initial state, dimension, alignment, width, height, depth or array size, mip levels, format, sample count, sample quality, layout |
+//! | 12 | [`Name`](Action::Name) | allocation id, name |
+//! | 13 | [`SelectAllocator`](Action::SelectAllocator) | number of the allocator |
+//! | 14 | [`SetOption`](Action::SetOption) | name, value (a name, too) |
+//! | 15 | [`Frame`](Action::Frame) | |
+//! | 16 | [`IdlePeriod`](Action::IdlePeriod) | |
+//! | 17 | [`ReleaseHeaps`](Action::ReleaseHeaps) | bytes |
+//! | 18 | [`MakeResident`](Action::MakeResident) | heap id |
+//! | 19 | [`Evict`](Action::Evict) | heap id |
+//! | 20 | [`Count`](Action::Count) | counter (byte), value |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
@@ -73,22 +83,31 @@
 //! ```
 
 mod block;
+#[cfg(feature = "read")]
 mod decode;
 mod encode;
+#[cfg(feature = "read")]
 mod fault;
+#[cfg(feature = "read")]
 mod reader;
 mod record;
+#[cfg(feature = "read")]
+mod references;
 mod varint;
 mod writer;
 
 pub use block::{MAX_BLOCK_LEN, VERSION};
+#[cfg(feature = "read")]
 pub use fault::SessionFault;
+#[cfg(feature = "read")]
 pub use reader::SessionReader;
-pub use record::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+pub use record::{
+    Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
+};
 pub use writer::{SessionWriter, WriteError};
 
-pub(crate) use block::MAGIC;
-pub(crate) use reader::Stream;
+#[cfg(feature = "read")]
+pub(crate) use {block::MAGIC, reader::Stream, references::References};
 
 /// Maximum length of a name, in bytes. A writer cuts off longer names.
 pub const MAX_NAME_LEN: usize = 1024;

@@ -27,7 +27,7 @@ pub enum Action {
         /// Id of the heap.
         heap: u64,
     },
-    /// An allocation is placed in a heap.
+    /// An allocation is placed in a heap, or has been moved there.
     Place {
         /// Id of the allocation.
         allocation: u64,
@@ -79,6 +79,160 @@ pub enum Action {
         /// Size of the range, in bytes.
         size: u64,
     },
+    /// An allocation was requested with this description. Replays need it; it follows [`Allocate`](Self::Allocate).
+    Describe(Box<Description>),
+    /// An allocation is named.
+    Name {
+        /// Id of the allocation.
+        allocation: u64,
+        /// Name, not empty.
+        name: Box<str>,
+    },
+    /// The options, allocations, frames and periods that follow belong to this allocator. Without it, there is one allocator.
+    SelectAllocator {
+        /// Number of the allocator.
+        allocator: u64,
+    },
+    /// An option of the selected allocator; all of them precede its allocations.
+    SetOption {
+        /// Name of the option.
+        name: Box<str>,
+        /// Value of the option.
+        value: Box<str>,
+    },
+    /// The application has told the selected allocator of a frame.
+    Frame,
+    /// Without frames, a period has passed after which the selected allocator releases idle memory.
+    IdlePeriod,
+    /// The application has asked the selected allocator to release empty heaps.
+    ReleaseHeaps {
+        /// Number of bytes.
+        bytes: u64,
+    },
+    /// A heap is made resident.
+    MakeResident {
+        /// Id of the heap.
+        heap: u64,
+    },
+    /// A heap is evicted.
+    Evict {
+        /// Id of the heap.
+        heap: u64,
+    },
+    /// A counter has this value.
+    Count {
+        /// The counter.
+        counter: Counter,
+        /// Its value.
+        value: u64,
+    },
+}
+
+/// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's flags.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Id of the allocation.
+    pub allocation: u64,
+    /// How it was placed.
+    pub placement: PlacementKind,
+    /// `ResourceAllocationFlags`.
+    pub allocation_flags: u32,
+    /// Additional `D3D12_HEAP_FLAGS`.
+    pub heap_flags: u32,
+    /// Additional size in bytes.
+    pub padding: u64,
+    /// `Strategy`: 0 for the default, otherwise its number in heapwright's documentation.
+    pub strategy: u8,
+    /// `D3D12_RESOURCE_STATES`.
+    pub initial_state: u32,
+    /// `D3D12_RESOURCE_DIMENSION`.
+    pub dimension: u32,
+    /// `D3D12_RESOURCE_DESC::Alignment`.
+    pub alignment: u64,
+    /// Width in texels, or in bytes for a buffer.
+    pub width: u64,
+    /// Height in texels.
+    pub height: u32,
+    /// Depth or array size.
+    pub depth_or_array_size: u16,
+    /// Number of mip levels, or 0 for all.
+    pub mip_levels: u16,
+    /// `DXGI_FORMAT`.
+    pub format: u32,
+    /// Number of samples.
+    pub sample_count: u32,
+    /// Quality of the samples.
+    pub sample_quality: u32,
+    /// `D3D12_TEXTURE_LAYOUT`.
+    pub layout: u32,
+}
+
+/// How an allocation was placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PlacementKind {
+    /// Not recorded.
+    #[default]
+    Unknown = 0,
+    /// A part of a larger buffer.
+    WithinResource = 1,
+    /// In a heap that other resources may share.
+    SharedHeap = 2,
+    /// In a heap of its own.
+    OwnHeap = 3,
+    /// Committed: in an implicit heap, which is recorded as a heap.
+    Committed = 4,
+    /// Created by other code, and imported.
+    Imported = 5,
+}
+
+impl PlacementKind {
+    #[cfg(feature = "read")]
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+        use PlacementKind::*;
+        [Unknown, WithinResource, SharedHeap, OwnHeap, Committed, Imported]
+            .into_iter()
+            .find(|&placement| placement as u8 == byte)
+    }
+}
+
+/// A counter of a recording. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Counter {
+    /// Budget of the local segment group.
+    LocalBudget = 0,
+    /// Usage of the local segment group.
+    LocalUsage = 1,
+    /// Resident bytes of the residency manager in the local segment group.
+    LocalResident = 2,
+    /// Budget of the non-local segment group.
+    NonLocalBudget = 3,
+    /// Usage of the non-local segment group.
+    NonLocalUsage = 4,
+    /// Resident bytes of the residency manager in the non-local segment group.
+    NonLocalResident = 5,
+    /// Bytes of the selected allocator's heaps and committed resources.
+    Reserved = 6,
+    /// Bytes of the selected allocator's allocations.
+    Used = 7,
+    /// Millionths of the bytes in the selected allocator's heaps, without empty ones, that no allocation uses.
+    Fragmentation = 8,
+}
+
+impl Counter {
+    /// All counters.
+    pub const ALL: [Self; 9] = [
+        Self::LocalBudget,
+        Self::LocalUsage,
+        Self::LocalResident,
+        Self::NonLocalBudget,
+        Self::NonLocalUsage,
+        Self::NonLocalResident,
+        Self::Reserved,
+        Self::Used,
+        Self::Fragmentation,
+    ];
 }
 
 /// Description of an allocation.
@@ -128,6 +282,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
+    #[cfg(feature = "read")]
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         [Self::Unknown, Self::Buffer, Self::Texture].into_iter().find(|&kind| kind as u8 == byte)
     }

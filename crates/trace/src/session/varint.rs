@@ -1,5 +1,6 @@
 //! LEB128 and zigzag integers.
 
+#[cfg(feature = "read")]
 use super::fault::SessionFault;
 
 /// Appends an integer.
@@ -15,6 +16,7 @@ pub(super) fn push(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Removes an integer from the start of `bytes`.
+#[cfg(feature = "read")]
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
     match **bytes {
@@ -26,6 +28,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
     }
 }
 
+#[cfg(feature = "read")]
 fn take_long(bytes: &mut &[u8]) -> Result<u64, SessionFault> {
     let mut value = 0;
     for (place, &byte) in bytes.iter().enumerate().take(10) {
@@ -50,11 +53,12 @@ pub(super) fn difference(from: u64, to: u64) -> u64 {
 }
 
 /// Returns the integer whose [`difference`] from `from` is `zigzag`.
+#[cfg(feature = "read")]
 pub(super) fn add(from: u64, zigzag: u64) -> u64 {
     from.wrapping_add((zigzag >> 1) ^ (zigzag & 1).wrapping_neg())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "read"))]
 mod tests {
     use super::*;
 

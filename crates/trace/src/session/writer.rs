@@ -1,8 +1,8 @@
 //! Writes a session block by block.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 
-use super::block::{BlockHeader, header};
+use super::block::{BLOCK_HEADER_LEN, header, header_of};
 use super::encode::{Previous, encode};
 use super::record::{Action, Record};
 use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN};
@@ -136,16 +136,34 @@ impl<W: Write> SessionWriter<W> {
     /// Returns the errors of the output.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_block()?;
-        self.output.write_all(&BlockHeader::bytes_of(&[], 0))?;
+        self.output.write_all(&header_of(&[], 0))?;
         self.output.flush()?;
         Ok(self.output)
+    }
+
+    /// Writes all records and the end of the session, so that the output is complete if the program ends now. The next record
+    /// replaces the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the output.
+    pub fn checkpoint(&mut self) -> io::Result<()>
+    where
+        W: Seek,
+    {
+        self.write_block()?;
+        let end = header_of(&[], 0);
+        self.output.write_all(&end)?;
+        self.output.flush()?;
+        const BACK: i64 = -(BLOCK_HEADER_LEN as i64);
+        self.output.seek(SeekFrom::Current(BACK)).map(drop)
     }
 
     fn write_block(&mut self) -> io::Result<()> {
         if self.count == 0 {
             return Ok(());
         }
-        let header = BlockHeader::bytes_of(&self.block, self.count);
+        let header = header_of(&self.block, self.count);
         let written = self.output.write_all(&header).and_then(|()| self.output.write_all(&self.block));
         self.block.clear();
         self.count = 0;

@@ -29,7 +29,7 @@ static SESSION: LazyLock<Vec<u8>> = LazyLock::new(|| {
             writer.flush().unwrap();
         }
     }
-    let set = Action::DefineSet { set: 0, heaps: vec![1, 2, 3] };
+    let set = Action::DefineSet { set: 0, heaps: Vec::new() };
     writer.write(&Record { time_us: u64::MAX, action: set }).unwrap();
     writer.finish().unwrap();
     bytes
@@ -146,7 +146,7 @@ fn malformed_records_with_a_right_checksum_are_refused() {
     let fill = "the records do not fill the block exactly";
     for (records, count, expected) in [
         (&[0, 0][..], 1, "unknown action 0"),
-        (&[11, 0], 1, "unknown action 11"),
+        (&[21, 0], 1, "unknown action 21"),
         (&[2], 1, fill),
         (&[2, 0, 0, 7], 1, fill),
         (&[2, 0, 0], 2, fill),

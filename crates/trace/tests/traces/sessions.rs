@@ -1,8 +1,10 @@
 //! Sessions: round trips of any records.
 
+use std::io::Cursor;
+
 use heapwright_trace::session::{
-    Action, Allocation, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, Record, ResourceKind, SessionReader,
-    SessionWriter, WriteError,
+    Action, Allocation, Counter, Description, Heap, HeapType, MAX_CONTENTS_LEN, MAX_NAME_LEN, PlacementKind,
+    Record, ResourceKind, SessionReader, SessionWriter, WriteError,
 };
 use heapwright_trace::{Format, RecordReader, Trace};
 use proptest::collection::vec;
@@ -81,7 +83,46 @@ fn action() -> impl Strategy<Value = Action> {
             address,
             size
         }),
+        description().prop_map(|description| Action::Describe(Box::new(description))),
+        (integer(), ".{1,20}").prop_map(|(allocation, name)| Action::Name { allocation, name: name.into() }),
+        integer().prop_map(|allocator| Action::SelectAllocator { allocator }),
+        (".{0,20}", ".{0,20}")
+            .prop_map(|(name, value)| Action::SetOption { name: name.into(), value: value.into() }),
+        prop_oneof![Just(Action::Frame), Just(Action::IdlePeriod)],
+        integer().prop_map(|bytes| Action::ReleaseHeaps { bytes }),
+        (integer(), any::<bool>()).prop_map(|(heap, is_evicted)| match is_evicted {
+            true => Action::Evict { heap },
+            false => Action::MakeResident { heap },
+        }),
+        (select(&Counter::ALL[..]), integer()).prop_map(|(counter, value)| Action::Count { counter, value }),
     ]
+}
+
+fn description() -> impl Strategy<Value = Description> {
+    use PlacementKind::*;
+    let placement = select(&[Unknown, WithinResource, SharedHeap, OwnHeap, Committed, Imported][..]);
+    let whole = (placement, any::<[u32; 9]>(), any::<u8>(), any::<[u16; 2]>());
+    (integer(), integer(), integer(), integer(), whole).prop_map(
+        |(allocation, padding, alignment, width, (placement, numbers, strategy, small))| Description {
+            allocation,
+            placement,
+            allocation_flags: numbers[0],
+            heap_flags: numbers[1],
+            padding,
+            strategy,
+            initial_state: numbers[2],
+            dimension: numbers[3],
+            alignment,
+            width,
+            height: numbers[4],
+            depth_or_array_size: small[0],
+            mip_levels: small[1],
+            format: numbers[5],
+            sample_count: numbers[6],
+            sample_quality: numbers[7],
+            layout: numbers[8],
+        },
+    )
 }
 
 pub(crate) fn records(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Record>> {
@@ -102,6 +143,20 @@ proptest! {
     fn written_records_are_read_back(records in records(0..300)) {
         let bytes = write(&records);
         prop_assert_eq!(read(&bytes), (records, Ok(None)));
+    }
+
+    #[test]
+    fn a_session_is_complete_after_each_checkpoint(records in records(1..60), steps in vec(1..20_usize, 1..6)) {
+        let mut writer = SessionWriter::new(Cursor::new(Vec::new())).unwrap();
+        let mut written = 0;
+        for step in steps {
+            let end = records.len().min(written + step);
+            records[written..end].iter().for_each(|record| writer.write(record).unwrap());
+            written = end;
+            writer.checkpoint().unwrap();
+            let bytes = writer.get_mut().get_ref().clone();
+            prop_assert_eq!(read(&bytes), (records[..written].to_vec(), Ok(None)));
+        }
     }
 
     #[test]
@@ -190,11 +245,11 @@ fn allocations_of_a_session_are_a_trace_and_are_checked() {
         Trace::from_reader("dir/s.hws", &write(&records)[..]).map_err(|error| error.to_string())
     };
     let place = Action::Place { allocation: 9, heap: 0, offset: 0 };
-    let valid = trace(vec![allocate(9, 64), place, allocate(2, 16), free(9)]).unwrap();
+    let valid = trace(vec![heap(0), allocate(9, 64), place, allocate(2, 16), free(9)]).unwrap();
     assert_eq!((valid.name(), valid.format()), ("s", Format::Session));
     assert_eq!((valid.events().len(), valid.peak_live().get(), valid.truncated_at()), (3, 80, None));
     assert_eq!(valid.location(2).to_string(), "dir/s.hws: event 3");
-    let twice = trace(vec![allocate(9, 64), Action::DestroyHeap { heap: 0 }, allocate(9, 64)]).unwrap_err();
+    let twice = trace(vec![allocate(9, 64), Action::Frame, allocate(9, 64)]).unwrap_err();
     assert_eq!(twice, "dir/s.hws: event 2: id 9 was already allocated on event 1; ids must be unique");
     let never = trace(vec![free(3)]).unwrap_err();
     assert_eq!(never, "dir/s.hws: event 1: free of id 3, which was never allocated");
@@ -209,4 +264,79 @@ fn csv_becomes_a_session_with_the_same_events() {
     let mut again = Vec::new();
     session.write(&mut again).unwrap();
     assert_eq!(String::from_utf8(again).unwrap(), csv);
+}
+
+fn heap(id: u64) -> Action {
+    Action::CreateHeap(Heap {
+        id,
+        size: 64,
+        alignment: 1,
+        heap_type: HeapType::Default,
+        flags: 0,
+        name: None,
+    })
+}
+
+fn allocation(id: u64) -> Action {
+    let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Default);
+    Action::Allocate(Allocation { id, size: 16, kind, heap_type, flags: 0, name: None })
+}
+
+#[test]
+fn records_refer_to_objects_that_exist() {
+    let set = |heaps: &[u64]| Action::DefineSet { set: 3, heaps: heaps.to_vec() };
+    let contents = |offset, len| Action::Contents { allocation: 7, offset, bytes: vec![1; len] };
+    let submit = Action::Submit { queue: 0, fence_value: 1, sets: vec![3] };
+    let place = Action::Place { allocation: 7, heap: 1, offset: 0 };
+    let name = Action::Name { allocation: 7, name: "x".into() };
+    let describe = Action::Describe(Box::new(Description { allocation: 7, ..Description::default() }));
+    let free = Action::Free { allocation: 7 };
+    let gone = Action::DestroyHeap { heap: 1 };
+    let no_heap = Some("there is no live heap 1");
+    let no_allocation = Some("there is no live allocation 7");
+    let cases = [
+        (
+            vec![
+                heap(1),
+                allocation(7),
+                place.clone(),
+                set(&[1]),
+                submit.clone(),
+                gone.clone(),
+                free.clone(),
+            ],
+            None,
+        ),
+        (vec![heap(1), set(&[1]), gone.clone(), submit.clone()], None),
+        (vec![heap(1), gone.clone(), heap(1)], None),
+        (vec![heap(1), heap(1)], Some("heap 1 is created a second time")),
+        (vec![heap(1), gone.clone(), gone.clone()], no_heap),
+        (vec![allocation(7), place.clone()], no_heap),
+        (vec![heap(1), place], no_allocation),
+        (vec![set(&[1])], no_heap),
+        (vec![submit], Some("there is no residency set 3")),
+        (vec![Action::Evict { heap: 1 }], no_heap),
+        (vec![Action::MakeResident { heap: 1 }], no_heap),
+        (vec![Action::HeapAddress { heap: 1, address: 1, size: 1 }], no_heap),
+        (vec![Action::AllocationAddress { allocation: 7, address: 1, size: 1 }], no_allocation),
+        (vec![allocation(7), free, name.clone()], no_allocation),
+        (vec![name], no_allocation),
+        (vec![describe], no_allocation),
+        (vec![allocation(7), contents(4, 12)], None),
+        (
+            vec![allocation(7), contents(5, 12)],
+            Some("contents of allocation 7 end at 17, beyond its size of 16"),
+        ),
+    ];
+    for (actions, expected) in cases {
+        let records: Vec<Record> = actions.into_iter().map(|action| Record { time_us: 0, action }).collect();
+        let bytes = write(&records);
+        let reader = RecordReader::new("s.hws", &bytes[..]).unwrap();
+        let found = reader.collect::<Result<Vec<_>, _>>().map_err(|error| error.kind().to_string());
+        assert_eq!(
+            found,
+            expected.map_or(Ok(records.clone()), |message| Err(message.to_owned())),
+            "{records:?}"
+        );
+    }
 }

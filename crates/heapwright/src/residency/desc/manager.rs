@@ -6,14 +6,14 @@ use heapwright_core::residency::policy::PolicyKind;
 use heapwright_core::{ByteSize, FenceValue};
 
 use super::{BudgetOverride, ResidencyManagerFlags};
-use crate::{Error, RecordFlags, RecordOptions};
+use crate::{Error, RecordOptions};
 
 /// The description of a residency manager: `RESIDENCY_MANAGER_DESC` of GPGMM, with additional fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResidencyManagerDesc {
     /// Flags; none by default.
     pub flags: ResidencyManagerFlags,
-    /// The events to record; recording is not supported yet.
+    /// The events to record.
     pub record_options: RecordOptions,
     /// Maximum fraction of the operating system's budget that may be used, above 0 and at most 1; `None` is 0.95. Ignored with a warning if
     /// `max_budget` is set.
@@ -55,9 +55,7 @@ impl ResidencyManagerDesc {
         if !unknown.is_empty() {
             return error("ResidencyManagerDesc::flags", format!("unknown flag bits {:#x}", unknown.bits()));
         }
-        if self.record_options.flags != RecordFlags::empty() {
-            return Err(Error::unsupported("ResidencyManagerDesc::record_options (recording)"));
-        }
+        self.record_options.check("ResidencyManagerDesc::record_options")?;
         if let Some(part) =
             self.max_pct_of_video_memory_to_budget.filter(|&part| !(part > 0.0 && part <= 1.0))
         {
@@ -112,6 +110,7 @@ impl ResidencyManagerDesc {
 mod tests {
     use super::super::{BudgetStep, GroupBudgets};
     use super::*;
+    use crate::RecordFlags;
 
     fn refused(desc: ResidencyManagerDesc) -> String {
         desc.check().expect_err("invalid description").to_string()
@@ -147,10 +146,12 @@ mod tests {
                 refused(ResidencyManagerDesc { min_pct_of_budget_to_reserve: Some(part), ..base() });
             assert!(message.contains("min_pct_of_budget_to_reserve"), "{part}: {message}");
         }
-        let record_options = RecordOptions { flags: RecordFlags::CAPTURE, ..Default::default() };
-        let error =
-            ResidencyManagerDesc { record_options, ..base() }.check().expect_err("recording is unsupported");
-        assert!(error.is_unsupported());
+        let flags = RecordFlags::from_bits_retain(0x100);
+        let record_options = RecordOptions { flags, ..Default::default() };
+        assert_eq!(
+            refused(ResidencyManagerDesc { record_options, ..base() }),
+            "ResidencyManagerDesc::record_options: unknown flag bits 0x100"
+        );
         let initial_fence_value = FenceValue::DEVICE_REMOVED;
         assert!(refused(ResidencyManagerDesc { initial_fence_value, ..base() }).contains("removed"));
     }

@@ -27,6 +27,7 @@ use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use super::device::{ManagedDevice, completed, next_value};
 use super::paged_object::PagedObjects;
 use super::queue::{ManagedQueue, ManagedQueues, QueueGuard, SubmittedHeaps};
+use super::recorded::ManagerRecording;
 use crate::{Error, SegmentGroup};
 
 /// How long the GPU may make no progress before a heap is evicted that is expected to be used soon. Longer than a
@@ -49,6 +50,7 @@ pub(super) struct Pager {
     /// The error of a worker; zero if none has failed.
     failure: AtomicI32,
     cpu_stalls: AtomicU64,
+    pub(super) recording: Option<ManagerRecording>,
     this: Weak<Self>,
 }
 
@@ -103,6 +105,7 @@ impl Pager {
         books: Books,
         paging_fence: ID3D12Fence,
         desc: &ResidencyManagerDesc,
+        recording: Option<ManagerRecording>,
     ) -> Arc<Self> {
         let initial = desc.initial_fence_value;
         let current = CurrentPlan {
@@ -125,6 +128,7 @@ impl Pager {
             worker: OnceLock::new(),
             failure: AtomicI32::new(0),
             cpu_stalls: AtomicU64::new(0),
+            recording,
             this: Weak::clone(this),
         })
     }
@@ -329,6 +333,9 @@ impl Pager {
         if hresult.is_err() {
             return Err(Error::device("ID3D12Device::Evict", hresult));
         }
+        if let Some(recording) = &self.recording {
+            recording.evicted(&current.plan.evict);
+        }
         let mut state = self.books.lock();
         state.counters.operations += 1;
         add(&mut state.counters.bytes_out, &current.plan.bytes_out);
@@ -361,6 +368,9 @@ impl Pager {
         objects.clear();
         if hresult.is_err() {
             return Err((call, hresult));
+        }
+        if let Some(recording) = &self.recording {
+            recording.made_resident(&current.plan.make_resident);
         }
         current.last_value = value;
         Ok(Some(value))

@@ -1,0 +1,136 @@
+//! `heapwright recreate`: creates the heaps and buffers of a session again, at their GPU addresses.
+//!
+//! - [`state`]: the objects that exist at a moment of the session.
+//! - [`objects`]: their recreation.
+//! - [`com`]: the calls of Direct3D 12.
+
+mod com;
+mod objects;
+mod state;
+
+use heapwright_d3d12::hresult::Named;
+use heapwright_loader::Gpu;
+use serde::Serialize;
+
+use self::com::Creator;
+use self::objects::{Failure, Recreated};
+use self::state::{NoState, State};
+use crate::args::RecreateArgs;
+use crate::device::{CannotOpen, DeviceChoice, NoDevice};
+use crate::exit::Exit;
+use crate::format;
+use crate::output::{Output, OutputError};
+
+/// Error that prevents the recreation.
+#[derive(Debug, thiserror::Error)]
+enum RecreateError {
+    #[error(transparent)]
+    Session(#[from] NoState),
+    #[error("--device: {0}")]
+    NoDevice(#[from] NoDevice),
+    #[error(transparent)]
+    CannotOpen(#[from] CannotOpen),
+    #[error("device {device}: the {count} recorded ranges of addresses cannot be reserved: {reason}")]
+    Reserve { device: String, count: usize, reason: String },
+}
+
+impl RecreateError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Session(_) => Exit::BadInput,
+            Self::NoDevice(error) => error.exit(),
+            Self::CannotOpen(_) | Self::Reserve { .. } => Exit::Failure,
+        }
+    }
+}
+
+/// The result. The JSON form is stable and documented in the help of `heapwright recreate`.
+#[derive(Debug, Serialize)]
+struct Report {
+    device: String,
+    at_addresses: bool,
+    time_us: u64,
+    heaps: u64,
+    buffers: u64,
+    same_addresses: u64,
+    verified_bytes: u64,
+    skipped: u64,
+    failures: Vec<Failure>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RecreateArgs, output: &mut Output) -> Result<Exit, OutputError> {
+    let report = match recreate(args) {
+        Ok(report) => report,
+        Err(error) => {
+            output.error(&error);
+            return Ok(error.exit());
+        }
+    };
+    if !report.at_addresses {
+        let device = &report.device;
+        output.warning(&format_args!(
+            "device {device} cannot create objects at given addresses (RecreateAtTier is NOT_SUPPORTED); they are \
+             elsewhere"
+        ));
+    }
+    if args.json {
+        // Only maps with keys that are not strings can fail.
+        output.result(&serde_json::to_string(&report).expect("a report has no maps"))?;
+    } else {
+        for failure in &report.failures {
+            let Failure { kind, id, address, reason } = failure;
+            let address = address.as_deref().map_or_else(String::new, |address| format!(" at {address}"));
+            output.error(&format_args!("{kind} {id}{address}: {reason}"));
+        }
+        let Report { heaps, buffers, same_addresses, verified_bytes, skipped, failures, .. } = &report;
+        output.result(&format_args!(
+            "{} heaps and {} buffers recreated, {} buffers at their addresses, {} verified, {} skipped, {} failed",
+            format::count(*heaps),
+            format::count(*buffers),
+            format::count(*same_addresses),
+            format::size(*verified_bytes),
+            format::count(*skipped),
+            format::count(failures.len() as u64),
+        ))?;
+    }
+    Ok(if report.failures.is_empty() { Exit::Success } else { Exit::Failure })
+}
+
+fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
+    // The whole session is checked before a device is opened.
+    let state = State::read(&args.session, args.at_us)?;
+    let choice = DeviceChoice::find(&args.device)?;
+    let Gpu { device, .. } = choice.open()?;
+    let ranges = objects::ranges(&state);
+    let cannot_reserve =
+        |reason: String| RecreateError::Reserve { device: choice.name(), count: ranges.len(), reason };
+    let of_call = |error: heapwright_d3d12::windows_core::Error| format!("{:#}", Named(error.code()));
+    let at_addresses = com::has_tier(&device);
+    let device = if at_addresses {
+        // The ranges are reserved while the device is created.
+        drop(device);
+        let factory = choice
+            .device_factory()
+            .ok_or_else(|| cannot_reserve("there is no ID3D12DeviceFactory".to_owned()))?;
+        com::create_reserving(&factory, &ranges).map_err(|error| cannot_reserve(of_call(error)))?
+    } else {
+        device
+    };
+    let creator = Creator::new(device, at_addresses).map_err(|error| cannot_reserve(of_call(error)))?;
+    let Recreated { heaps, buffers, same_addresses, verified_bytes, failures } =
+        objects::recreate(&state, &creator, at_addresses);
+    let State { time_us, skipped, .. } = state;
+    let device = choice.name();
+    Ok(Report {
+        device,
+        at_addresses,
+        time_us,
+        heaps,
+        buffers,
+        same_addresses,
+        verified_bytes,
+        skipped,
+        failures,
+    })
+}

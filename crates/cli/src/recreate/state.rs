@@ -1,0 +1,217 @@
+//! The objects that exist at a moment of a session.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use heapwright_trace::session::{Action, Allocation, Description, Heap, PlacementKind, Record, ResourceKind};
+use heapwright_trace::{Format, RecordReader, TraceError};
+
+use crate::input;
+
+/// The objects that exist at a moment.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Time of the last record.
+    pub(super) time_us: u64,
+    pub(super) heaps: BTreeMap<u64, RecordedHeap>,
+    pub(super) buffers: BTreeMap<u64, RecordedBuffer>,
+    /// Number of textures, which have no recorded address, and of buffers without a place.
+    pub(super) skipped: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct RecordedHeap {
+    pub(super) heap: Heap,
+    pub(super) address: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct RecordedBuffer {
+    pub(super) allocation: Allocation,
+    pub(super) description: Option<Box<Description>>,
+    pub(super) heap: u64,
+    pub(super) offset: u64,
+    pub(super) address: Option<u64>,
+    /// The recorded contents, in order.
+    pub(super) contents: Vec<(u64, Vec<u8>)>,
+}
+
+impl RecordedBuffer {
+    /// Returns how the buffer was placed.
+    pub(super) fn placement(&self) -> PlacementKind {
+        self.description.as_ref().map_or(PlacementKind::Unknown, |description| description.placement)
+    }
+
+    /// Returns the bytes that all contents together leave behind, as ranges that do not overlap.
+    pub(super) fn expected(&self) -> Vec<(u64, Vec<u8>)> {
+        let end = self.contents.iter().map(|(offset, bytes)| offset + bytes.len() as u64).max().unwrap_or(0);
+        let len = usize::try_from(end).unwrap_or(usize::MAX);
+        let (mut image, mut is_known) = (vec![0; len], vec![false; len]);
+        for (offset, bytes) in &self.contents {
+            let start = usize::try_from(*offset).unwrap_or(usize::MAX);
+            image[start..start + bytes.len()].copy_from_slice(bytes);
+            is_known[start..start + bytes.len()].fill(true);
+        }
+        let mut ranges = Vec::new();
+        let mut start = 0;
+        for part in is_known.chunk_by(|one, next| one == next) {
+            if part[0] {
+                ranges.push((start as u64, image[start..start + part.len()].to_vec()));
+            }
+            start += part.len();
+        }
+        ranges
+    }
+}
+
+/// Error of a session that cannot be recreated.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoState {
+    #[error("{path}: {reason}")]
+    Open { path: String, reason: String },
+    #[error(transparent)]
+    Invalid(#[from] TraceError),
+    #[error("{path}: {format} has no addresses; a session (.hws) is required")]
+    Format { path: String, format: Format },
+    #[error(
+        "{path}: byte {offset}: the session has no end, as after a crash; `heapwright convert` saves what is complete"
+    )]
+    Truncated { path: String, offset: u64 },
+    #[error("{path}: the session records no buffer in a heap, so nothing can be recreated")]
+    Empty { path: String },
+}
+
+impl State {
+    /// Reads the whole session, and returns its state at a time, or else when most bytes are live.
+    pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, NoState> {
+        let last = last_record(path, time_us)?;
+        let mut state = Self::default();
+        let mut unplaced = BTreeMap::new();
+        for record in open(path)?.take(last) {
+            state.apply(record?, &mut unplaced);
+        }
+        state.skipped += unplaced.len() as u64;
+        state.derive_heap_addresses();
+        if state.buffers.is_empty() {
+            return Err(NoState::Empty { path: path.display().to_string() });
+        }
+        Ok(state)
+    }
+
+    fn apply(
+        &mut self,
+        record: Record,
+        unplaced: &mut BTreeMap<u64, (Allocation, Option<Box<Description>>)>,
+    ) {
+        self.time_us = record.time_us;
+        match record.action {
+            Action::CreateHeap(heap) => {
+                self.heaps.insert(heap.id, RecordedHeap { heap, address: None });
+            }
+            Action::DestroyHeap { heap } => {
+                self.heaps.remove(&heap);
+            }
+            Action::HeapAddress { heap, address, .. } => {
+                if let Some(heap) = self.heaps.get_mut(&heap) {
+                    heap.address = Some(address);
+                }
+            }
+            Action::Allocate(allocation) => {
+                unplaced.insert(allocation.id, (allocation, None));
+            }
+            Action::Describe(description) => {
+                if let Some((_, of_it)) = unplaced.get_mut(&description.allocation) {
+                    *of_it = Some(description);
+                }
+            }
+            Action::Free { allocation } => {
+                if unplaced.remove(&allocation).is_none() {
+                    self.buffers.remove(&allocation);
+                }
+            }
+            Action::Place { allocation, heap, offset } => {
+                if let Some(buffer) = self.buffers.get_mut(&allocation) {
+                    // It was moved; its contents and address are not those of before.
+                    (buffer.heap, buffer.offset, buffer.address) = (heap, offset, None);
+                } else if unplaced.get(&allocation).is_some_and(|(it, _)| it.kind != ResourceKind::Texture)
+                    && let Some((of_buffer, description)) = unplaced.remove(&allocation)
+                {
+                    let buffer = RecordedBuffer {
+                        allocation: of_buffer,
+                        description,
+                        heap,
+                        offset,
+                        address: None,
+                        contents: Vec::new(),
+                    };
+                    self.buffers.insert(allocation, buffer);
+                }
+            }
+            Action::AllocationAddress { allocation, address, .. } => {
+                if let Some(buffer) = self.buffers.get_mut(&allocation) {
+                    buffer.address = Some(address);
+                }
+            }
+            Action::Contents { allocation, offset, bytes } => {
+                if let Some(buffer) = self.buffers.get_mut(&allocation) {
+                    // The same range again replaces its bytes.
+                    buffer.contents.retain(|(at, old)| (*at, old.len()) != (offset, bytes.len()));
+                    buffer.contents.push((offset, bytes));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Derives the addresses of heaps from those of their buffers.
+    fn derive_heap_addresses(&mut self) {
+        for buffer in self.buffers.values() {
+            if let (Some(heap), Some(address)) = (self.heaps.get_mut(&buffer.heap), buffer.address) {
+                heap.address = heap.address.or(address.checked_sub(buffer.offset));
+            }
+        }
+    }
+}
+
+/// Reads and checks the whole session. Returns the number of records up to a time, or else up to the last one at which the
+/// bytes of the live allocations are at their maximum.
+fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, NoState> {
+    let mut reader = open(path)?;
+    let mut sizes = BTreeMap::new();
+    let (mut live, mut most, mut last, mut count) = (0_u64, 0, 0, 0);
+    for record in reader.by_ref() {
+        let record = record?;
+        match &record.action {
+            Action::Allocate(allocation) => {
+                sizes.insert(allocation.id, allocation.size);
+                live += allocation.size;
+            }
+            Action::Free { allocation } => live -= sizes.remove(allocation).unwrap_or(0),
+            _ => {}
+        }
+        count += 1;
+        let is_chosen = match time_us {
+            Some(time) => record.time_us <= time,
+            None => live >= most,
+        };
+        if is_chosen {
+            (most, last) = (live, count);
+        }
+    }
+    match reader.truncated_at() {
+        Some(offset) => Err(NoState::Truncated { path: path.display().to_string(), offset }),
+        None => Ok(last),
+    }
+}
+
+fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
+    let file = input::open(path).map_err(|error| NoState::Open {
+        path: path.display().to_string(),
+        reason: input::reason(&error, "no such file"),
+    })?;
+    let reader = RecordReader::new(path, file)?;
+    match reader.format() {
+        Format::Session => Ok(reader),
+        format => Err(NoState::Format { path: path.display().to_string(), format }),
+    }
+}

@@ -1,0 +1,430 @@
+//! Recordings: replayed exactly, under other settings, and by the environment variable.
+
+use std::fs::File;
+use std::path::Path;
+
+use heapwright::d3d12::*;
+use heapwright::{
+    ByteSize, EmptyHeapPolicy, HeapType, RecordFlags, RecordOptions, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, SuballocationAlgorithm, buffer_desc,
+};
+use heapwright_runtime::{HostProfile, Instance};
+use heapwright_trace::RecordReader;
+use heapwright_trace::session::Action;
+
+use crate::support::{Folder, Outcome, command, heapwright};
+
+/// Deterministic pseudo-random numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+fn texture(numbers: &mut Numbers) -> D3D12_RESOURCE_DESC {
+    let kinds = [
+        (D3D12_RESOURCE_FLAG_NONE, 1),
+        (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, 1),
+        (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, 4),
+    ];
+    let (flags, samples) = kinds[usize::try_from(numbers.below(3)).unwrap()];
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 1 + numbers.below(600),
+        Height: u32::try_from(1 + numbers.below(600)).unwrap(),
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
+        Flags: flags,
+        ..Default::default()
+    }
+}
+
+/// Makes an allocation of any placement.
+fn any_allocation(allocator: &ResourceAllocator, numbers: &mut Numbers) -> ResourceAllocation {
+    let size = match numbers.below(4) {
+        0 => 1 + numbers.below(2000),
+        1 => 1 + numbers.below(200_000),
+        2 => 1 + numbers.below(3 << 20),
+        _ => 1 + numbers.below(12 << 20),
+    };
+    let (heap_type, state) = match numbers.below(5) {
+        0 => (HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ),
+        1 => (HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST),
+        _ => (HeapType::Default, D3D12_RESOURCE_STATE_COMMON),
+    };
+    let (flags, desc) = match numbers.below(12) {
+        0 => (ResourceAllocationFlags::ALWAYS_COMMITTED, buffer_desc(ByteSize::new(size))),
+        1 => (ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, buffer_desc(ByteSize::new(size))),
+        2 | 3 => {
+            let flags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+            (flags, buffer_desc(ByteSize::new(1 + size % 3000)))
+        }
+        4 | 5 if heap_type == HeapType::Default => (ResourceAllocationFlags::empty(), texture(numbers)),
+        _ => (ResourceAllocationFlags::empty(), buffer_desc(ByteSize::new(size))),
+    };
+    let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
+    allocator.create_resource(&allocation, &desc, state, None).unwrap()
+}
+
+/// Records a program with two allocators.
+fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let allocators = [desc.clone(), ResourceAllocatorDesc::default()].map(|desc| {
+        let desc = ResourceAllocatorDesc { record_options: record_options.clone(), ..desc };
+        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap()
+    });
+    let mut numbers = Numbers(seed);
+    let mut live = Vec::new();
+    for step in 0..1500_u64 {
+        let of = usize::from(numbers.below(8) == 0);
+        // The live set grows and shrinks, so that heaps become empty.
+        let is_shrinking = (step / 200) % 2 == 1;
+        if numbers.below(10) < if is_shrinking { 3 } else { 7 } || live.is_empty() {
+            live.push(any_allocation(&allocators[of], &mut numbers));
+        } else {
+            let place = usize::try_from(numbers.below(live.len() as u64)).unwrap();
+            drop(live.swap_remove(place));
+        }
+        if seed % 2 == 0 && step % 7 == 0 {
+            allocators[of].on_frame();
+        }
+        if step == 1000 {
+            allocators[0].release_resource_heaps(ByteSize::from_mib(8));
+        }
+    }
+}
+
+/// What must be identical: sizes, heaps and offsets, in order.
+fn memory_actions(file: &Path) -> Vec<Action> {
+    let records = RecordReader::new(file, File::open(file).unwrap()).unwrap();
+    let actions = records.map(|record| record.unwrap().action).filter(|action| {
+        matches!(
+            action,
+            Action::Allocate(_)
+                | Action::Free { .. }
+                | Action::Describe(_)
+                | Action::CreateHeap(_)
+                | Action::DestroyHeap { .. }
+                | Action::Place { .. }
+                | Action::SetOption { .. }
+        )
+    });
+    actions.collect()
+}
+
+fn run(command: &mut std::process::Command) -> Outcome {
+    Outcome::from_output(command.output().unwrap())
+}
+
+#[test]
+fn a_replay_as_captured_is_identical() {
+    let usual = ResourceAllocatorDesc::default;
+    let descs = [
+        usual(),
+        usual(),
+        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::LeastMemory, ..usual() },
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..usual() },
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::BuddySystem, ..usual() },
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Dedicated, ..usual() },
+        ResourceAllocatorDesc {
+            flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
+            preferred_heap_size: Some(ByteSize::from_mib(1)),
+            ..usual()
+        },
+    ];
+    let folder = Folder::new();
+    for (seed, desc) in (1..).zip(&descs) {
+        let file = folder.path().join(format!("{seed}.hws"));
+        record(&file, desc, seed);
+        let again = folder.path().join(format!("{seed}-again.hws"));
+        let mut replay = command();
+        replay.args(["replay", "--profile", "captured"]).arg(&file).env("HEAPWRIGHT_RECORD", &again);
+        run(&mut replay).ok();
+        let (mut first, mut second) = (memory_actions(&file), memory_actions(&again));
+        // After the last free, the allocators themselves are dropped.
+        let is_free = |action: &Action| matches!(action, Action::Free { .. });
+        first.truncate(first.iter().rposition(is_free).unwrap());
+        second.truncate(first.len());
+        // Ids are numbers in the order of creation, which both have in common.
+        for (index, (first, second)) in first.iter().zip(&second).enumerate() {
+            assert_eq!(first, second, "seed {seed}, action {index}");
+        }
+        assert!(first.len() == second.len() && first.len() > 3000, "seed {seed}: {}", first.len());
+    }
+}
+
+/// Records more than 1,000 heaps, and 4,001 buffers of which all but one have contents. The process of the test records, and the program recreates.
+fn record_buffers(file: &Path) {
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap();
+    let mut numbers = Numbers(7);
+    let mut live = Vec::new();
+    for index in 0..4000_u64 {
+        let flags = match index % 4 {
+            0 => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            1 => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            2 => ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+            _ => ResourceAllocationFlags::empty(),
+        };
+        let (heap_type, state) = match numbers.below(3) {
+            0 => (HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST),
+            _ => (HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ),
+        };
+        let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
+        let desc = buffer_desc(ByteSize::new(16 + numbers.below(3000)));
+        let mut made = allocator.create_resource(&allocation, &desc, state, None).unwrap();
+        let bytes: Vec<u8> = index.to_le_bytes().repeat(2);
+        made.map().unwrap().write(0, &bytes).unwrap();
+        made.record_contents().unwrap();
+        live.push(made);
+        // Others come and go, as in a long-running program.
+        if index % 5 == 0 {
+            drop(any_allocation(&allocator, &mut numbers));
+        }
+    }
+    // Now most bytes are live, which is the moment that is recreated.
+    let large = buffer_desc(ByteSize::from_mib(64));
+    let local = ResourceAllocationDesc::new(HeapType::Default);
+    let _large = allocator.create_resource(&local, &large, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+}
+
+#[test]
+fn buffers_are_recreated_at_their_addresses_by_another_process() {
+    let folder = Folder::new();
+    let file = folder.path().join("buffers.hws");
+    record_buffers(&file);
+    let path = file.to_str().unwrap();
+    let report: serde_json::Value =
+        serde_json::from_str(&heapwright(["recreate", "--json", path]).ok()).unwrap();
+    let number = |key: &str| report[key].as_u64().unwrap();
+    assert_eq!(report["failures"], serde_json::json!([]));
+    assert!(number("heaps") >= 1000, "{report}");
+    assert_eq!((number("buffers"), number("same_addresses")), (4001, 4001));
+    // The width of every buffer, of which the first bytes were written.
+    assert!(number("verified_bytes") > 4000 * 1000, "{report}");
+
+    // Without the tier, the same objects are elsewhere.
+    let outcome = heapwright(["recreate", "--json", "--device", "host:old-ddi", path]);
+    assert!(outcome.stderr.contains("RecreateAtTier is NOT_SUPPORTED"), "{}", outcome.stderr);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(report["same_addresses"], 0);
+    assert_eq!(report["at_addresses"], false);
+}
+
+#[test]
+fn damaged_sessions_recreate_nothing() {
+    let folder = Folder::new();
+    let file = folder.path().join("whole.hws");
+    record_buffers(&file);
+    let whole = std::fs::read(&file).unwrap();
+    let refused = |name: &str, bytes: &[u8], expected: &str| {
+        let path = folder.file(name, bytes);
+        let outcome = heapwright(["recreate", &path]);
+        assert!(outcome.one_error(2).contains(expected), "{name}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "");
+    };
+    let mut corrupted = whole.clone();
+    corrupted[whole.len() / 2] ^= 4;
+    refused("corrupted.hws", &corrupted, "checksum");
+    refused("truncated.hws", &whole[..whole.len() / 2], "the session has no end, as after a crash");
+    refused("short.hws", &whole[..7], "");
+    // Version 2 with a correct checksum, as a later program writes it.
+    let mut shifted = whole.clone();
+    shifted[8] = 2;
+    let checksum = crc32(&shifted[..12]);
+    shifted[12..16].copy_from_slice(&checksum.to_le_bytes());
+    refused("shifted.hws", &shifted, "session version 2 is not supported; expected 1");
+    refused("trace.csv", b"time_us,event,id,size_bytes\n0,alloc,1,16\n", "has no addresses");
+}
+
+/// CRC-32 of IEEE 802.3, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    !crc
+}
+
+#[test]
+fn the_environment_records_any_program() {
+    let folder = Folder::new();
+    let trace = folder.trace("t.csv", "0,alloc,0,4096\n5,alloc,1,70000\n9,free,0,4096\n");
+    for (name, flags) in [("e.hws", None), ("e.json", Some("capture"))] {
+        let file = folder.path().join(name);
+        let mut replay = command();
+        replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", &file);
+        if let Some(flags) = flags {
+            replay.env("HEAPWRIGHT_RECORD_FLAGS", flags);
+        }
+        run(&mut replay).ok();
+        let mut reader = RecordReader::new(&file, File::open(&file).unwrap()).unwrap();
+        let allocated =
+            reader.by_ref().filter(|it| matches!(it.as_ref().unwrap().action, Action::Allocate(_)));
+        assert_eq!(allocated.count(), 2, "{name}");
+        assert_eq!(reader.truncated_at(), None);
+    }
+    // What cannot be recorded does not make the program fail.
+    for (variable, value, expected) in [
+        ("HEAPWRIGHT_RECORD", "/nowhere/at/all.hws", "nothing is recorded"),
+        ("HEAPWRIGHT_RECORD_FLAGS", "everything", "unknown \"everything\""),
+    ] {
+        let mut replay = command();
+        replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", folder.path().join("x.hws"));
+        let outcome = run(replay.env(variable, value));
+        assert_eq!(outcome.code, 0);
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn profiles_and_options_change_the_settings() {
+    let folder = Folder::new();
+    let file = folder.path().join("s.hws");
+    let slab =
+        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
+    record(&file, &slab, 3);
+    let path = file.to_str().unwrap();
+    let replay = |args: &[&str]| {
+        let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
+        let report: serde_json::Value = serde_json::from_str(&heapwright(all).ok()).unwrap();
+        (
+            report["configuration"].as_str().unwrap().to_owned(),
+            report["peak_reserved_bytes"].as_u64().unwrap(),
+        )
+    };
+    let peaks = ["default", "captured", "max-performance", "low-memory"].map(|profile| {
+        let (configuration, peak) = replay(&["--profile", profile]);
+        assert_eq!(configuration, profile);
+        assert_eq!(replay(&["--profile", profile]).1, peak, "{profile} is deterministic");
+        peak
+    });
+    assert!(peaks[3] < peaks[1] && peaks[3] <= peaks[2], "{peaks:?}");
+    assert_ne!(replay(&["--set", "suballocation_algorithm=dedicated"]).1, peaks[0]);
+    for (setting, expected) in [
+        ("colour=red", "--set: option: \"colour\" is unknown; available: flags, "),
+        ("release_size=much", "--set: option: release_size must be a size"),
+        ("colour", "must be OPTION=VALUE"),
+    ] {
+        let outcome = heapwright(["replay", "--set", setting, path]);
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
+    }
+}
+
+/// Chrome's trace-event format, as Perfetto's importer reads it: what it would count as an error or drop.
+#[test]
+fn a_chrome_trace_follows_the_format() {
+    use std::collections::HashMap;
+    let folder = Folder::new();
+    let file = folder.path().join("chrome.json");
+    record(&file, &ResourceAllocatorDesc::default(), 2);
+    let trace: serde_json::Value = serde_json::from_reader(File::open(&file).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let mut phases: HashMap<&str, usize> = HashMap::new();
+    let mut tracks = std::collections::BTreeSet::new();
+    let mut live = std::collections::HashSet::new();
+    let mut slices: Vec<(u64, u64, u64)> = Vec::new();
+    let nanoseconds = |value: &serde_json::Value| (value.as_f64().unwrap() * 1000.0).round() as u64;
+    for event in events {
+        let phase = event["ph"].as_str().unwrap();
+        *phases.entry(phase).or_default() += 1;
+        assert!(event["name"].is_string() && event["cat"].is_string(), "{event}");
+        assert!(event["pid"].is_u64() && event["tid"].is_u64(), "{event}");
+        let time = nanoseconds(&event["ts"]);
+        let id = || (event["name"].as_str().unwrap(), event["id"].as_str().unwrap());
+        match phase {
+            "M" => assert!(event["args"]["name"].is_string(), "{event}"),
+            "i" => assert!(event["s"] == "t" && event["args"].is_object(), "{event}"),
+            "X" => slices.push((event["tid"].as_u64().unwrap(), time, nanoseconds(&event["dur"]))),
+            "C" => {
+                for (series, value) in event["args"].as_object().unwrap() {
+                    assert!(value.is_u64(), "{event}");
+                    tracks.insert(format!("{}: {series}", event["name"].as_str().unwrap()));
+                }
+            }
+            "N" => assert!(live.insert(id()), "{event}"),
+            "O" => assert!(live.contains(&id()) && event["args"]["snapshot"].is_object(), "{event}"),
+            "D" => assert!(live.remove(&id()), "{event}"),
+            other => panic!("phase {other}: {event}"),
+        }
+    }
+    assert!(["M", "i", "X", "C", "N", "O", "D"].iter().all(|phase| phases.contains_key(phase)), "{phases:?}");
+    assert!(live.is_empty(), "everything was released");
+    for track in [
+        "Local memory: budget",
+        "Local memory: usage",
+        "Heaps: reserved",
+        "Heaps: used",
+        "Fragmentation: millionths",
+    ] {
+        assert!(tracks.contains(track), "{tracks:?}");
+    }
+    // Complete events of a thread that overlap without nesting are dropped.
+    slices.sort_unstable();
+    for pair in slices.windows(2) {
+        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
+        let (end, next_end) = (start + duration, next + next_duration);
+        assert!(thread != next_thread || next >= end || next_end <= end, "{pair:?}");
+    }
+}
+
+/// Heaps of which two thirds fit in the budget, used in turn.
+#[test]
+fn recorded_submissions_run_under_the_policies() {
+    use heapwright_trace::session::{Counter, Heap, HeapType as RecordedHeapType, Record, SessionWriter};
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    let mut time_us = 0;
+    let mut write = |action| {
+        time_us += 500;
+        writer.write(&Record { time_us, action }).unwrap();
+    };
+    write(Action::Count { counter: Counter::LocalBudget, value: 64 << 20 });
+    for id in 0..6 {
+        let heap_type = RecordedHeapType::Default;
+        write(Action::CreateHeap(Heap {
+            id,
+            size: 16 << 20,
+            alignment: 65536,
+            heap_type,
+            flags: 0,
+            name: None,
+        }));
+        write(Action::DefineSet { set: id, heaps: vec![id] });
+    }
+    for turn in 0..60 {
+        write(Action::Submit { queue: 0, fence_value: turn + 1, sets: vec![turn % 6] });
+        write(Action::Frame);
+    }
+    let folder = Folder::new();
+    let path = folder.file("turns.hws", writer.finish().unwrap());
+    let lines = heapwright(["residency", "--json", "--policy", "lru", "--policy", "next-use", &path]).ok();
+    let reports: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let number = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
+    assert_eq!(reports.len(), 2);
+    for report in &reports {
+        assert_eq!((number(report, "heaps"), number(report, "submissions")), (6, 60));
+        assert_eq!(report["scenario"], "turns");
+        assert!(number(report, "lower_bound_bytes") <= number(report, "bytes_in"));
+    }
+    // A cycle that is larger than the budget is the worst case of LRU: it pages for nearly every submission.
+    assert!(number(&reports[1], "bytes_in") * 3 < number(&reports[0], "bytes_in") * 2, "{reports:?}");
+
+    let path = folder.file("none.hws", SessionWriter::new(Vec::new()).unwrap().finish().unwrap());
+    assert!(heapwright(["residency", &path]).one_error(2).contains("contains no allocations"));
+}

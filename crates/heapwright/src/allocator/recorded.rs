@@ -1,0 +1,158 @@
+//! What a recording says of allocations and of their allocator.
+
+use std::sync::Arc;
+
+use heapwright_core::suballoc::Strategy;
+use heapwright_d3d12::*;
+use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKind};
+
+use super::allocation::ResourceAllocation;
+use super::allocation_desc::ResourceAllocationDesc;
+use super::inner::Inner;
+use crate::desc::ResourceDesc;
+use crate::plan::Placement;
+use crate::recording::{Allocated, Event, HeapMemory, Recording};
+use crate::{Error, InitialState, RecordFlags, SegmentGroup};
+
+impl Inner {
+    /// Creates a resource while a recording is made.
+    #[cold]
+    pub(crate) fn create_recorded(
+        &self,
+        recording: &Arc<Recording>,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) -> Result<ResourceAllocation, Error> {
+        let create = || self.create_unrecorded(allocation, resource);
+        let mut made = recording.time("ResourceAllocator.CreateResource", create)?;
+        record(recording, &mut made, allocation, resource);
+        recording.count(|| self.counters());
+        Ok(made)
+    }
+
+    /// Records an imported resource, if a recording is made.
+    pub(crate) fn record_import(
+        &self,
+        made: &mut ResourceAllocation,
+        allocation: &ResourceAllocationDesc<'_>,
+        resource: &ResourceDesc<'_>,
+    ) {
+        if let Some(recording) = &self.heaps.source.recording {
+            record(recording, made, allocation, resource);
+        }
+    }
+
+    /// Returns the values of all counters. Takes time in proportion to the number of pools.
+    pub(crate) fn counters(&self) -> Vec<(Counter, u64)> {
+        let totals = self.heaps.shares().map(|share| share.totals);
+        let sum =
+            |of: fn(&heapwright_core::placement::HeapSetTotals) -> u64| totals.iter().map(of).sum::<u64>();
+        let in_use = sum(|totals| totals.reserved.saturating_sub(totals.empty).get());
+        let free = in_use.saturating_sub(sum(|totals| totals.used.get()));
+        let millionths = u128::from(free) * 1_000_000 / u128::from(in_use.max(1));
+        let mut counters = vec![
+            (Counter::Reserved, self.heaps.source.accounts.reserved().get()),
+            (Counter::Used, self.stats().used.get()),
+            (Counter::Fragmentation, u64::try_from(millionths).unwrap_or(u64::MAX)),
+        ];
+        for (group, budget, usage) in [
+            (SegmentGroup::Local, Counter::LocalBudget, Counter::LocalUsage),
+            (SegmentGroup::NonLocal, Counter::NonLocalBudget, Counter::NonLocalUsage),
+        ] {
+            if let Some((used, of)) = self.heaps.source.video_memory(group) {
+                counters.extend([(budget, of.get()), (usage, used.get())]);
+            }
+        }
+        counters
+    }
+}
+
+fn record(
+    recording: &Arc<Recording>,
+    made: &mut ResourceAllocation,
+    allocation: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+) {
+    if !recording.records(RecordFlags::API_OBJECTS) {
+        return;
+    }
+    let mut recorded = recording.new_allocation();
+    let place = match made.recorded_place(recording) {
+        None if made.info().decision.placement == Placement::Committed => {
+            let own = recording.heap(&implicit_heap(made));
+            let place = own.as_ref().map(|heap| (heap.id(), 0));
+            recorded.own(own);
+            place
+        }
+        place => place,
+    };
+    let id = recorded.id();
+    let taken = made.size().get();
+    let is_buffer = resource.is_buffer();
+    let description =
+        recording.records(RecordFlags::API_CALLS).then(|| Box::new(describe(id, made, allocation, resource)));
+    recording.push(Event::Allocate(Box::new(Allocated {
+        instance: recording.instance(),
+        id,
+        size: if is_buffer { resource.desc.Width } else { taken },
+        taken,
+        kind: if is_buffer { ResourceKind::Buffer } else { ResourceKind::Texture },
+        heap_type: u8::try_from(made.heap_type().to_d3d12()).unwrap_or(0),
+        resource_flags: resource.desc.Flags,
+        place,
+        address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
+        description,
+    })));
+    made.set_recorded(recorded);
+}
+
+/// Returns the implicit heap of a committed resource.
+fn implicit_heap(made: &ResourceAllocation) -> HeapMemory {
+    let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
+    // SAFETY: a live COM object, and two results of the right types. If the call fails, they are zeros, which stand for unknown.
+    let _ = unsafe { made.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
+    let (size, alignment) = (made.size().get(), made.alignment().get());
+    HeapMemory { size, alignment, heap_type: properties.Type, flags }
+}
+
+fn describe(
+    allocation_id: u64,
+    made: &ResourceAllocation,
+    allocation: &ResourceAllocationDesc<'_>,
+    resource: &ResourceDesc<'_>,
+) -> Description {
+    let desc = &resource.desc;
+    Description {
+        allocation: allocation_id,
+        placement: match made.info().decision.placement {
+            Placement::WithinResource => PlacementKind::WithinResource,
+            Placement::SharedHeap => PlacementKind::SharedHeap,
+            Placement::OwnHeap => PlacementKind::OwnHeap,
+            Placement::Committed => PlacementKind::Committed,
+            Placement::Imported => PlacementKind::Imported,
+        },
+        allocation_flags: allocation.flags.bits(),
+        heap_flags: allocation.extra_required_heap_flags,
+        padding: allocation.extra_required_resource_padding.get(),
+        strategy: match allocation.strategy {
+            Strategy::MinMemory => 0,
+            Strategy::MinTime => 1,
+            Strategy::MinOffset => 2,
+        },
+        initial_state: match resource.initial_state {
+            InitialState::State(state) => state,
+            // A layout does not affect the memory.
+            InitialState::Layout(_) => D3D12_RESOURCE_STATE_COMMON,
+        },
+        dimension: desc.Dimension.cast_unsigned(),
+        alignment: desc.Alignment,
+        width: desc.Width,
+        height: desc.Height,
+        depth_or_array_size: desc.DepthOrArraySize,
+        mip_levels: desc.MipLevels,
+        format: desc.Format.cast_unsigned(),
+        sample_count: desc.SampleDesc.Count,
+        sample_quality: desc.SampleDesc.Quality,
+        layout: desc.Layout.cast_unsigned(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Events on their way to the writer.
+
+use std::sync::Arc;
+
+use heapwright_trace::session::{Counter, Description, Heap, ResourceKind};
+
+/// An event, with its time and thread.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Time since the start of the recording.
+    pub(super) time_ns: u64,
+    pub(super) thread: u32,
+    pub(super) event: Event,
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Begin {
+        instance: u64,
+        kind: InstanceKind,
+        options: Vec<(&'static str, String)>,
+    },
+    End {
+        instance: u64,
+        kind: InstanceKind,
+    },
+    Allocate(Box<Allocated>),
+    Free {
+        allocation: u64,
+    },
+    Move {
+        allocation: u64,
+        heap: u64,
+        offset: u64,
+    },
+    Name {
+        allocation: u64,
+        name: Arc<str>,
+    },
+    Contents {
+        allocation: u64,
+        bytes: Vec<u8>,
+    },
+    CreateHeap(Box<Heap>),
+    DestroyHeap {
+        heap: u64,
+    },
+    Frame {
+        instance: u64,
+    },
+    IdlePeriod {
+        instance: u64,
+    },
+    ReleaseHeaps {
+        instance: u64,
+        bytes: u64,
+    },
+    /// The heaps of each list.
+    Submit {
+        queue: u64,
+        fence_value: u64,
+        lists: Vec<Vec<u64>>,
+    },
+    MakeResident {
+        heaps: Vec<u64>,
+    },
+    Evict {
+        heaps: Vec<u64>,
+    },
+    Count {
+        instance: u64,
+        values: Vec<(Counter, u64)>,
+    },
+    Timing {
+        call: &'static str,
+        duration_ns: u64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstanceKind {
+    Allocator,
+    ResidencyManager,
+}
+
+/// A new allocation.
+#[derive(Debug)]
+pub(crate) struct Allocated {
+    pub(crate) instance: u64,
+    pub(crate) id: u64,
+    /// Requested size of a buffer, and size of a texture, in bytes.
+    pub(crate) size: u64,
+    /// Number of bytes that belong to it.
+    pub(crate) taken: u64,
+    pub(crate) kind: ResourceKind,
+    pub(crate) heap_type: u8,
+    pub(crate) resource_flags: u32,
+    /// Heap and offset.
+    pub(crate) place: Option<(u64, u64)>,
+    pub(crate) address: Option<u64>,
+    /// `None` if calls are not recorded.
+    pub(crate) description: Option<Box<Description>>,
+}

@@ -1,0 +1,214 @@
+//! The part of an allocator or residency manager in a recording.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use heapwright_d3d12::*;
+use heapwright_trace::session::{Counter, Heap, HeapType};
+
+use super::environment;
+use super::event::{Event, InstanceKind};
+use super::recorder::Recorder;
+use crate::{Error, RecordFlags, RecordOptions};
+
+/// How often counters are read.
+const COUNTER_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The file of GPGMM's options without a path.
+const DEFAULT_FILE: &str = "gpgmm_event_trace.json";
+
+/// The recording of one allocator or residency manager. What it has created keeps it alive.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    recorder: Arc<Recorder>,
+    flags: RecordFlags,
+    kind: InstanceKind,
+    counts_each_allocation: bool,
+    instance: u64,
+    /// When counters are read next, in nanoseconds.
+    next_count: AtomicU64,
+}
+
+impl Recording {
+    /// Begins the recording of an instance if its options or the environment select events.
+    pub(crate) fn begin(
+        options: &RecordOptions,
+        kind: InstanceKind,
+        settings: impl FnOnce() -> Vec<(&'static str, String)>,
+    ) -> Result<Option<Arc<Self>>, Error> {
+        let is_of_environment = options.flags.is_empty();
+        let options = match environment::options() {
+            Some(of_environment) if is_of_environment => of_environment,
+            _ if is_of_environment => return Ok(None),
+            _ => options,
+        };
+        let path = options.trace_file.as_deref().unwrap_or(DEFAULT_FILE.as_ref());
+        let recorder = match Recorder::open(path, options.scope) {
+            Ok(recorder) => recorder,
+            // The environment must not make a program fail.
+            Err(error) if is_of_environment => {
+                tracing::error!("HEAPWRIGHT_RECORD: nothing is recorded: {error}");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let recording = Self {
+            instance: recorder.next_id(),
+            recorder,
+            flags: options.flags,
+            kind,
+            counts_each_allocation: options.use_detailed_timing_events,
+            next_count: AtomicU64::new(0),
+        };
+        if recording.records(RecordFlags::API_OBJECTS) {
+            let (instance, options) = (recording.instance, settings());
+            recording.push(Event::Begin { instance, kind, options });
+        }
+        Ok(Some(Arc::new(recording)))
+    }
+
+    pub(crate) fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    pub(crate) fn records(&self, flags: RecordFlags) -> bool {
+        self.flags.contains(flags)
+    }
+
+    /// Returns whether both are in the same file, where ids have the same meaning.
+    pub(crate) fn shares_file_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.recorder, &other.recorder)
+    }
+
+    pub(crate) fn push(&self, event: Event) {
+        self.recorder.push(event);
+    }
+
+    /// Records a call if calls are recorded.
+    pub(crate) fn call(&self, event: impl FnOnce(u64) -> Event) {
+        if self.records(RecordFlags::API_CALLS) {
+            self.push(event(self.instance));
+        }
+    }
+
+    /// Makes a call, whose duration is recorded if timings are.
+    pub(crate) fn time<T>(&self, name: &'static str, call: impl FnOnce() -> T) -> T {
+        if !self.records(RecordFlags::API_TIMINGS) {
+            return call();
+        }
+        let start = Instant::now();
+        let result = call();
+        let duration_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.push(Event::Timing { call: name, duration_ns });
+        result
+    }
+
+    /// Records counters if they are due.
+    pub(crate) fn count(&self, values: impl FnOnce() -> Vec<(Counter, u64)>) {
+        if !self.records(RecordFlags::COUNTERS) {
+            return;
+        }
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (now, next) = (nanoseconds(self.recorder.elapsed()), self.next_count.load(Ordering::Relaxed));
+        if !self.counts_each_allocation {
+            let then = now.saturating_add(nanoseconds(COUNTER_INTERVAL));
+            let is_first = now >= next
+                && self.next_count.compare_exchange(next, then, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            if !is_first {
+                return;
+            }
+        }
+        self.push(Event::Count { instance: self.instance, values: values() });
+    }
+
+    /// Records a new heap, if objects are recorded.
+    pub(crate) fn heap(self: &Arc<Self>, memory: &HeapMemory) -> Option<RecordedHeap> {
+        if !self.records(RecordFlags::API_OBJECTS) {
+            return None;
+        }
+        let id = self.recorder.next_id();
+        let &HeapMemory { size, alignment, heap_type, flags } = memory;
+        let heap_type = u8::try_from(heap_type).ok().and_then(HeapType::from_d3d12);
+        let heap_type = heap_type.unwrap_or(HeapType::Unknown);
+        let heap = Heap { id, size, alignment, heap_type, flags, name: None };
+        self.push(Event::CreateHeap(Box::new(heap)));
+        Some(RecordedHeap { recording: Arc::clone(self), id })
+    }
+
+    /// Returns the id of a new allocation.
+    pub(crate) fn new_allocation(self: &Arc<Self>) -> RecordedAllocation {
+        RecordedAllocation { id: self.recorder.next_id(), recording: Arc::clone(self), _own_heap: None }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if self.records(RecordFlags::API_OBJECTS) {
+            self.push(Event::End { instance: self.instance, kind: self.kind });
+        }
+        self.recorder.flush();
+    }
+}
+
+/// What is recorded of a heap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapMemory {
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+    pub(crate) heap_type: D3D12_HEAP_TYPE,
+    pub(crate) flags: D3D12_HEAP_FLAGS,
+}
+
+/// A heap in a recording. Dropping it records that the heap is destroyed.
+#[derive(Debug)]
+pub(crate) struct RecordedHeap {
+    recording: Arc<Recording>,
+    id: u64,
+}
+
+impl RecordedHeap {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the id of the heap in the file of a recording.
+    pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
+        self.recording.shares_file_with(recording).then_some(self.id)
+    }
+}
+
+impl Drop for RecordedHeap {
+    fn drop(&mut self) {
+        self.recording.push(Event::DestroyHeap { heap: self.id });
+    }
+}
+
+/// An allocation in a recording. Dropping it records that the allocation is freed.
+#[derive(Debug)]
+pub(crate) struct RecordedAllocation {
+    recording: Arc<Recording>,
+    id: u64,
+    /// The implicit heap of a committed resource.
+    _own_heap: Option<RecordedHeap>,
+}
+
+impl RecordedAllocation {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn recording(&self) -> &Arc<Recording> {
+        &self.recording
+    }
+
+    pub(crate) fn own(&mut self, heap: Option<RecordedHeap>) {
+        self._own_heap = heap;
+    }
+}
+
+impl Drop for RecordedAllocation {
+    fn drop(&mut self) {
+        self.recording.push(Event::Free { allocation: self.id });
+    }
+}

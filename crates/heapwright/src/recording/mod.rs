@@ -1,0 +1,50 @@
+//! Recording of what an application does with GPU memory, for `heapwright replay`, `residency`, `recreate` and `report`, and for
+//! Perfetto and chrome://tracing.
+//!
+//! [`RecordOptions`](crate::RecordOptions) in the description of an allocator or of a residency manager select the events and the
+//! file. Without them, the environment variable `HEAPWRIGHT_RECORD` switches recording on in any program that uses this library.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `HEAPWRIGHT_RECORD` | Path of the file. `%p` stands for the number of the process. |
+//! | `HEAPWRIGHT_RECORD_FLAGS` | The events: `objects`, `calls`, `timings`, `counters`, `capture` (objects and calls), `all`; commas separate several. Without it, all. |
+//!
+//! # Files
+//!
+//! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. Every other file is a Chrome trace
+//! (JSON), with the names of GPGMM's events. Objects have lifetimes and snapshots (`N`, `D` and `O` events), calls and their
+//! parameters are instants, timings are complete events (`X`), and counters are counter tracks. The program `heapwright` reads both;
+//! only a session has everything that an exact replay needs.
+//!
+//! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
+//! until the process ends. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
+//! that is being written is an error.
+//!
+//! | flag | what is recorded |
+//! |---|---|
+//! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, submissions and paging, contents |
+//! | `API_TIMINGS` | the duration of `CreateResource` and `ExecuteCommandLists` (Chrome traces only) |
+//! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events` |
+//!
+//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer.
+//!
+//! # Threads, crashes and cost
+//!
+//! Calls put their events in a queue, and a thread writes them four times per second. Each time, the file is complete, so that
+//! a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events, waits for the writer:
+//! no event is lost. If writing fails, as on a full disk, an error is logged, and nothing more is recorded. Events of several
+//! threads are in the order in which they enter the queue. The file is also written when the last object that is recorded in it is
+//! dropped.
+//!
+//! Without a recording, an allocation costs one load and one branch more.
+
+mod chrome;
+mod environment;
+mod event;
+mod instance;
+mod recorder;
+mod session;
+
+pub(crate) use self::event::{Allocated, Event, InstanceKind};
+pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, Recording};

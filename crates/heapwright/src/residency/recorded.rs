@@ -1,0 +1,135 @@
+//! The recording of a residency manager.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use heapwright_core::FenceValue;
+use heapwright_core::residency::ManagedHeapId;
+use heapwright_d3d12::*;
+use heapwright_trace::session::Counter;
+use windows_core::Interface;
+
+use super::books::Books;
+use super::desc::ResidencyManagerDesc;
+use super::list::ResidencyList;
+use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording};
+use crate::{Error, SegmentGroup};
+
+/// The recording of a residency manager.
+#[derive(Debug)]
+pub(super) struct ManagerRecording {
+    recording: Arc<Recording>,
+    numbers: Mutex<Numbers>,
+}
+
+/// What the recording calls heaps and queues.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// Ids of heaps by slot.
+    heaps: Vec<Option<u64>>,
+    /// Pointers of queues, in the order of their numbers.
+    queues: Vec<usize>,
+}
+
+impl ManagerRecording {
+    pub(super) fn begin(desc: &ResidencyManagerDesc) -> Result<Option<Self>, Error> {
+        let settings = || vec![("policy", desc.policy.name().to_owned())];
+        let recording = Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, settings)?;
+        Ok(recording.map(|recording| Self { recording, numbers: Mutex::default() }))
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a new heap.
+    pub(super) fn heap(
+        &self,
+        id: ManagedHeapId,
+        pageable: &ID3D12Pageable,
+        size: u64,
+        alignment: u64,
+    ) -> Option<RecordedHeap> {
+        let (heap_type, flags) = kind_of(pageable);
+        let recorded = self.recording.heap(&HeapMemory { size, alignment, heap_type, flags });
+        let mut numbers = self.numbers();
+        let slot = id.slot().index();
+        if numbers.heaps.len() <= slot {
+            numbers.heaps.resize(slot + 1, None);
+        }
+        numbers.heaps[slot] = recorded.as_ref().map(RecordedHeap::id);
+        recorded
+    }
+
+    pub(super) fn evicted(&self, heaps: &[ManagedHeapId]) {
+        self.recording.call(|_| Event::Evict { heaps: self.ids(heaps) });
+    }
+
+    pub(super) fn made_resident(&self, heaps: &[ManagedHeapId]) {
+        self.recording.call(|_| Event::MakeResident { heaps: self.ids(heaps) });
+    }
+
+    fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
+        let numbers = self.numbers();
+        heaps.iter().filter_map(|id| *numbers.heaps.get(id.slot().index())?).collect()
+    }
+
+    /// Makes a call that submits command lists, and records it if it succeeds.
+    pub(super) fn submit(
+        &self,
+        manager: u64,
+        books: &Books,
+        queue: &ID3D12CommandQueue,
+        lists: &[(&ID3D12CommandList, &ResidencyList)],
+        execute: impl FnOnce() -> Result<FenceValue, Error>,
+    ) -> Result<FenceValue, Error> {
+        // Read before the call: a heap that is destroyed afterwards may be in the list.
+        let heaps: Vec<Vec<u64>> = lists
+            .iter()
+            .map(|(_, list)| list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default())
+            .collect();
+        let fence_value = self.recording.time("ResidencyManager.ExecuteCommandLists", execute)?;
+        let pointer = queue.as_raw().addr();
+        self.recording.call(|_| {
+            let queues = &mut self.numbers().queues;
+            let number = queues.iter().position(|&known| known == pointer).unwrap_or_else(|| {
+                queues.push(pointer);
+                queues.len() - 1
+            });
+            Event::Submit { queue: number as u64, fence_value: fence_value.get(), lists: heaps }
+        });
+        self.recording.count(|| counters(books));
+        Ok(fence_value)
+    }
+}
+
+fn counters(books: &Books) -> Vec<(Counter, u64)> {
+    let state = books.lock_updated();
+    let of_group = |group, [budget, usage, resident]: [Counter; 3]| {
+        [
+            (budget, state.planner.memory(group).budget.get()),
+            (usage, state.planner.usage(group).get()),
+            (resident, state.planner.totals(group).resident.get()),
+        ]
+    };
+    let local = [Counter::LocalBudget, Counter::LocalUsage, Counter::LocalResident];
+    let non_local = [Counter::NonLocalBudget, Counter::NonLocalUsage, Counter::NonLocalResident];
+    [of_group(SegmentGroup::Local, local), of_group(SegmentGroup::NonLocal, non_local)].concat()
+}
+
+/// Returns the heap type and the flags of an object; zeros if it has none.
+fn kind_of(pageable: &ID3D12Pageable) -> (D3D12_HEAP_TYPE, D3D12_HEAP_FLAGS) {
+    if let Ok(heap) = pageable.cast::<ID3D12Heap>() {
+        // SAFETY: a live COM object.
+        let D3D12_HEAP_DESC { Properties: properties, Flags: flags, .. } = unsafe { heap.GetDesc() };
+        return (properties.Type, flags);
+    }
+    let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
+    if let Ok(resource) = pageable.cast::<ID3D12Resource>() {
+        // SAFETY: a live COM object, and two results of the right types.
+        let answered = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
+        if answered.is_err() {
+            return (0, D3D12_HEAP_FLAG_NONE);
+        }
+    }
+    (properties.Type, flags)
+}

@@ -1,0 +1,298 @@
+//! Recordings are what happened, in both formats.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use heapwright::d3d12::*;
+use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
+use heapwright::*;
+use heapwright_trace::session::{Action, Counter, Description, PlacementKind, Record};
+use heapwright_trace::{EventKind, RecordReader, Trace};
+
+use crate::gpu::*;
+
+fn options(file: &Path) -> RecordOptions {
+    RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() }
+}
+
+fn recorded(gpu: &impl Opened, options: RecordOptions) -> ResourceAllocator {
+    allocator(gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() })
+}
+
+/// Reads a complete file, whose references are checked.
+fn read(file: &Path) -> Vec<Action> {
+    let mut reader = RecordReader::new(file, File::open(file).expect("written")).expect("a session");
+    let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().expect("valid");
+    assert_eq!(reader.truncated_at(), None);
+    records.into_iter().map(|record| record.action).collect()
+}
+
+/// Makes an allocation of each kind.
+fn one_of_each(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
+    let none = ResourceAllocationFlags::empty();
+    let make = |heap_type, flags, desc: &D3D12_RESOURCE_DESC| {
+        let state = if heap_type == HeapType::Upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
+        allocator.create_resource(&place(heap_type, flags), desc, state, None).expect("there is room")
+    };
+    let bytes = |size| buffer_desc(ByteSize::new(size));
+    vec![
+        make(HeapType::Default, none, &bytes(1000)),
+        make(HeapType::Default, none, &bytes(100_000)),
+        make(HeapType::Default, none, &texture(64, 32)),
+        make(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, &bytes(MIB)),
+        make(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED, &bytes(3 * MIB)),
+        make(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, &bytes(100)),
+        make(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, &bytes(200)),
+    ]
+}
+
+#[test]
+fn a_session_is_what_happened() {
+    use PlacementKind::*;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("all.hws");
+    let gpu = open("discrete");
+    let allocator = recorded(&gpu, options(&file));
+    let mut made = one_of_each(&allocator);
+    made[0].set_debug_name("a \"name\"").expect("named");
+    made[5].map().expect("mapped").write(0, &[7; 100]).expect("written");
+    made[5].record_contents().expect("recorded");
+    let facts: Vec<_> = made
+        .iter()
+        .map(|it| {
+            let is_buffer = desc_of(it).Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+            let address = it.gpu_virtual_address().filter(|_| is_buffer).map(GpuVirtualAddress::get);
+            (it.offset().get() + it.offset_from_resource().get(), address)
+        })
+        .collect();
+    let heap_sizes: Vec<u64> = made
+        .iter()
+        .map(|it| if it.heap().is_some() { heap_of(it).SizeInBytes } else { it.size().get() })
+        .collect();
+    allocator.on_frame();
+    drop(made);
+    allocator.release_empty_heaps();
+    drop(allocator);
+
+    let actions = read(&file);
+    let mut descriptions: Vec<&Description> = Vec::new();
+    let (mut places, mut addresses, mut heaps) =
+        (Vec::new(), vec![None; 7], std::collections::HashMap::new());
+    let (mut freed, mut destroyed, mut ids) = (Vec::new(), 0, Vec::new());
+    for action in &actions {
+        match action {
+            Action::Allocate(allocation) => ids.push(allocation.id),
+            Action::Describe(description) => descriptions.push(description),
+            Action::CreateHeap(heap) => assert!(heaps.insert(heap.id, heap.size).is_none()),
+            Action::Place { heap, offset, .. } => places.push((heaps[heap], *offset)),
+            Action::AllocationAddress { address, .. } => addresses[ids.len() - 1] = Some(*address),
+            Action::Free { allocation } => freed.push(*allocation),
+            Action::DestroyHeap { .. } => destroyed += 1,
+            _ => {}
+        }
+    }
+    let placements: Vec<PlacementKind> = descriptions.iter().map(|it| it.placement).collect();
+    let expected = [SharedHeap, SharedHeap, SharedHeap, OwnHeap, Committed, WithinResource, WithinResource];
+    assert_eq!(placements, expected);
+    assert_eq!(
+        places.iter().map(|(_, offset)| *offset).collect::<Vec<_>>(),
+        facts.iter().map(|(offset, _)| *offset).collect::<Vec<_>>()
+    );
+    assert_eq!(places.iter().map(|(size, _)| *size).collect::<Vec<_>>(), heap_sizes);
+    assert_eq!(addresses, facts.iter().map(|(_, address)| *address).collect::<Vec<_>>());
+    assert_eq!((descriptions[2].width, descriptions[2].height), (64, 32));
+    assert_eq!(descriptions[4].allocation_flags, ResourceAllocationFlags::ALWAYS_COMMITTED.bits());
+    assert_eq!(freed, ids);
+    assert_eq!(destroyed, heaps.len());
+    assert!(actions.contains(&Action::Name { allocation: ids[0], name: "a \"name\"".into() }));
+    assert!(actions.contains(&Action::Contents { allocation: ids[5], offset: 0, bytes: vec![7; 100] }));
+    assert!(actions.contains(&Action::Frame) && actions.contains(&Action::ReleaseHeaps { bytes: u64::MAX }));
+    let has = |wanted| {
+        actions.iter().any(|action| matches!(action, Action::Count { counter, .. } if *counter == wanted))
+    };
+    assert!(has(Counter::LocalBudget) && has(Counter::Reserved) && has(Counter::Fragmentation));
+}
+
+#[test]
+fn both_formats_have_the_same_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let traces = ["a.hws", "a.json"].map(|name| {
+        let file = folder.path().join(name);
+        let gpu = open("discrete");
+        let allocator = recorded(&gpu, options(&file));
+        let mut made = one_of_each(&allocator);
+        made[1].set_debug_name("control \u{1} and \\").expect("named");
+        made.remove(3);
+        drop(one_of_each(&allocator));
+        drop((made, allocator));
+        Trace::read(&file).expect("valid")
+    });
+    let events = |trace: &Trace| -> Vec<(EventKind, u64, usize)> {
+        // The size of a texture is that of its texels in a capture, and what it takes in a session.
+        let size = |event: &heapwright_trace::Event| {
+            if event.size.get() == 64 * 32 * 4 { 64 * KIB } else { event.size.get() }
+        };
+        trace.events().iter().map(|it| (it.kind, size(it), it.allocation.as_usize())).collect()
+    };
+    assert_eq!(events(&traces[0]).len(), 28);
+    assert_eq!(events(&traces[0]), events(&traces[1]));
+}
+
+/// A crash loses the last moment only: the file is complete while the program runs.
+#[test]
+fn the_file_is_complete_while_it_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["a.hws", "a.json"] {
+        let file = folder.path().join(name);
+        let gpu = open("discrete");
+        let allocator = recorded(&gpu, options(&file));
+        let made: Vec<_> = (0..3).map(|_| one_of_each(&allocator)).collect();
+        wait_until(|| {
+            Trace::read(&file).is_ok_and(|trace| trace.events().len() == 21 && trace.truncated_at().is_none())
+        });
+        drop(made);
+        // The allocator keeps the recording; what it has written is read again after more.
+        wait_until(|| {
+            Trace::read(&file).is_ok_and(|trace| trace.events().len() == 42 && trace.truncated_at().is_none())
+        });
+        drop(allocator);
+    }
+}
+
+#[test]
+fn flags_select_what_is_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (number, flags) in
+        [RecordFlags::API_OBJECTS, RecordFlags::API_CALLS, RecordFlags::COUNTERS, RecordFlags::API_TIMINGS]
+            .into_iter()
+            .enumerate()
+    {
+        let file = folder.path().join(format!("{number}.hws"));
+        let gpu = open("discrete");
+        let allocator = recorded(&gpu, RecordOptions { flags, ..options(&file) });
+        drop(one_of_each(&allocator));
+        allocator.on_frame();
+        drop(allocator);
+        let actions = read(&file);
+        let has = |is: fn(&Action) -> bool| actions.iter().any(is);
+        let is_object = |action: &Action| matches!(action, Action::Allocate(_) | Action::CreateHeap(_));
+        assert_eq!(has(is_object), flags == RecordFlags::API_OBJECTS, "{flags:?}");
+        let is_call = |action: &Action| matches!(action, Action::Frame | Action::Describe(_));
+        assert_eq!(has(is_call), flags == RecordFlags::API_CALLS, "{flags:?}");
+        assert_eq!(
+            has(|action| matches!(action, Action::Count { .. })),
+            flags == RecordFlags::COUNTERS,
+            "{flags:?}"
+        );
+        assert_eq!(actions.is_empty(), flags == RecordFlags::API_TIMINGS, "timings are in Chrome traces");
+    }
+}
+
+#[test]
+fn the_instances_of_a_process_share_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("shared.hws");
+    let gpu = open("discrete");
+    let [first, second] = [0, 1].map(|_| recorded(&gpu, options(&file)));
+    let made = [&first, &second].map(|allocator| local(allocator, 1000));
+    drop((made, first, second));
+    // After the last object is gone, the file goes on.
+    drop(local(&recorded(&gpu, options(&file)), 2000));
+    let actions = read(&file);
+    let selected = actions.iter().filter(|action| matches!(action, Action::SelectAllocator { .. }));
+    assert!(selected.count() >= 3);
+    assert_eq!(actions.iter().filter(|action| matches!(action, Action::Allocate(_))).count(), 3);
+
+    let own = RecordOptions { scope: RecordScope::PerInstance, ..options(&folder.path().join("own.hws")) };
+    let desc = || ResourceAllocatorDesc { record_options: own.clone(), ..Default::default() };
+    let only = ResourceAllocator::new(&gpu.device, None, desc()).expect("the first");
+    let error = ResourceAllocator::new(&gpu.device, None, desc()).expect_err("the file is in use");
+    assert!(error.to_string().ends_with("is being written by another instance"), "{error}");
+    drop(only);
+    drop(ResourceAllocator::new(&gpu.device, None, desc()).expect("the file is free"));
+}
+
+#[test]
+fn a_manager_and_its_allocator_name_a_heap_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("managed.hws");
+    let gpu = open("discrete");
+    let manager = ResidencyManagerDesc { record_options: options(&file), ..Default::default() };
+    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+    let desc = ResourceAllocatorDesc { record_options: options(&file), ..Default::default() };
+    let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
+        .expect("an allocator");
+    let made = one_of_each(&allocator);
+    manager.evict_at_least(SegmentGroup::Local, ByteSize::MAX);
+    let heaps: std::collections::HashSet<*const _> =
+        made.iter().filter_map(|it| it.memory()).map(std::ptr::from_ref).collect();
+    let heap_count = heaps.len();
+    drop((made, allocator, manager));
+    let actions = read(&file);
+    assert_eq!(actions.iter().filter(|action| matches!(action, Action::CreateHeap(_))).count(), heap_count);
+    assert!(actions.iter().any(|action| matches!(action, Action::Evict { .. })));
+    assert_eq!(actions.iter().filter(|action| matches!(action, Action::Place { .. })).count(), 7);
+}
+
+#[test]
+fn a_move_is_a_new_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("moved.hws");
+    let gpu = open("discrete");
+    let allocator = recorded(&gpu, options(&file));
+    // One allocation of four stays, so that heaps can be emptied.
+    let mut made: Vec<_> = (0..64).map(|_| Some(local(&allocator, MIB))).collect();
+    made.iter_mut().enumerate().filter(|(index, _)| index % 4 != 0).for_each(|(_, slot)| *slot = None);
+    let desc = DefragmentationDesc::default();
+    let mut defragmentation = allocator.defragment(desc).expect("begins");
+    let mut moved = Vec::new();
+    for mut next in defragmentation.step(DefragmentationBudget::default()).moves {
+        let allocation =
+            made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
+        next.create_resource(allocation, InitialState::default(), None).expect("created");
+        next.complete(allocation).expect("moved");
+        moved.push(allocation.offset().get());
+    }
+    assert!(!moved.is_empty());
+    drop((made, defragmentation, allocator));
+    let places = read(&file).into_iter().filter_map(|action| match action {
+        Action::Place { offset, .. } => Some(offset),
+        _ => None,
+    });
+    assert_eq!(places.skip(64).collect::<Vec<_>>(), moved);
+}
+
+#[test]
+fn events_of_many_threads_are_all_there() {
+    const THREADS: usize = 4;
+    const EACH: usize = 30_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("threads.hws");
+    let gpu = open("discrete");
+    let allocator = recorded(&gpu, RecordOptions { flags: RecordFlags::API_OBJECTS, ..options(&file) });
+    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let allocator = &allocator;
+            scope.spawn(move || {
+                let mut held = std::collections::VecDeque::new();
+                for size in 0..EACH {
+                    let desc = buffer_desc(ByteSize::new(1 + (size % 1000 + thread) as u64));
+                    let place = place(HeapType::Upload, within);
+                    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+                    held.push_back(
+                        allocator.create_resource(&place, &desc, state, None).expect("there is room"),
+                    );
+                    if held.len() > 10 {
+                        held.pop_front();
+                    }
+                }
+            });
+        }
+    });
+    drop(allocator);
+    let trace = Trace::read(&file).expect("valid");
+    assert_eq!(trace.events().len(), 2 * THREADS * EACH);
+    assert!(fs::metadata(&file).expect("written").len() > 1000);
+}

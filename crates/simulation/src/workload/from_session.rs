@@ -1,0 +1,308 @@
+//! Converts recorded sessions to workloads.
+//!
+//! - **Heaps** are those that submissions use; others never need to be resident. A heap exists from its creation to its
+//!   destruction, and begins resident.
+//! - **Submissions** are the recorded ones, on the recorded queues. The GPU works on one until the next is submitted.
+//! - **Frames** are the recorded ones. Without any, each submission is a frame.
+//! - **Budget.** The recorded budget of the local segment group, if the heaps exceed it at some time. Otherwise, the session shows no
+//!   paging, and the budget is [`BUDGET_PERCENT`] of the peak size of the live heaps. The non-local segment group has room for all of
+//!   its heaps.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use heapwright::ByteSize;
+use heapwright_core::residency::{PriorityLevel, SegmentGroup};
+use heapwright_trace::TraceError;
+use heapwright_trace::session::{Action, Counter, Heap, HeapType, Record};
+
+use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT, PAGING};
+use super::{Frame, HeapNumber, WorkHeap, Workload};
+
+/// Maximum number of uses of heaps, which bounds the memory for malicious sessions.
+const MAX_USES: usize = 1 << 26;
+
+/// The error of a session that cannot be converted to a workload.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWorkload {
+    /// The session cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] TraceError),
+    /// The session has no submission that uses a heap.
+    #[error("{path}: the session records no submission that uses a heap", path = .0.display())]
+    NoSubmissions(PathBuf),
+    /// The submissions use too many heaps.
+    #[error("{path}: the submissions use more than {MAX_USES} heaps in all", path = .0.display())]
+    TooManyUses(PathBuf),
+}
+
+/// What is recorded, in order.
+enum Event {
+    Create(HeapNumber),
+    Destroy(HeapNumber),
+    Submit { time_us: u64, queue: usize, uses: BTreeSet<HeapNumber> },
+    Frame,
+    Budget(u64),
+}
+
+/// Derives a workload from the records of a session.
+///
+/// # Errors
+///
+/// Returns an error if a record is invalid, or if no submission uses a heap.
+pub fn from_session(
+    name: &str,
+    path: PathBuf,
+    records: impl Iterator<Item = Result<Record, TraceError>>,
+) -> Result<Workload, NoWorkload> {
+    let mut recorded = Recorded::default();
+    for record in records {
+        recorded.note(record?, &path)?;
+    }
+    if recorded.use_count == 0 {
+        return Err(NoWorkload::NoSubmissions(path));
+    }
+    Ok(recorded.into_workload(name))
+}
+
+#[derive(Default)]
+struct Recorded {
+    /// All heaps, whether they are used or not.
+    heaps: Vec<WorkHeap>,
+    is_used: Vec<bool>,
+    is_live: Vec<bool>,
+    /// Live heaps by id.
+    live: HashMap<u64, HeapNumber>,
+    sets: HashMap<u64, Vec<HeapNumber>>,
+    queues: HashMap<u64, usize>,
+    events: Vec<Event>,
+    use_count: usize,
+    has_frames: bool,
+}
+
+impl Recorded {
+    fn note(&mut self, record: Record, path: &std::path::Path) -> Result<(), NoWorkload> {
+        match record.action {
+            Action::CreateHeap(heap) => {
+                let number = HeapNumber::try_from(self.heaps.len())
+                    .map_err(|_| NoWorkload::TooManyUses(path.to_owned()))?;
+                self.live.insert(heap.id, number);
+                self.heaps.push(work_heap(&heap));
+                self.is_used.push(false);
+                self.is_live.push(true);
+                self.events.push(Event::Create(number));
+            }
+            Action::DestroyHeap { heap } => {
+                if let Some(number) = self.live.remove(&heap) {
+                    self.is_live[super::as_index(number)] = false;
+                    self.events.push(Event::Destroy(number));
+                }
+            }
+            Action::DefineSet { set, heaps } => {
+                let numbers = heaps.iter().filter_map(|heap| self.live.get(heap).copied()).collect();
+                self.sets.insert(set, numbers);
+            }
+            Action::Submit { queue, sets, .. } => {
+                let next = self.queues.len();
+                let queue = *self.queues.entry(queue).or_insert(next);
+                let of_sets = sets.iter().filter_map(|set| self.sets.get(set)).flatten();
+                let uses: BTreeSet<HeapNumber> =
+                    of_sets.copied().filter(|&heap| self.is_live[super::as_index(heap)]).collect();
+                self.use_count += uses.len();
+                if self.use_count > MAX_USES {
+                    return Err(NoWorkload::TooManyUses(path.to_owned()));
+                }
+                for &heap in &uses {
+                    self.is_used[super::as_index(heap)] = true;
+                }
+                self.events.push(Event::Submit { time_us: record.time_us, queue, uses });
+            }
+            Action::Frame => {
+                self.has_frames = true;
+                self.events.push(Event::Frame);
+            }
+            Action::Count { counter: Counter::LocalBudget, value } => self.events.push(Event::Budget(value)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn into_workload(self, name: &str) -> Workload {
+        let mut workload = Workload::new(name, PAGING, FRAMES_IN_FLIGHT, self.queues.len());
+        // Numbers without the unused heaps.
+        let mut numbers: Vec<Option<HeapNumber>> = Vec::with_capacity(self.heaps.len());
+        for (heap, is_used) in self.heaps.iter().zip(&self.is_used) {
+            numbers.push(is_used.then(|| workload.add_heap(*heap)));
+        }
+        let number = |heap: HeapNumber| numbers[super::as_index(heap)];
+        let times: Vec<u64> = self
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Submit { time_us, .. } => Some(*time_us),
+                _ => None,
+            })
+            .collect();
+        let mut frame = empty_frame(0);
+        let mut budget = None;
+        let mut budgets = Vec::new();
+        for event in &self.events {
+            match event {
+                Event::Create(heap) => frame.born.extend(number(*heap)),
+                Event::Destroy(heap) => frame.died.extend(number(*heap)),
+                Event::Budget(value) => budget = Some(*value),
+                Event::Submit { time_us, queue, uses } => {
+                    let next = times.get(workload.submissions.len() + 1).unwrap_or(time_us);
+                    let gpu = Duration::from_micros(next - time_us);
+                    workload.submit(*queue, gpu, uses.iter().filter_map(|&heap| number(heap)));
+                }
+                Event::Frame => {}
+            }
+            let ends = match event {
+                Event::Frame => true,
+                Event::Submit { .. } => !self.has_frames,
+                _ => false,
+            };
+            if ends {
+                let begin = workload.submissions.len();
+                frame.submissions.end = begin;
+                workload.frames.push(std::mem::replace(&mut frame, empty_frame(begin)));
+                budgets.push(budget);
+            }
+        }
+        frame.submissions.end = workload.submissions.len();
+        workload.frames.push(frame);
+        budgets.push(budget);
+        set_budgets(&mut workload, &budgets);
+        workload
+    }
+}
+
+fn empty_frame(begin: usize) -> Frame {
+    Frame {
+        budget: [ByteSize::ZERO; 2],
+        cpu: Duration::ZERO,
+        born: Vec::new(),
+        submissions: begin..begin,
+        died: Vec::new(),
+    }
+}
+
+fn work_heap(heap: &Heap) -> WorkHeap {
+    WorkHeap {
+        size: ByteSize::new(heap.size),
+        group: match heap.heap_type {
+            HeapType::Upload | HeapType::Readback => SegmentGroup::NonLocal,
+            HeapType::Default | HeapType::GpuUpload | HeapType::Custom | HeapType::Unknown => {
+                SegmentGroup::Local
+            }
+        },
+        level: PriorityLevel::Normal,
+        is_resident: true,
+        is_locked: false,
+        is_first: false,
+    }
+}
+
+/// Sets the budgets from those that were recorded for the local segment group.
+fn set_budgets(workload: &mut Workload, recorded: &[Option<u64>]) {
+    let mut live = [0_u128; 2];
+    let mut peak = [0_u128; 2];
+    let mut exceeds = false;
+    for (frame, budget) in workload.frames.iter().zip(recorded) {
+        let of_group = |heaps: &[HeapNumber], group: SegmentGroup| {
+            let sizes = heaps.iter().map(|&heap| workload.heap(heap)).filter(|heap| heap.group == group);
+            sizes.map(|heap| u128::from(heap.size.get())).sum::<u128>()
+        };
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            live[group.index()] += of_group(&frame.born, group);
+            peak[group.index()] = peak[group.index()].max(live[group.index()]);
+        }
+        exceeds |= budget.is_some_and(|budget| live[SegmentGroup::Local.index()] > u128::from(budget));
+        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+            live[group.index()] -= of_group(&frame.died, group);
+        }
+    }
+    let size = |bytes: u128| ByteSize::new(u64::try_from(bytes).unwrap_or(u64::MAX));
+    let share = size(peak[SegmentGroup::Local.index()] * u128::from(BUDGET_PERCENT) / 100);
+    let non_local = size(peak[SegmentGroup::NonLocal.index()]);
+    for (frame, budget) in workload.frames.iter_mut().zip(recorded) {
+        let local = budget.filter(|_| exceeds).map_or(share, ByteSize::new);
+        frame.budget = [local, non_local];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap(id: u64, mib: u64) -> Action {
+        let heap_type = HeapType::Default;
+        Action::CreateHeap(Heap { id, size: mib << 20, alignment: 65536, heap_type, flags: 0, name: None })
+    }
+
+    fn submit(set: u64) -> Action {
+        Action::Submit { queue: 7, fence_value: 1, sets: vec![set] }
+    }
+
+    fn define(set: u64, heaps: &[u64]) -> Action {
+        Action::DefineSet { set, heaps: heaps.to_vec() }
+    }
+
+    fn workload(actions: Vec<Action>) -> Result<Workload, NoWorkload> {
+        let records = (0..).map(|step| step * 100).zip(actions);
+        let records = records.map(|(time_us, action)| Ok(Record { time_us, action }));
+        from_session("s", "s.hws".into(), records)
+    }
+
+    #[test]
+    fn submissions_use_the_heaps_of_their_sets() {
+        let actions = vec![
+            heap(5, 10),
+            heap(6, 20),
+            heap(9, 40),
+            define(1, &[5, 6]),
+            submit(1),
+            Action::DestroyHeap { heap: 6 },
+            // Set 1 still has the heap that is gone.
+            submit(1),
+        ];
+        let made = workload(actions).unwrap();
+        assert_eq!(made.heaps.len(), 2, "heap 9 is not used");
+        assert_eq!((made.uses(0), made.uses(1)), (&[0, 1][..], &[0][..]));
+        assert_eq!(made.submissions[0].gpu, Duration::from_micros(200));
+        assert_eq!(made.frames.len(), 3, "a frame for each submission, and the rest");
+        assert_eq!((&made.frames[0].born[..], &made.frames[1].died[..]), (&[0, 1][..], &[1][..]));
+        assert_eq!(made.frames[0].budget[0], ByteSize::from_mib(18));
+    }
+
+    #[test]
+    fn frames_and_budgets_are_as_recorded() {
+        let budget = |mib: u64| Action::Count { counter: Counter::LocalBudget, value: mib << 20 };
+        let actions = vec![
+            budget(12),
+            heap(1, 8),
+            heap(2, 8),
+            define(1, &[1]),
+            define(2, &[2]),
+            submit(1),
+            submit(2),
+            Action::Frame,
+            budget(9),
+            submit(1),
+            Action::Frame,
+        ];
+        let made = workload(actions).unwrap();
+        let submissions: Vec<_> = made.frames.iter().map(|frame| frame.submissions.clone()).collect();
+        assert_eq!(submissions, [0..2, 2..3, 3..3]);
+        let budgets: Vec<_> = made.frames.iter().map(|frame| frame.budget[0]).collect();
+        assert_eq!(budgets, [12, 9, 9].map(ByteSize::from_mib));
+    }
+
+    #[test]
+    fn a_session_without_submissions_is_refused() {
+        let error = workload(vec![heap(1, 8)]).unwrap_err();
+        assert_eq!(error.to_string(), "s.hws: the session records no submission that uses a heap");
+    }
+}
