@@ -32,7 +32,8 @@
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
 //! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
-//! | reserved resources, aliasing, recording | not implemented |
+//! | [`transient`]: resources of a frame that share memory, with their barriers | available |
+//! | reserved resources, recording | not implemented |
 //!
 //! # Safety
 //!
@@ -90,6 +91,7 @@ pub mod on_windows;
 mod plan;
 pub mod report;
 mod requirements;
+pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
