@@ -2,11 +2,13 @@
 //!
 //! - [`table`]: the file format: buffers with lifetimes as CSV.
 //! - [`budget`]: the value of `--budget`.
+//! - [`replay`]: the rules of aliasing, for `--check`.
 //! - [`report`]: what is printed.
 //! - [`drawing`]: the SVG.
 
 pub(crate) mod budget;
 mod drawing;
+mod replay;
 mod report;
 mod table;
 
@@ -124,6 +126,12 @@ fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanErr
             planned(&instance, args.capacity, part, start)
         };
         heaps.push(Heap { category, rows, instance, packing });
+    }
+    if args.check {
+        let rows: Vec<Vec<usize>> = heaps.iter().map(|heap| heap.rows.clone()).collect();
+        if let Some(violation) = replay::violation(&table, &rows)? {
+            return Err(PlanError::Infeasible(violation));
+        }
     }
     let seconds = start.elapsed().as_secs_f64();
     let failure = (args.capacity.filter(|_| !args.check))

@@ -6,7 +6,7 @@ use super::order::PassOrder;
 use super::uses::{Initialisation, NotAliased, ResourceUses, RestingState};
 use super::{Category, Frame, FrameError, FrameResourceId, PassId, QueueId, ResourceKind, Use};
 use crate::aliasing::handovers::handovers_in_granules;
-use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, reduce_aliasing_pairs, solve};
+use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, Violated, reduce_aliasing_pairs, solve};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 /// Which barriers activate resources.
@@ -291,7 +291,7 @@ impl Frame {
                 let desc = self.resources[number];
                 let wrong = FrameError::Resource {
                     resource: Some(FrameResourceId(number)),
-                    rule: crate::aliasing::Violated::TooLarge,
+                    rule: Violated::TooLarge,
                 };
                 // Whole granules: a resource conflicts with everything else in the granules that it touches.
                 let size = desc.size.align_up(desc.granularity).ok_or(wrong)?;
@@ -324,7 +324,10 @@ impl Frame {
         };
         instance.map_err(|error| FrameError::Resource {
             resource: error.buffer.map(|buffer| FrameResourceId(members[buffer])),
-            rule: error.rule,
+            rule: match error.rule {
+                Violated::FixedOverlap { other } => Violated::FixedOverlap { other: members[other] },
+                rule => rule,
+            },
         })
     }
 
