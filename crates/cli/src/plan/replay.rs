@@ -3,18 +3,18 @@
 //! A table of a frame's resources has the column `uses`: the passes that use each resource. With the offsets of a plan, the
 //! planner derives the barriers and initialisations of each pass, and the tracker judges the commands of several frames.
 
-use heapwright_core::aliasing::frame::{
-    Frame, FrameError, FramePlan, FramePlanOptions, FrameResource, FrameResourceId, Initialisation, PassId, QueueKind,
-    ResourceKind, Use,
-};
-use heapwright_core::aliasing::Violated;
-use heapwright_core::{ByteSize, HeapOffset};
 use heapwright::d3d12::{
     D3D12_RESOURCE_STATE_COMMON, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_RENDER_TARGET,
 };
+use heapwright_core::aliasing::Violated;
+use heapwright_core::aliasing::frame::{
+    Frame, FrameError, FramePlan, FramePlanOptions, FrameResource, FrameResourceId, Initialisation, PassId,
+    QueueKind, ResourceKind, Use,
+};
+use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_runtime::aliasing::{
-    AliasingTracking, CommandStream, Severity, StreamCommand, StreamHeap, StreamResource, StreamResourceKind,
-    Violation,
+    AliasingTracking, CommandStream, Severity, StreamCommand, StreamError, StreamHeap, StreamQueue,
+    StreamResource, StreamResourceKind, Violation,
 };
 
 use super::table::{FrameRow, Table, TableError};
@@ -40,7 +40,8 @@ pub(super) fn violation(table: &Table, heaps: &[Vec<usize>]) -> Result<Option<St
         }
         Err(error) => return Err(table.without_line(error.to_string())),
     };
-    let found = replay(&rows, table, heaps, &plan, &passes).map_err(|error| table.without_line(error))?;
+    let found =
+        replay(&rows, table, heaps, &plan, &passes).map_err(|error| table.without_line(error.to_string()))?;
     Ok(found.map(|violation| format!("{}: the plan violates a rule of aliasing: {violation}", table.name)))
 }
 
@@ -77,7 +78,24 @@ fn replay(
     heaps: &[Vec<usize>],
     plan: &FramePlan,
     passes: &[Vec<usize>],
-) -> Result<Option<Violation>, String> {
+) -> Result<Option<Violation>, StreamError> {
+    let (mut stream, queue, resources) = place(rows, table, heaps)?;
+    for _ in 0..FRAMES {
+        let violations = stream.execute(queue, &commands(rows, plan, passes, &resources))?;
+        let worst = violations.into_iter().find(|violation| violation.severity <= Severity::Warning);
+        if worst.is_some() {
+            return Ok(worst);
+        }
+    }
+    Ok(None)
+}
+
+/// Creates a stream with one queue and the resources of a table.
+fn place(
+    rows: &[FrameRow],
+    table: &Table,
+    heaps: &[Vec<usize>],
+) -> Result<(CommandStream, StreamQueue, Vec<StreamResource>), StreamError> {
     let mut stream = CommandStream::new(AliasingTracking::ADVANCED);
     let queue = stream.add_queue();
     let made: Vec<StreamHeap> = heaps.iter().map(|_| stream.add_heap()).collect();
@@ -100,17 +118,9 @@ fn replay(
         let offset = HeapOffset::new(placed.offset.unwrap_or(0));
         let size = ByteSize::new(placed.size);
         let made = stream.place(made[heap], offset, kind, size, placed.alignment, state, &placed.label);
-        resources.push(made.map_err(|error| error.to_string())?);
+        resources.push(made?);
     }
-    for _ in 0..FRAMES {
-        let commands = commands(rows, plan, passes, &resources);
-        let violations = stream.execute(queue, &commands).map_err(|error| error.to_string())?;
-        let worst = violations.into_iter().find(|violation| violation.severity <= Severity::Warning);
-        if worst.is_some() {
-            return Ok(worst);
-        }
-    }
-    Ok(None)
+    Ok((stream, queue, resources))
 }
 
 /// Returns the commands of one frame.
@@ -150,4 +160,78 @@ fn commands(
         }
     }
     commands
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use heapwright_core::aliasing::{SolveOptions, solve};
+    use heapwright_runtime::aliasing::Rule;
+
+    use super::*;
+
+    /// Plans a table of a frame graph and returns it with the offsets.
+    fn planned(path: &Path) -> Table {
+        let mut table = Table::read(path).expect("a table");
+        let rows: Vec<usize> = (0..table.rows.len()).collect();
+        let instance = table.instance(&rows, false).expect("an instance");
+        let options = SolveOptions { capacity: None, steps: 5000 };
+        let packing = solve(&instance, &options, &mut || false);
+        for (row, offset) in table.rows.iter_mut().zip(&packing.offsets) {
+            row.offset = Some(offset.get());
+        }
+        table
+    }
+
+    /// In each frame graph, a frame without one of its barriers or discards violates the rule of exactly that one.
+    #[test]
+    fn each_barrier_and_each_discard_of_a_frame_graph_is_needed() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../heapwright/tests/transient/framegraphs");
+        let (mut tables, mut barriers, mut discards) = (0, 0, 0);
+        for file in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = file.expect("a file").path();
+            if path.extension().is_none_or(|extension| extension != "csv") {
+                continue;
+            }
+            tables += 1;
+            let table = planned(&path);
+            let heaps = [(0..table.rows.len()).collect()];
+            assert_eq!(violation(&table, &heaps).expect("a frame"), None);
+            let rows = table.frame_rows().expect("good columns").expect("a frame");
+            let (frame, passes) = frame(&table, &rows).expect("a frame");
+            let plan = frame.plan(&FramePlanOptions::default(), &mut || false).expect("a plan");
+            let (mut stream, queue, resources) = place(&rows, &table, &heaps).expect("resources");
+            let all = commands(&rows, &plan, &passes, &resources);
+            let of = |resource: StreamResource| resources.iter().position(|&other| other == resource);
+            assert_eq!(stream.execute(queue, &all), Ok(Vec::new()));
+            for (number, left_out) in all.iter().enumerate() {
+                let (rules, resource): (&[Rule], _) = match left_out {
+                    StreamCommand::AliasingBarrier { after, .. } => {
+                        (&[Rule::B1, Rule::B4], after.and_then(of))
+                    }
+                    StreamCommand::Discard(resource) => (&[Rule::I3, Rule::I4], of(*resource)),
+                    _ => continue,
+                };
+                let mut commands = all.clone();
+                commands.remove(number);
+                let found = stream.execute(queue, &commands).expect("good commands");
+                let shared = plan.activations.iter().any(|activation| {
+                    Some(activation.resource.index()) == resource && !activation.predecessors.is_empty()
+                });
+                // What no other resource has overwritten needs no discard after the first frame.
+                assert_eq!(found.is_empty(), !shared, "{}: {left_out:?}", table.name);
+                let name = resource.map(|resource| table.rows[resource].label.clone());
+                for violation in found {
+                    let subject = violation.resource.as_ref().and_then(|subject| subject.name.clone());
+                    assert!(rules.contains(&violation.rule) && subject == name, "{left_out:?}: {violation}");
+                }
+                match left_out {
+                    StreamCommand::Discard(_) => discards += usize::from(shared),
+                    _ => barriers += 1,
+                }
+            }
+        }
+        assert!(tables == 12 && barriers > 500 && discards > 100, "{tables}, {barriers}, {discards}");
+    }
 }

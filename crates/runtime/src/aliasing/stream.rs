@@ -262,7 +262,9 @@ impl CommandStream {
         command: StreamCommand,
     ) -> Result<(&'static str, Option<Note>, Option<Command>), StreamError> {
         let driver = |resource| self.placed(resource).map(|placed| Arc::clone(&placed.driver));
-        let write = |resource| Ok(Command::CopyTexture { target: driver(resource)?, source: Arc::clone(&self.outside) });
+        let write = |resource| {
+            Ok(Command::CopyTexture { target: driver(resource)?, source: Arc::clone(&self.outside) })
+        };
         let recorded = match command {
             StreamCommand::AliasingBarrier { before, after } => {
                 let (before, after) = (before.map(driver).transpose()?, after.map(driver).transpose()?);
@@ -288,7 +290,9 @@ impl CommandStream {
                 let name = match self.placed(resource)?.kind {
                     StreamResourceKind::RenderTarget => "ClearRenderTargetView",
                     StreamResourceKind::DepthStencil => "ClearDepthStencilView",
-                    StreamResourceKind::Buffer | StreamResourceKind::Texture => "ClearUnorderedAccessViewUint",
+                    StreamResourceKind::Buffer | StreamResourceKind::Texture => {
+                        "ClearUnorderedAccessViewUint"
+                    }
                 };
                 (name, None, Some(write(resource)?))
             }
@@ -337,12 +341,7 @@ fn args(kind: StreamResourceKind, size: ByteSize, alignment: Alignment) -> Resou
         }
     };
     let tight_alignment = kind == StreamResourceKind::Buffer && alignment.get() < 64 << 10;
-    ResourceArgs {
-        kind: described,
-        tight_alignment,
-        alignment_restriction: Alignment::ONE,
-        create_at: None,
-    }
+    ResourceArgs { kind: described, tight_alignment, alignment_restriction: Alignment::ONE, create_at: None }
 }
 
 fn desc(kind: StreamResourceKind, size: ByteSize) -> D3D12_RESOURCE_DESC1 {
