@@ -116,7 +116,7 @@ fn a_checked_frame_is_replayed_on_the_rules_of_the_tracker() {
     let folder = Folder::new();
     let header = "id,lower,upper,size,alignment,category,flags,uses,offset\n";
     let check = |rows: &str| {
-        let path = folder.file("frame.csv", &format!("{header}{rows}"));
+        let path = folder.file("frame.csv", format!("{header}{rows}"));
         (heapwright(["plan", "--check", &path]), path)
     };
     // One after the other in the same memory; the planner's barriers make that right.

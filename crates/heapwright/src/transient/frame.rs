@@ -191,6 +191,7 @@ impl TransientFrame {
             let rule = format!("{} is not of this frame", resource.index());
             return Err(Error::invalid_argument("resource", rule));
         }
+        let is_target = self.resources[resource.index()].is_target();
         let used = self.pass_mut(pass)?;
         let queue = used.queue;
         let other = used.uses.iter().find(|other| other.resource == resource && other.state != state);
@@ -202,13 +203,14 @@ impl TransientFrame {
                 resource.index()
             ));
         }
-        let written = D3D12_RESOURCE_STATE_RENDER_TARGET
-            | D3D12_RESOURCE_STATE_DEPTH_WRITE
-            | D3D12_RESOURCE_STATE_RESOLVE_DEST;
+        let drawn = D3D12_RESOURCE_STATE_RENDER_TARGET | D3D12_RESOURCE_STATE_DEPTH_WRITE;
+        let kind = self.queues[queue.index()];
         let permitted = match how {
             Use::Read => state & WRITE_STATES & !D3D12_RESOURCE_STATE_UNORDERED_ACCESS == 0,
-            Use::Render => state & written == state,
-            Use::Clear => state & (written | D3D12_RESOURCE_STATE_UNORDERED_ACCESS) == state,
+            Use::Render => state & (drawn | D3D12_RESOURCE_STATE_RESOLVE_DEST) == state,
+            // Clears of unordered access views do not initialise targets.
+            Use::Clear if is_target && kind == QueueKind::Direct => state & drawn == state,
+            Use::Clear => state == D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
             Use::CopyAll => state == D3D12_RESOURCE_STATE_COPY_DEST,
             Use::WriteUnordered => state == D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
             Use::Update => state & WRITE_STATES == state,
@@ -217,7 +219,6 @@ impl TransientFrame {
         if !permitted || state == 0 || (state & WRITE_STATES != 0 && !state.is_power_of_two()) {
             return invalid(format!("{state:#x} does not permit the use {how:?}"));
         }
-        let kind = self.queues[queue.index()];
         if !permits(kind, state) {
             return invalid(format!("{state:#x} cannot be used on a {kind:?} queue"));
         }

@@ -181,7 +181,12 @@ impl Walk<'_> {
                 Some((state, _)) => state,
                 None => first.state,
             };
-            let can_end = |state| self.is_alone(last_lasting) && permits(last_lasting.queue, state);
+            // Behind a copy queue, a resource is in state COMMON whatever the last pass does.
+            let can_end = |state| {
+                last_lasting.queue != QueueKind::Copy
+                    && self.is_alone(last_lasting)
+                    && permits(last_lasting.queue, state)
+            };
             entry = if wanted == left || can_end(wanted) {
                 wanted
             } else if permits(first.queue, left) {
@@ -213,8 +218,11 @@ impl Walk<'_> {
                 now = COMMON;
             }
             // In the submission of the pass before it, no queue has to hand the resource over.
-            let can_begin =
-                if is_new { self.can_begin(at, now) } else { now == at.state || self.is_alone(at) };
+            let can_begin = match is_new {
+                true if number == 0 && initialised.is_some() => true,
+                true => self.can_begin(at, now),
+                false => now == at.state || self.is_alone(at),
+            };
             if !can_begin && !self.decays() {
                 return Err(self.not_ordered(at, owner.unwrap_or(last)));
             }
@@ -226,6 +234,8 @@ impl Walk<'_> {
                 states.passes[at.pass].begin.push(Barrier::UnorderedAccess(self.resource));
             }
             if !is_lasting(&at) {
+                // The first pass may have initialised it, in another state.
+                now = if number == 0 { entry } else { now };
                 self.transition(&mut states.passes[at.pass].end, at.state, now);
                 continue;
             }

@@ -83,8 +83,8 @@ impl<'a> Program<'a> {
         self.frame.add_queue(kind)
     }
 
-    /// Adds a resource, and determines what reads of it must see.
-    pub(crate) fn resource(&mut self, desc: &D3D12_RESOURCE_DESC) -> FrameResourceId {
+    /// Adds a resource that `first` writes, and determines what reads of it must see.
+    pub(crate) fn resource(&mut self, desc: &D3D12_RESOURCE_DESC, first: Use) -> FrameResourceId {
         let id = self.frame.add_resource(desc, None);
         let (layouts, size) = self.footprints(desc);
         let upload = self.world.buffer(D3D12_HEAP_TYPE_UPLOAD, size);
@@ -96,10 +96,10 @@ impl<'a> Program<'a> {
         self.items.push(Item { desc: *desc, expected: Vec::new(), upload, sink });
         if is_comparable {
             // The twin: a committed resource that is written in the same way.
-            let (state, how) = match desc.Flags & TARGET_FLAGS {
-                0 => (D3D12_RESOURCE_STATE_COPY_DEST, Use::CopyAll),
-                D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL => (D3D12_RESOURCE_STATE_DEPTH_WRITE, Use::Clear),
-                _ => (D3D12_RESOURCE_STATE_RENDER_TARGET, Use::Clear),
+            let (state, how) = match desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL {
+                _ if first == Use::CopyAll => (D3D12_RESOURCE_STATE_COPY_DEST, Use::CopyAll),
+                0 => (D3D12_RESOURCE_STATE_RENDER_TARGET, Use::Clear),
+                _ => (D3D12_RESOURCE_STATE_DEPTH_WRITE, Use::Clear),
             };
             let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
             let created = if is_buffer { D3D12_RESOURCE_STATE_COMMON } else { state };
@@ -409,9 +409,6 @@ impl<'a> Program<'a> {
         (layouts, end)
     }
 }
-
-const TARGET_FLAGS: D3D12_RESOURCE_FLAGS =
-    D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
 
 /// Returns a location that borrows its resource: it is not released with the location.
 fn location(

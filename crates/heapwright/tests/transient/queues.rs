@@ -30,9 +30,9 @@ fn memory_passes_from_queue_to_queue_behind_fences() {
         [QueueKind::Direct, QueueKind::Compute, QueueKind::Copy].map(|kind| program.queue(kind));
     let passes =
         [direct, direct, compute, copy, direct].map(|queue| program.frame.add_pass(queue).expect("a pass"));
-    let drawn = program.resource(&target());
-    let buffer = program.resource(&buffer_desc(ByteSize::from_kib(64)));
-    let last = program.resource(&target());
+    let drawn = program.resource(&target(), Use::Render);
+    let buffer = program.resource(&buffer_desc(ByteSize::from_kib(64)), Use::CopyAll);
+    let last = program.resource(&target(), Use::Clear);
     for (pass, resource, how) in [
         (0, drawn, Use::Render),
         (1, drawn, Use::Read),
@@ -74,7 +74,7 @@ fn two_queues_read_at_the_same_time() {
     let (direct, compute) = (program.queue(QueueKind::Direct), program.queue(QueueKind::Compute));
     let passes = [direct, direct, compute].map(|queue| program.frame.add_pass(queue).expect("a pass"));
     program.frame.add_dependency(passes[0], passes[2]).expect("an earlier pass");
-    let drawn = program.resource(&target());
+    let drawn = program.resource(&target(), Use::Render);
     program.add_use(passes[0], drawn, Use::Render).expect("a use");
     program.add_use(passes[1], drawn, Use::Read).expect("a use");
     program.add_use(passes[2], drawn, Use::Read).expect("a use");

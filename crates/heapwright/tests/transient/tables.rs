@@ -99,7 +99,6 @@ fn program<'a>(world: &'a World, table: &str) -> (Program<'a>, Owed) {
     let passes: Vec<PassId> = (0..count).map(|_| program.frame.add_pass(queue).expect("a pass")).collect();
     let mut first_uses = Vec::new();
     for row in &rows {
-        let id = program.resource(&desc(row));
         let uses = passes_of(row);
         let is_target = row["category"] == "rt_ds";
         let first = match row["first_load"] {
@@ -107,6 +106,7 @@ fn program<'a>(world: &'a World, table: &str) -> (Program<'a>, Owed) {
             "Clear" => Use::Clear,
             _ => Use::Render,
         };
+        let id = program.resource(&desc(row), first);
         first_uses.push((passes[uses[0]], id, first));
         program.add_use(passes[uses[0]], id, first).expect("a first use");
         for &pass in &uses[1..] {
