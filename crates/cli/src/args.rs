@@ -753,6 +753,8 @@ Examples:
   heapwright plan crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --budget 20000 --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --capacity 268435456 crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --out plan.csv crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --check plan.csv
 
 Columns, in any order; others are kept by --out:
   id             name of the buffer (also: buffer, buffer_id)
@@ -765,6 +767,12 @@ Columns, in any order; others are kept by --out:
   offset         offset that the buffer must have; with --check, the plan
   name           name in the drawing
   category       heap for --tier 1, and colour in the drawing: rt_ds, non_rt_ds or buffer
+  uses           for --check: numbers of the passes that use the resource, such as 2 3 7
+  flags          for --check: RT, DS and UAV, joined by |
+  first_load     for --check: Clear if the first pass clears the resource
+
+With --check, a table with uses, flags and category is also replayed as a frame: the rules of the
+runtime's aliasing tracker judge the barriers and initialisations that follow from the plan.
 
 Measurements:
   height         size that the heap must have

@@ -32,8 +32,9 @@
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
 //! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
-//! | what an application does with memory, in a file | [`recording`] |
-//! | reserved resources, aliasing | not implemented |
+//! | [`transient`]: resources of a frame that share memory, with their barriers | available |
+//! | [`recording`]: what an application does with memory, in a file | available |
+//! | reserved resources | not implemented |
 //!
 //! # Safety
 //!
@@ -92,6 +93,7 @@ mod plan;
 pub mod recording;
 pub mod report;
 mod requirements;
+pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{

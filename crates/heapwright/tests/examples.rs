@@ -5,6 +5,8 @@
 
 #[path = "../examples/device/mod.rs"]
 mod device;
+#[path = "../examples/frame_graph.rs"]
+mod frame_graph;
 #[path = "../examples/frame_loop.rs"]
 mod frame_loop;
 #[path = "../examples/hello_allocator.rs"]
@@ -24,6 +26,11 @@ fn hello_allocator_gets_back_what_it_uploads() {
 #[test]
 fn upload_ring_gets_back_what_it_uploads() {
     upload_ring::run(device_to_test().as_deref()).expect("it runs");
+}
+
+#[test]
+fn frame_graph_passes_its_input_through_shared_memory() {
+    frame_graph::run(device_to_test().as_deref()).expect("it runs");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
+use heapwright_core::aliasing::frame::{ResourceKind, Use};
 use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
@@ -26,11 +27,35 @@ pub(super) struct Row {
     pub(super) label: String,
     pub(super) category: Option<String>,
     pub(super) size: u64,
-    alignment: Alignment,
+    pub(super) alignment: Alignment,
     pub(super) lives: Vec<Interval>,
     hint: Option<u64>,
     pub(super) offset: Option<u64>,
 }
+
+/// What a row says about a resource of a frame.
+#[derive(Debug)]
+pub(super) struct FrameRow {
+    pub(super) kind: ResourceKind,
+    /// The passes that use it, ascending; at least one.
+    pub(super) passes: Vec<usize>,
+    is_cleared: bool,
+}
+
+impl FrameRow {
+    /// Returns how the first pass uses the resource.
+    pub(super) fn first_use(&self) -> Use {
+        match self.kind {
+            ResourceKind::Buffer | ResourceKind::UnorderedAccessTexture => Use::WriteUnordered,
+            ResourceKind::Texture => Use::CopyAll,
+            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil if self.is_cleared => Use::Clear,
+            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => Use::Render,
+        }
+    }
+}
+
+/// The largest number of a pass.
+const MAX_PASS: usize = 100_000;
 
 /// A category and the rows that it has; no category stands for all.
 pub(super) type Group = (Option<String>, Vec<usize>);
@@ -139,6 +164,49 @@ impl Table {
         Ok(groups.into_iter().map(|(category, rows)| (Some(category), rows)).collect())
     }
 
+    /// Returns the rows of a frame, or `None` if the table has no column `uses`, or none that says what each resource is.
+    pub(super) fn frame_rows(&self) -> Result<Option<Vec<FrameRow>>, TableError> {
+        let column = |name: &str| self.header.iter().position(|title| title == name);
+        let (Some(uses), Some(flags), Some(category)) = (column("uses"), column("flags"), column("category"))
+        else {
+            return Ok(None);
+        };
+        let first_load = column("first_load");
+        let rows = self.rows.iter().map(|row| {
+            let wrong = |reason| self.wrong(row.line, reason);
+            let mut passes = Vec::new();
+            for text in row.fields[uses].split_whitespace() {
+                let pass = text.parse().ok().filter(|&pass| pass <= MAX_PASS);
+                let pass = pass.ok_or_else(|| {
+                    wrong(format!("uses must be numbers of passes from 0 to {MAX_PASS}, and has {text:?}"))
+                })?;
+                passes.push(pass);
+            }
+            passes.sort_unstable();
+            passes.dedup();
+            if passes.is_empty() {
+                return Err(wrong("uses must have at least one pass".to_owned()));
+            }
+            let has = |flag: &str| row.fields[flags].split('|').any(|text| text.trim() == flag);
+            let unordered_access = has("UAV");
+            let kind = match row.fields[category].as_str() {
+                "buffer" => ResourceKind::Buffer,
+                _ if has("DS") => ResourceKind::DepthStencil,
+                _ if has("RT") => ResourceKind::RenderTarget { unordered_access },
+                _ if unordered_access => ResourceKind::UnorderedAccessTexture,
+                _ => ResourceKind::Texture,
+            };
+            let is_cleared = first_load.is_some_and(|column| row.fields[column] == "Clear");
+            Ok(FrameRow { kind, passes, is_cleared })
+        });
+        rows.collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Returns an error about the whole file.
+    pub(super) fn without_line(&self, reason: String) -> TableError {
+        TableError::File { name: self.name.clone(), reason }
+    }
+
     /// Creates the instance of some rows. Offsets are fixed, unless they are a plan to be checked.
     pub(super) fn instance(&self, rows: &[usize], fixed: bool) -> Result<Instance, TableError> {
         let buffers = rows.iter().map(|&row| {
@@ -185,6 +253,15 @@ impl Table {
             }
             error => format!("{}: {error}", self.name),
         }
+    }
+
+    /// Returns the message for two rows of a frame that have bytes of one granule at the same time.
+    pub(super) fn in_one_granule(&self, row: usize, other: usize) -> String {
+        format!(
+            "{}:{}: the resource is used at the same time as the one of line {}, and both have bytes of one block of the \
+             larger alignment of the two",
+            self.name, self.rows[row].line, self.rows[other].line
+        )
     }
 
     /// Writes the table with an offset for each buffer.

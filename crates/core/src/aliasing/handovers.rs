@@ -1,12 +1,10 @@
 //! Handovers: which buffer had a range of memory before another one gets it. Each pair owes a barrier.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::instance::{Instance, Lifetimes};
-use super::search::Random;
 use super::solve::Packing;
-use crate::{ByteSize, HeapOffset, HeapRange};
+use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 /// A range of memory that one buffer takes over from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,13 +31,13 @@ impl Handover {
 }
 
 /// The buffers of an instance in the order in which they use memory that they share.
-struct Turns {
+pub(super) struct Turns {
     /// Each turn of a buffer: one, or one for each interval of its lifetime. In the order of time for intervals.
-    turns: Vec<(i64, usize)>,
+    pub(super) turns: Vec<(i64, usize)>,
 }
 
 impl Turns {
-    fn new(instance: &Instance) -> Self {
+    pub(super) fn new(instance: &Instance) -> Self {
         let mut turns: Vec<(i64, usize)> = match &instance.lifetimes {
             Lifetimes::Intervals(lives) => (lives.iter().enumerate())
                 .flat_map(|(buffer, lives)| lives.iter().map(move |life| (life.lower, buffer)))
@@ -57,19 +55,45 @@ impl Turns {
         Self { turns }
     }
 
-    /// Calls `found` with each range that a buffer takes over, in the frame after the first.
-    fn handovers(&self, ranges: &[(u64, u64)], mut found: impl FnMut(Handover)) {
+    /// Calls `found` with each range that a buffer takes over, in the frame after the first. Two buffers share the memory
+    /// of a granule, of the larger granularity of the two, even if they use different bytes of it.
+    fn handovers(
+        &self,
+        ranges: &[(u64, u64)],
+        granularity: impl Fn(usize) -> Alignment,
+        mut found: impl FnMut(Handover),
+    ) {
+        let largest = (0..ranges.len()).map(&granularity).max().unwrap_or(Alignment::ONE);
         // Disjoint ranges by their starts, each with its end, its last user and the frame of that use.
         let mut users: BTreeMap<u64, (u64, usize, u32)> = BTreeMap::new();
         let mut taken = Vec::new();
         for frame in 0..2 {
             for &(_, buffer) in &self.turns {
                 let (start, end) = ranges[buffer];
-                let first = users.range(..=start).next_back().map_or(start, |(&from, _)| from);
+                let (low, high) = expand((start, end), largest);
+                let first = users.range(..=low).next_back().map_or(low, |(&from, _)| from);
                 taken.clear();
-                taken.extend(users.range(first..end).map(|(&from, &user)| (from, user)));
+                taken.extend(users.range(first..high).map(|(&from, &user)| (from, user)));
                 for &(from, (to, user, used)) in &taken {
-                    if to <= start {
+                    let granule = granularity(user).max(granularity(buffer));
+                    let (shared_from, shared_to) = expand((start, end), granule);
+                    let (used_from, used_to) = expand((from, to), granule);
+                    if frame == 1 && user != buffer && used_from < shared_to && shared_from < used_to {
+                        // Bytes that one of the two uses.
+                        let (from, to) = if from < end && start < to {
+                            (from.max(start), to.min(end))
+                        } else {
+                            (from.max(shared_from), to.min(shared_to))
+                        };
+                        found(Handover {
+                            from: user,
+                            to: buffer,
+                            start: HeapOffset::new(from),
+                            end: HeapOffset::new(to),
+                            previous_frame: used == 0,
+                        });
+                    }
+                    if to <= start || end <= from {
                         continue;
                     }
                     users.remove(&from);
@@ -79,31 +103,20 @@ impl Turns {
                     if end < to {
                         users.insert(end, (to, user, used));
                     }
-                    if frame == 1 && user != buffer {
-                        found(Handover {
-                            from: user,
-                            to: buffer,
-                            start: HeapOffset::new(from.max(start)),
-                            end: HeapOffset::new(to.min(end)),
-                            previous_frame: used == 0,
-                        });
-                    }
                 }
                 users.insert(start, (end, buffer, frame));
             }
         }
     }
-
-    fn count(&self, ranges: &[(u64, u64)], pairs: &mut Vec<(usize, usize)>) -> usize {
-        pairs.clear();
-        self.handovers(ranges, |handover| pairs.push((handover.from, handover.to)));
-        pairs.sort_unstable();
-        pairs.dedup();
-        pairs.len()
-    }
 }
 
-fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
+/// Returns the granules that a range touches.
+fn expand((start, end): (u64, u64), granule: Alignment) -> (u64, u64) {
+    let mask = granule.get() - 1;
+    (start & !mask, end.saturating_add(mask) & !mask)
+}
+
+pub(super) fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
     (instance.buffers.iter().zip(offsets))
         .map(|(desc, offset)| (offset.get(), offset.get() + desc.size.get()))
         .collect()
@@ -112,8 +125,18 @@ fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
 /// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer.
 #[must_use]
 pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
+    handovers_in_granules(instance, packing, |_| Alignment::ONE)
+}
+
+/// Like [`handovers`], for buffers that own whole granules next to others of a smaller granularity.
+pub(super) fn handovers_in_granules(
+    instance: &Instance,
+    packing: &Packing,
+    granularity: impl Fn(usize) -> Alignment,
+) -> Vec<Handover> {
     let mut all = Vec::new();
-    Turns::new(instance).handovers(&ranges(instance, &packing.offsets), |handover| all.push(handover));
+    let ranges = ranges(instance, &packing.offsets);
+    Turns::new(instance).handovers(&ranges, granularity, |handover| all.push(handover));
     all.sort_unstable_by_key(|handover| (handover.to, handover.start, handover.from));
     // A range that was split by users in between is one again.
     let mut joined: Vec<Handover> = Vec::new();
@@ -138,73 +161,4 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
     let pairs: BTreeSet<(usize, usize)> =
         handovers(instance, packing).iter().map(|handover| (handover.from, handover.to)).collect();
     pairs.len()
-}
-
-/// Moves buffers of a packing, without making it higher, so that fewer pairs of buffers hand over memory. Tries at most
-/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs.
-///
-/// `stop` is called for each try and ends the work early when it returns true.
-pub fn reduce_aliasing_pairs(
-    instance: &Instance,
-    packing: &mut Packing,
-    tries: u64,
-    stop: &mut dyn FnMut() -> bool,
-) -> usize {
-    let turns = Turns::new(instance);
-    let mut places = ranges(instance, &packing.offsets);
-    let mut pairs = Vec::new();
-    let mut count = turns.count(&places, &mut pairs);
-    let movable: Vec<usize> = (0..places.len())
-        .filter(|&buffer| {
-            let desc = instance.buffers[buffer];
-            desc.fixed_offset.is_none() && desc.hint != Some(packing.offsets[buffer])
-        })
-        .collect();
-    if movable.is_empty() || places.len() < 2 {
-        return count;
-    }
-    let mut random = Random::new(7);
-    let mut pick = |bound: usize| usize::try_from(random.next_below(bound as u64)).unwrap_or(0);
-    let mut best = (count, places.clone());
-    for tried in 0..tries {
-        if stop() {
-            break;
-        }
-        let buffer = movable[pick(movable.len())];
-        let other = pick(places.len());
-        let (size, mask) =
-            (instance.buffers[buffer].size.get(), instance.buffers[buffer].alignment.get() - 1);
-        let (bottom, top) = places[other];
-        // In the memory of another buffer, at its bottom or its top; on top of it; or below it.
-        let start = match pick(4) {
-            0 => bottom,
-            1 => top.saturating_sub(size) & !mask,
-            2 => (top + mask) & !mask,
-            _ => bottom.saturating_sub(size) & !mask,
-        };
-        let end = start + size;
-        let old = places[buffer];
-        if start & mask != 0 || start == old.0 || end > packing.height.get() {
-            continue;
-        }
-        let free = (0..places.len()).all(|other| {
-            places[other].1 <= start || end <= places[other].0 || !instance.conflict(buffer, other)
-        });
-        if !free {
-            continue;
-        }
-        places[buffer] = (start, end);
-        let moved = turns.count(&places, &mut pairs);
-        // A little worse is permitted now and then, to leave packings that no single move improves.
-        let limit = count + usize::from(tried % 16 == 0);
-        match moved.cmp(&limit) {
-            Ordering::Greater => places[buffer] = old,
-            _ => count = moved,
-        }
-        if count < best.0 {
-            best = (count, places.clone());
-        }
-    }
-    packing.offsets = best.1.iter().map(|&(start, _)| HeapOffset::new(start)).collect();
-    best.0
 }

@@ -15,6 +15,7 @@
 //! Nothing here calls a device or reads a clock. For a budget in steps, results are the same on every machine.
 
 mod check;
+mod fewer_pairs;
 pub mod frame;
 mod greedy;
 mod handovers;
@@ -26,6 +27,7 @@ mod solve;
 mod tests;
 
 pub use check::{PackingError, check};
-pub use handovers::{Handover, aliasing_pairs, handovers, reduce_aliasing_pairs};
+pub use fewer_pairs::reduce_aliasing_pairs;
+pub use handovers::{Handover, aliasing_pairs, handovers};
 pub use instance::{Buffer, Instance, InstanceError, Interval, Violated};
 pub use solve::{Load, Packing, SolveOptions, solve};

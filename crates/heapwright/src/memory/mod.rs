@@ -47,6 +47,7 @@ pub(crate) use self::device_resource::{Refused, check_interfaces, create_placed}
 pub(crate) use self::engine_desc::engine_desc;
 pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
+pub(crate) use self::heap_plan::HeapRequest;
 pub use self::heap_plan::ProbedMemory;
 pub(crate) use self::idle_clock::IdleClock;
 pub use self::labels::AllocationId;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use heapwright_core::HeapOffset;
 use heapwright_core::placement::PlacementRequest;
 use heapwright_d3d12::*;
 
@@ -98,16 +99,30 @@ impl HeapKinds {
 }
 
 impl PlacedRange {
-    /// Creates a resource in the range.
+    /// Creates a resource at the start of the range.
     #[inline]
     pub(crate) fn create_resource(
         &self,
         resource: &ResourceDesc<'_>,
         placed: &ResourceRequirements,
     ) -> Result<ID3D12Resource, Refusal> {
+        self.create_resource_at(HeapOffset::ZERO, resource, placed)
+    }
+
+    /// Creates a resource in the range, at an offset from its start.
+    ///
+    /// The caller makes sure that it lies in the range, which other resources may use, too.
+    #[inline]
+    pub(crate) fn create_resource_at(
+        &self,
+        offset: HeapOffset,
+        resource: &ResourceDesc<'_>,
+        placed: &ResourceRequirements,
+    ) -> Result<ID3D12Resource, Refusal> {
         let (heap, heaps) = (self.heap(), self.heaps());
         let (devices, heap_type) = (&heaps.source.devices, heaps.desc.heap.Properties.Type);
-        let (offset, desc) = (self.range().start(), &placed.desc);
+        let offset = HeapOffset::new(self.range().start().get() + offset.get());
+        let desc = &placed.desc;
         let place = || create_placed(devices, heap_type, heap.d3d12(), offset, resource, desc);
         place_resident(heap, place).map_err(|refused| {
             if refused.hresult == E_OUTOFMEMORY {

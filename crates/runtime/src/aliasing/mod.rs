@@ -33,6 +33,7 @@
 //! * `inheritance`: the rules of inheritance; `submission`: ordering by barriers; `clock`: ordering by fences.
 //! * `laws`: the laws that the judge enforces, each of which tests can disable.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
+//! * `stream`: [`CommandStream`], the same rules for commands without a device; `stub`: its heaps and resources.
 //!
 //! # Where the documents are not clear
 //!
@@ -93,6 +94,8 @@ mod runs;
 mod shape;
 mod skipped;
 mod state;
+mod stream;
+mod stub;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -109,5 +112,8 @@ pub(crate) use self::note::{
 pub use self::options::{AliasingTracking, Strictness, UsageModel};
 pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
+pub use self::stream::{
+    CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
+};
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

@@ -16,6 +16,7 @@ mod uses;
 use std::error::Error;
 use std::fmt;
 
+pub use self::order::PassOrder;
 pub use self::plan::{
     Activation, BarrierModel, EnhancedActivation, FramePlan, FramePlanOptions, HeapPlan,
     LegacyAliasingBarrier, Placement, Predecessor,
@@ -47,6 +48,12 @@ pub struct PassId(usize);
 pub struct FrameResourceId(usize);
 
 impl QueueId {
+    /// Returns the id of the queue with this number.
+    #[must_use]
+    pub const fn new(number: usize) -> Self {
+        Self(number)
+    }
+
     /// Returns the number of the queue, in the order in which they were added.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -55,6 +62,12 @@ impl QueueId {
 }
 
 impl PassId {
+    /// Returns the id of the pass with this number.
+    #[must_use]
+    pub const fn new(number: usize) -> Self {
+        Self(number)
+    }
+
     /// Returns the number of the pass, in the order in which they were added.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -63,6 +76,12 @@ impl PassId {
 }
 
 impl FrameResourceId {
+    /// Returns the id of the resource with this number.
+    #[must_use]
+    pub const fn new(number: usize) -> Self {
+        Self(number)
+    }
+
     /// Returns the number of the resource, in the order in which they were added.
     #[must_use]
     pub const fn index(self) -> usize {
@@ -273,6 +292,12 @@ impl Frame {
         }
         self.pass_mut(after)?.after.push(before);
         Ok(())
+    }
+
+    /// Returns which pass happens before which.
+    #[must_use]
+    pub fn order(&self) -> PassOrder {
+        PassOrder::new(self)
     }
 
     /// Adds a resource.

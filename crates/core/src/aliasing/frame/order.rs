@@ -3,9 +3,9 @@
 use super::{Frame, PassId};
 use crate::aliasing::instance::BitMatrix;
 
-/// The passes that happen before each pass.
-#[derive(Debug)]
-pub(super) struct PassOrder {
+/// The passes of a [`Frame`] that happen before each pass.
+#[derive(Debug, Clone)]
+pub struct PassOrder {
     before: BitMatrix,
     count: usize,
 }
@@ -25,12 +25,14 @@ impl PassOrder {
     }
 
     /// Returns whether `first` happens before `second`, which is false if they are the same.
-    pub(super) fn is_before(&self, first: PassId, second: PassId) -> bool {
+    #[must_use]
+    pub fn is_before(&self, first: PassId, second: PassId) -> bool {
         self.before.get(second.0, first.0)
     }
 
     /// Returns whether of each two passes one happens before the other.
-    pub(super) fn is_total(&self) -> bool {
+    #[must_use]
+    pub fn is_total(&self) -> bool {
         (1..self.count).all(|pass| self.before.get(pass, pass - 1))
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::order::PassOrder;
 use super::uses::{Initialisation, NotAliased, ResourceUses, RestingState};
 use super::{Category, Frame, FrameError, FrameResourceId, PassId, QueueId, ResourceKind, Use};
-use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, handovers, reduce_aliasing_pairs, solve};
+use crate::aliasing::handovers::handovers_in_granules;
+use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, Violated, reduce_aliasing_pairs, solve};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 /// Which barriers activate resources.
@@ -34,7 +35,7 @@ pub struct FramePlanOptions {
 impl Default for FramePlanOptions {
     fn default() -> Self {
         let steps = SolveOptions::default().steps;
-        Self { heap_per_category: false, barriers: BarrierModel::Legacy, steps, moves: 2000 }
+        Self { heap_per_category: false, barriers: BarrierModel::Legacy, steps, moves: 800 }
     }
 }
 
@@ -69,7 +70,7 @@ pub struct Placement {
 pub struct Predecessor {
     /// The resource.
     pub resource: FrameResourceId,
-    /// The memory that both use.
+    /// The memory that both use. If one of the two owns whole granules, bytes that the other one has in such a granule.
     pub range: HeapRange,
     /// Whether it used the memory in the frame before, rather than earlier in this frame.
     pub previous_frame: bool,
@@ -107,8 +108,9 @@ pub struct Activation {
     pub pass: PassId,
     /// The queue of the pass, which also initialises the resource.
     pub queue: QueueId,
-    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a
-    /// resource whose only pass may be skipped, the ones before it are listed, too.
+    /// The resources that used its memory before, by range. Empty if no other resource shares the memory. Behind a buffer,
+    /// of which only a part may have been used, and a resource whose only pass may be skipped, the ones before it are
+    /// listed, too.
     pub predecessors: Vec<Predecessor>,
     /// The legacy barriers, one for each predecessor of this frame on the queue; empty with enhanced barriers.
     pub legacy: Vec<LegacyAliasingBarrier>,
@@ -133,7 +135,7 @@ pub struct FramePlan {
     /// Resources that share no memory, with the reason.
     pub not_aliased: Vec<(FrameResourceId, NotAliased)>,
     /// Pairs of queues of which the second must not begin a frame before the first has finished the frame before,
-    /// because memory passes from one to the other. Empty if there is one queue.
+    /// because memory passes from one to the other, or a resource is used on both. Empty if there is one queue.
     pub frame_fences: Vec<(QueueId, QueueId)>,
 }
 
@@ -197,7 +199,8 @@ impl Frame {
                 size: packing.height.align_up(alignment).unwrap_or(packing.height),
             });
             let mut predecessors: Vec<Vec<Predecessor>> = vec![Vec::new(); members.len()];
-            for handover in handovers(&instance, &packing) {
+            let granularity = |member: usize| self.resources[members[member]].granularity;
+            for handover in handovers_in_granules(&instance, &packing, granularity) {
                 let from = FrameResourceId(members[handover.from]);
                 let (range, previous_frame) = (handover.range(), handover.previous_frame);
                 let same_queue = self.shares_queue(&uses[from.0], &uses[members[handover.to]]);
@@ -208,13 +211,13 @@ impl Frame {
                     same_queue,
                 });
             }
-            self.add_behind_skipped(&members, &uses, &mut predecessors);
+            self.add_behind_partial(&members, &uses, &mut predecessors);
             for (&number, predecessors) in members.iter().zip(&predecessors) {
                 let queue = self.passes[uses[number].first.0].queue;
-                for predecessor in predecessors.iter().filter(|predecessor| predecessor.previous_frame) {
-                    let passes = uses[predecessor.resource.0].passes.iter();
-                    let queues = passes.map(|pass| self.passes[pass.0].queue).filter(|&other| other != queue);
-                    fences.extend(queues.map(|other| (other, queue)));
+                let before = predecessors.iter().filter(|predecessor| predecessor.previous_frame);
+                for last in before.map(|predecessor| predecessor.resource.0).chain([number]) {
+                    let queues = uses[last].passes.iter().map(|pass| self.passes[pass.0].queue);
+                    fences.extend(queues.filter(|&other| other != queue).map(|other| (other, queue)));
                 }
             }
             for (&number, predecessors) in members.iter().zip(predecessors) {
@@ -239,9 +242,9 @@ impl Frame {
         first.passes.iter().any(|pass| self.passes[pass.0].queue == queue)
     }
 
-    /// Adds the predecessors of predecessors that are used in passes that may be skipped alone: if those are skipped,
-    /// others used the memory last.
-    fn add_behind_skipped(
+    /// Adds the predecessors of predecessors that may not have used all of their memory, so that others used some of it
+    /// last: buffers, and resources of passes that may be skipped.
+    fn add_behind_partial(
         &self,
         members: &[usize],
         uses: &[ResourceUses],
@@ -250,18 +253,19 @@ impl Frame {
         let direct = predecessors.to_vec();
         for (&number, predecessors) in members.iter().zip(predecessors) {
             let mut next = 0;
-            while let Some(&skipped) = predecessors.get(next) {
+            while let Some(&partial) = predecessors.get(next) {
                 next += 1;
-                if !self.passes[uses[skipped.resource.0].first.0].may_be_skipped {
+                let is_buffer = self.resources[partial.resource.0].kind == ResourceKind::Buffer;
+                if !is_buffer && !self.passes[uses[partial.resource.0].first.0].may_be_skipped {
                     continue;
                 }
-                let Ok(position) = members.binary_search(&skipped.resource.0) else { continue };
+                let Ok(position) = members.binary_search(&partial.resource.0) else { continue };
                 for behind in &direct[position] {
-                    let Some(range) = behind.range.intersection(skipped.range) else { continue };
+                    let Some(range) = behind.range.intersection(partial.range) else { continue };
                     let found = Predecessor {
                         resource: behind.resource,
                         range,
-                        previous_frame: behind.previous_frame || skipped.previous_frame,
+                        previous_frame: behind.previous_frame || partial.previous_frame,
                         same_queue: self.shares_queue(&uses[behind.resource.0], &uses[number]),
                     };
                     let known = predecessors.iter().any(|other| {
@@ -287,7 +291,7 @@ impl Frame {
                 let desc = self.resources[number];
                 let wrong = FrameError::Resource {
                     resource: Some(FrameResourceId(number)),
-                    rule: crate::aliasing::Violated::TooLarge,
+                    rule: Violated::TooLarge,
                 };
                 // Whole granules: a resource conflicts with everything else in the granules that it touches.
                 let size = desc.size.align_up(desc.granularity).ok_or(wrong)?;
@@ -320,7 +324,10 @@ impl Frame {
         };
         instance.map_err(|error| FrameError::Resource {
             resource: error.buffer.map(|buffer| FrameResourceId(members[buffer])),
-            rule: error.rule,
+            rule: match error.rule {
+                Violated::FixedOverlap { other } => Violated::FixedOverlap { other: members[other] },
+                rule => rule,
+            },
         })
     }
 

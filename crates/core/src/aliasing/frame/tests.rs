@@ -230,6 +230,54 @@ fn granules_separate_small_textures_from_buffers() {
     assert_eq!(plan.heaps[0].size, ByteSize::from_kib(128));
 }
 
+/// Three targets, one after the other, in the same memory; or with a buffer in the middle, which may use a part of it.
+#[test]
+fn resources_behind_a_buffer_are_predecessors_too() {
+    for (middle, how, expected) in
+        [(TARGET, Use::Render, vec![1]), (ResourceKind::Buffer, Use::WriteUnordered, vec![0, 1])]
+    {
+        let mut frame = Frame::new();
+        let queue = frame.add_queue(QueueKind::Direct);
+        for (kind, how) in [(TARGET, Use::Render), (middle, how), (TARGET, Use::Render)] {
+            let pass = frame.add_pass(queue);
+            let used = frame.add_resource(resource(kind, 2));
+            frame.add_use(pass, used, how).unwrap();
+        }
+        let plan = plan(&frame);
+        assert_eq!(height(&plan), 2);
+        let mut before: Vec<usize> =
+            plan.activations[2].legacy.iter().map(|barrier| barrier.before.index()).collect();
+        before.sort_unstable();
+        assert_eq!(before, expected, "{middle:?}");
+    }
+}
+
+/// A large texture, and then two small ones, one after the other, in a part of its memory.
+#[test]
+fn resources_in_the_same_granule_are_predecessors() {
+    let mut frame = Frame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let small = |offset| FrameResource {
+        fixed_offset: Some(HeapOffset::new(offset)),
+        ..FrameResource::new(ResourceKind::Texture, ByteSize::new(4096), Alignment::new(4096).unwrap())
+    };
+    for desc in [resource(TARGET, 1), small(4096), small(4096)] {
+        let pass = frame.add_pass(queue);
+        let used = frame.add_resource(desc);
+        let how = if desc.kind == TARGET { Use::Render } else { Use::CopyAll };
+        frame.add_use(pass, used, how).unwrap();
+    }
+    let plan = plan(&frame);
+    assert_eq!(height(&plan), 1);
+    // The last one is the third user of its bytes, and the second of the rest of the granule.
+    let before: Vec<usize> =
+        plan.activations[2].legacy.iter().map(|barrier| barrier.before.index()).collect();
+    assert_eq!(before, [0, 1]);
+    // Small textures alone share nothing but bytes.
+    let [first, second] = [1, 2].map(|number: usize| &plan.activations[number].predecessors);
+    assert!(first.iter().any(|one| one.resource.index() == 0) && second.len() > 1, "{first:?}, {second:?}");
+}
+
 #[test]
 fn malformed_frames_are_errors() {
     let mut frame = Frame::new();
@@ -259,8 +307,10 @@ fn random_frame(passes: &[RandomPass], sizes: &[u64]) -> Frame {
     let mut frame = Frame::new();
     let queues = [QueueKind::Direct, QueueKind::Compute].map(|kind| frame.add_queue(kind));
     let mut used = vec![false; sizes.len()];
-    let resources: Vec<FrameResourceId> =
-        sizes.iter().map(|&size| frame.add_resource(resource(ResourceKind::Buffer, size))).collect();
+    let resources: Vec<FrameResourceId> = sizes
+        .iter()
+        .map(|&size| frame.add_resource(resource(ResourceKind::UnorderedAccessTexture, size)))
+        .collect();
     for (queue, waits_for, uses) in passes {
         let pass = frame.add_pass(queues[*queue]);
         if let Some(number) = waits_for.filter(|_| pass.0 > 0) {

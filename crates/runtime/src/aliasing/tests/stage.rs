@@ -1,17 +1,15 @@
 //! A tracker without the rest of the runtime: heaps and resources are only addresses, and queues execute immediately.
 
-use std::any::Any;
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 
 use crate::aliasing::options::AliasingTracking;
 use crate::aliasing::resource::{Identity, Label};
 use crate::aliasing::rule::Rule;
+use crate::aliasing::stub::Stub;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
@@ -22,84 +20,9 @@ use crate::ddi::{
 };
 use crate::debug::MessageLog;
 use crate::fence::Fence;
-use crate::residency::PageableRecord;
 
 pub(super) const KIB_4: u64 = 4 * 1024;
 pub(super) const KIB_64: u64 = 64 * 1024;
-
-/// A heap or resource of which the tracker uses only the address.
-struct Stub(GpuVirtualAddress);
-
-impl Stub {
-    /// Creates a stub 2^40 bytes after the previous one.
-    fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Self(GpuVirtualAddress::new(number << 40).expect("not null"))
-    }
-}
-
-impl DriverHeap for Stub {
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
-        self.0
-    }
-    fn size(&self) -> ByteSize {
-        ByteSize::new(0)
-    }
-    fn map(&self, _: u64, _: u64) -> Result<NonNull<u8>, DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    fn record(&self) -> &PageableRecord {
-        unreachable!("the tracker does not call this")
-    }
-    fn segment_group(&self) -> SegmentGroup {
-        SegmentGroup::Local
-    }
-    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
-        Ok(None)
-    }
-    fn evict(&self) -> Result<(), DriverError> {
-        Ok(())
-    }
-    fn set_name(&self, _: &str) {}
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl DriverResource for Stub {
-    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
-        self.0
-    }
-    fn existing_allocation_info(&self) -> ResourceAllocation {
-        unreachable!("the tracker does not call this")
-    }
-    fn allocation(&self) -> GpuVirtualAddressRange {
-        unreachable!("the tracker does not call this")
-    }
-    fn map(&self, _: u32) -> Result<Option<NonNull<u8>>, DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    unsafe fn write_subresource(
-        &self,
-        _: u32,
-        _: TexelRegion,
-        _: TexelRows<*const u8>,
-    ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    unsafe fn read_subresource(
-        &self,
-        _: u32,
-        _: TexelRegion,
-        _: TexelRows<*mut u8>,
-    ) -> Result<(), DriverError> {
-        Err(DriverError::NotCpuAccessible)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
 
 /// A heap that the tracker knows.
 #[derive(Clone)]

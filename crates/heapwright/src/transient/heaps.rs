@@ -1,0 +1,240 @@
+//! Plans a frame and places its resources.
+
+use std::sync::Arc;
+
+use heapwright_core::aliasing::frame::{
+    BarrierModel, Category, FramePlanOptions, FrameResource, FrameResourceId, HeapPlan, NotAliased, PassId,
+};
+use heapwright_core::placement::PlacementRequest;
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use heapwright_d3d12::{D3D12_RESOURCE_STATES, ID3D12Resource};
+
+use super::frame::{Resource, TransientFrame, frame_resource};
+use super::resources::{Heap, HeapKind, TransientResources};
+use super::schedule::submissions;
+use super::states::derive;
+use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
+use crate::memory::{HeapRequest, PlacedRange, Refusal, Sharing};
+use crate::requirements::{
+    Creation, RequestedResource, RequirementsOptions, RequirementsQuery, ResourceRequirements,
+};
+use crate::{Error, HeapType, Pool, ResourceAllocator};
+
+/// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
+///
+/// The heaps are the allocator's: they count towards its limits and budgets, and with a residency manager they are paged
+/// as a whole. On resource heap tier 2, a frame has one heap.
+///
+/// # Threads
+///
+/// `Send` and `Sync`.
+#[derive(Debug)]
+pub struct TransientHeaps {
+    allocator: ResourceAllocator,
+    requirements: RequirementsQuery,
+    steps: u64,
+    pools: Vec<(HeapKind, Pool)>,
+    last: Option<Arc<TransientResources>>,
+}
+
+/// Enough to prove the plans of typical frames optimal. A frame that is not proved takes some ten milliseconds.
+const STEPS: u64 = 20_000;
+
+/// Alignment of heaps that hold multisampled textures, also of those that are aligned to less.
+const MULTISAMPLED: Alignment = match Alignment::new(4 << 20) {
+    Some(alignment) => alignment,
+    None => panic!("4 MiB is a power of two"),
+};
+
+impl TransientHeaps {
+    /// Creates heaps of an allocator; none has memory yet.
+    #[must_use]
+    pub fn new(allocator: &ResourceAllocator) -> Self {
+        let inner = allocator.inner();
+        // Microsoft does not define how tight alignment changes aliasing.
+        let options = RequirementsOptions {
+            tight_alignment: false,
+            extra_required_resource_flags: inner.desc().extra_required_resource_flags,
+        };
+        let requirements = RequirementsQuery::new(allocator.device(), &inner.heaps.caps, options);
+        Self { allocator: allocator.clone(), requirements, steps: STEPS, pools: Vec::new(), last: None }
+    }
+
+    /// Sets the maximum number of steps that the planner takes for a heap, 20,000 by default. More may find a smaller heap.
+    #[must_use]
+    pub fn with_steps(self, steps: u64) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// Returns the resources of a frame. If the frame equals that of the last call, the result is the same, and nothing is
+    /// planned or created.
+    ///
+    /// If the frame changed, resources that it has in common with the last one keep their places where that makes the
+    /// heaps no larger. The memory is the same if it is large enough and both frames have one queue, whose order then
+    /// separates them. Otherwise, the frame gets new memory, and the last one's is freed when the last reference to its
+    /// resources is dropped: keep that until the GPU has finished its frames.
+    ///
+    /// Cost: O(passes + resources) for a frame that did not change.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the resource and the passes, if the frame reads contents that it did not write, if first
+    /// uses or states have no order, or if a description is not valid; otherwise the errors of
+    /// [`ResourceAllocator::create`].
+    pub fn prepare(&mut self, frame: &TransientFrame) -> Result<Arc<TransientResources>, Error> {
+        if let Some(last) = self.last.as_ref().filter(|last| last.frame == *frame) {
+            return Ok(Arc::clone(last));
+        }
+        let inner = self.allocator.inner();
+        let requirements = (frame.resources.iter())
+            .map(|resource| {
+                self.requirements.requirements(&RequestedResource::new(resource.desc), Creation::Placed)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let planned = self.described(frame, &requirements);
+        let core = frame.for_planner(&planned).map_err(malformed)?;
+        let options = FramePlanOptions {
+            heap_per_category: inner.heaps.caps.resource_heap_tier < 2,
+            barriers: BarrierModel::Legacy,
+            steps: self.steps,
+            ..FramePlanOptions::default()
+        };
+        let plan = core.plan(&options, &mut || false).map_err(malformed)?;
+        if let Some(&(resource, reason)) = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake()) {
+            return Err(mistake(resource, reason));
+        }
+        let submissions = submissions(frame, &plan.frame_fences);
+        let states = derive(frame, &plan, &core.order(), &submissions)?;
+        // A frame without resources has a heap of no bytes.
+        let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
+        let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
+        let mut resources = Vec::with_capacity(frame.resources.len());
+        for (number, resource) in frame.resources.iter().enumerate() {
+            let placement = plan.placements[number];
+            let (range, placed) = (&heaps[placement.heap].range, &requirements[number]);
+            let made = create(range, placement.offset, resource, placed, states.entry[number]);
+            resources.push(made.map_err(|refusal| self.refused(placed.size, refusal))?);
+        }
+        let made = TransientResources { resources, heaps, frame: frame.clone(), plan, states, submissions };
+        Ok(Arc::clone(self.last.insert(Arc::new(made))))
+    }
+
+    /// Forgets the frame that was prepared last, so that its memory is freed as soon as the program drops its resources.
+    pub fn release(&mut self) {
+        self.last = None;
+    }
+
+    /// Returns the planner's description of the resources. Those that the last frame had, too, have their offsets as hints.
+    fn described(&self, frame: &TransientFrame, requirements: &[ResourceRequirements]) -> Vec<FrameResource> {
+        let mut taken = vec![false; self.last.as_ref().map_or(0, |last| last.frame.resources.len())];
+        (frame.resources.iter().zip(requirements))
+            .map(|(resource, placed)| {
+                let described = frame_resource(resource, placed.size, placed.alignment);
+                let Some(last) = &self.last else { return described };
+                let same =
+                    (0..taken.len()).find(|&old| !taken[old] && last.frame.resources[old] == *resource);
+                let hint = same.map(|old| {
+                    taken[old] = true;
+                    last.plan.placements[old].offset
+                });
+                FrameResource { hint, ..described }
+            })
+            .collect()
+    }
+
+    /// Returns the memory of a heap: that of the last frame if possible.
+    fn memory(&mut self, frame: &TransientFrame, heap: &HeapPlan) -> Result<Heap, Error> {
+        let of_heap = |resource: &&Resource| heap.category.is_none_or(|of| resource.kind().category() == of);
+        let mut held = frame.resources.iter().filter(of_heap);
+        let is_multisampled = held.any(|resource| resource.desc.SampleDesc.Count > 1);
+        let alignment = if is_multisampled { MULTISAMPLED } else { heap.alignment };
+        let size = heap.height.align_up(alignment).unwrap_or(heap.size);
+        let kind = HeapKind { category: heap.category, alignment };
+        let is_ordered = |frame: &TransientFrame| frame.queues.len() == 1;
+        if let Some(last) = self.last.as_ref().filter(|last| is_ordered(frame) && is_ordered(&last.frame)) {
+            // No more than twice as much, so that memory which a peak needed is freed after it.
+            let fits = |has: ByteSize| size <= has && has.get() / 2 <= size.get();
+            let held = last.heaps.iter().find(|held| held.kind == kind && fits(held.range.range().size()));
+            if let Some(held) = held {
+                return Ok(held.clone());
+            }
+        }
+        let pool = match self.pools.iter().position(|(of, _)| *of == kind) {
+            Some(position) => position,
+            None => {
+                self.pools.push((kind, self.allocator.create_pool(pool_desc(kind))?));
+                self.pools.len() - 1
+            }
+        };
+        let inner = self.allocator.inner();
+        let request = HeapRequest {
+            kinds: &inner.heaps,
+            heaps: &self.pools[pool].1.heaps,
+            sharing: Sharing::Shared,
+            placement: &PlacementRequest::new(size, alignment),
+            constraints: inner.heaps.source.own_constraints(),
+        };
+        let range = request.place().map_err(|refusal| self.refused(size, refusal))?;
+        Ok(Heap { kind, range: Arc::new(range) })
+    }
+
+    fn refused(&self, requested: ByteSize, refusal: Refusal) -> Error {
+        self.allocator.inner().refused(HeapType::Default, requested, refusal, false)
+    }
+}
+
+fn create(
+    range: &PlacedRange,
+    offset: HeapOffset,
+    resource: &Resource,
+    placed: &ResourceRequirements,
+    state: D3D12_RESOURCE_STATES,
+) -> Result<ID3D12Resource, Refusal> {
+    let mut desc = ResourceDesc::in_state(&resource.desc, state);
+    desc.clear_value = resource.clear_value;
+    range.create_resource_at(offset, &desc, placed)
+}
+
+fn pool_desc(kind: HeapKind) -> PoolDesc {
+    PoolDesc {
+        name: "transient resources".to_owned(),
+        resources: match kind.category {
+            None => ResourceKind::Any,
+            Some(Category::Buffer) => ResourceKind::Buffers,
+            Some(Category::Texture) => ResourceKind::Textures,
+            Some(Category::RenderTargetOrDepthStencil) => ResourceKind::RenderTargets,
+        },
+        algorithm: SuballocationAlgorithm::Dedicated,
+        multisampled: kind.alignment >= MULTISAMPLED,
+        ..PoolDesc::default()
+    }
+}
+
+fn malformed(error: heapwright_core::aliasing::frame::FrameError) -> Error {
+    Error::invalid_argument("frame", error.to_string())
+}
+
+/// Returns the error for a resource that the planner would have to leave undefined.
+fn mistake(resource: FrameResourceId, reason: NotAliased) -> Error {
+    let number = PassId::index;
+    let rule = match reason {
+        NotAliased::ReadBeforeWrite { pass } => format!(
+            "{} is read by pass {}, and no pass before it writes it: its contents are undefined",
+            resource.index(),
+            number(pass)
+        ),
+        NotAliased::UnorderedFirstUses { pass, other } => format!(
+            "{} is used by pass {} and by pass {}, and no dependency says which is the first to use it",
+            resource.index(),
+            number(pass),
+            number(other)
+        ),
+        other => format!("{} cannot be planned: {other:?}", resource.index()),
+    };
+    Error::invalid_argument("resource", rule)
+}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<(TransientHeaps, TransientResources)>();
+};

@@ -1,0 +1,65 @@
+//! Transient resources: resources of a frame that share memory because they do not live at the same time.
+//!
+//! | type | meaning |
+//! |---|---|
+//! | [`TransientFrame`] | passes on queues, and which resources each pass uses in which state |
+//! | [`TransientHeaps`] | plans a frame, and keeps the result until the frame changes |
+//! | [`TransientResources`] | the placed resources of a frame, and the barriers that each pass needs |
+//! | [`Submission`] | passes that are executed by one `ExecuteCommandLists` |
+//!
+//! [`begin_pass`](TransientResources::begin_pass) records all that a pass's resources need in front of it: the aliasing
+//! barriers of those that take over memory, their initialisation by `DiscardResource`, and transitions.
+//! [`end_pass`](TransientResources::end_pass) records the transitions that the passes after it rely on. The barriers
+//! are legacy ones, which every device supports. They depend only on the frame's description, so passes may be recorded
+//! in any order and by several threads.
+//!
+//! The frame may have passes on several queues. Two resources share memory only if the dependencies between passes let
+//! all uses of one happen before all uses of the other, and the [submissions](TransientResources::submissions) say where
+//! a queue has to wait for another.
+//!
+//! ```
+//! use heapwright::d3d12::*;
+//! use heapwright::transient::{QueueKind, TransientFrame, TransientHeaps, Use};
+//! use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+//! # let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile())?;
+//! # let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
+//! let mut frame = TransientFrame::new();
+//! let queue = frame.add_queue(QueueKind::Direct);
+//! let buffers = [(); 3].map(|()| frame.add_resource(&buffer_desc(ByteSize::from_mib(1)), None));
+//! // Each pass reads what the one before it wrote.
+//! for (number, &buffer) in buffers.iter().enumerate() {
+//!     let pass = frame.add_pass(queue)?;
+//!     frame.add_use(pass, buffer, Use::CopyAll, D3D12_RESOURCE_STATE_COPY_DEST)?;
+//!     if number > 0 {
+//!         frame.add_use(pass, buffers[number - 1], Use::Read, D3D12_RESOURCE_STATE_COPY_SOURCE)?;
+//!     }
+//! }
+//! let mut heaps = TransientHeaps::new(&allocator);
+//! let resources = heaps.prepare(&frame)?;
+//! // The first and the third share memory.
+//! assert_eq!(resources.size(), ByteSize::from_mib(2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The example `frame_graph` of this crate records and executes such a frame.
+//!
+//! # What is not here
+//!
+//! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
+//! other resources are the program's own.
+
+mod frame;
+mod heaps;
+mod recording;
+mod resources;
+mod schedule;
+mod states;
+
+pub use heapwright_core::aliasing::frame::{
+    FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Use,
+};
+
+pub use self::frame::TransientFrame;
+pub use self::heaps::TransientHeaps;
+pub use self::resources::TransientResources;
+pub use self::schedule::Submission;

@@ -1,0 +1,145 @@
+//! Frames that are refused, heaps that are shared, kept and paged.
+
+use heapwright::d3d12::*;
+use heapwright::residency::{ResidencyList, ResidencyManager};
+use heapwright::transient::{FrameResourceId, PassId, QueueKind, TransientFrame, TransientHeaps, Use};
+use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+
+use super::world::World;
+
+const DEST: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_DEST;
+const SOURCE: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_SOURCE;
+
+/// A frame of passes on one queue that each fill a buffer from the one before.
+fn chain(count: usize, size: ByteSize) -> TransientFrame {
+    let mut frame = TransientFrame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let mut last = None;
+    for _ in 0..count {
+        let pass = frame.add_pass(queue).expect("the queue is there");
+        let buffer = frame.add_resource(&buffer_desc(size), None);
+        frame.add_use(pass, buffer, Use::CopyAll, DEST).expect("a use");
+        if let Some(last) = last.replace(buffer) {
+            frame.add_use(pass, last, Use::Read, SOURCE).expect("a use");
+        }
+    }
+    frame
+}
+
+#[test]
+fn wrong_frames_are_refused_with_the_resource_and_the_rule() {
+    let world = World::new("discrete");
+    let mut heaps = TransientHeaps::new(&world.allocator);
+    let mut frame = chain(2, ByteSize::from_kib(64));
+    let (pass, buffer) = (PassId::new(0), FrameResourceId::new(1));
+    let refused = |result: Result<(), heapwright::Error>, expected: &str| {
+        let error = result.expect_err("it is refused");
+        assert!(error.is_invalid_argument(), "{error}");
+        assert_eq!(error.to_string(), expected);
+    };
+    let far = FrameResourceId::new(9);
+    refused(frame.add_use(pass, far, Use::Read, SOURCE), "resource: 9 is not of this frame");
+    refused(frame.add_use(PassId::new(7), buffer, Use::Read, SOURCE), "pass: 7 is not of this frame");
+    refused(frame.add_use(pass, buffer, Use::Read, DEST), "state: 0x400 does not permit the use Read");
+    refused(
+        frame.add_use(pass, buffer, Use::CopyAll, SOURCE),
+        "state: 0x800 does not permit the use CopyAll",
+    );
+    refused(
+        frame.add_use(pass, FrameResourceId::new(0), Use::Read, SOURCE),
+        "state: 0x800 is not 0x400, in which pass 0 uses resource 0 already",
+    );
+    refused(frame.add_dependency(pass, pass), "before: 0 was not added before pass 0");
+    let copies = frame.add_queue(QueueKind::Copy);
+    let copy = frame.add_pass(copies).expect("a pass");
+    refused(
+        frame.add_use(copy, buffer, Use::Read, D3D12_RESOURCE_STATE_PIXEL_SHADER_RESOURCE),
+        "state: 0x80 cannot be used on a Copy queue",
+    );
+
+    // Contents that nobody wrote, and resources that nobody uses.
+    let mut frame = chain(1, ByteSize::from_kib(64));
+    let unwritten = frame.add_resource(&buffer_desc(ByteSize::from_kib(64)), None);
+    refused(heaps.prepare(&frame).map(drop), "frame: no pass uses resource 1");
+    frame.add_use(PassId::new(0), unwritten, Use::Read, SOURCE).expect("a use");
+    refused(
+        heaps.prepare(&frame).map(drop),
+        "resource: 1 is read by pass 0, and no pass before it writes it: its contents are undefined",
+    );
+    // A description that the device refuses.
+    let mut frame = chain(1, ByteSize::from_kib(64));
+    frame.add_resource(&D3D12_RESOURCE_DESC::default(), None);
+    assert!(heaps.prepare(&frame).is_err());
+    assert_eq!(world.allocator.stats().reserved, ByteSize::ZERO, "nothing is held");
+}
+
+#[test]
+fn memory_is_the_allocators_and_is_freed_with_the_last_reference() {
+    let world = World::new("discrete");
+    let mut heaps = TransientHeaps::new(&world.allocator);
+    assert_eq!(heaps.prepare(&TransientFrame::new()).expect("an empty frame").size(), ByteSize::ZERO);
+    let large = heaps.prepare(&chain(5, ByteSize::from_mib(3))).expect("a plan");
+    assert_eq!(large.size(), ByteSize::from_mib(6));
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(6));
+    // Half as much fits into the same heap, less than half does not keep it.
+    let same = heaps.prepare(&chain(4, ByteSize::from_mib(2))).expect("a plan");
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(6));
+    let small = heaps.prepare(&chain(4, ByteSize::from_mib(1))).expect("a plan");
+    assert_eq!(small.size(), ByteSize::from_mib(2));
+    drop((large, same));
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(2));
+    heaps.release();
+    drop(small);
+    assert_eq!(world.allocator.stats().used, ByteSize::ZERO);
+    world.allocator.audit().expect("consistent books");
+}
+
+#[test]
+fn heaps_are_kept_resident_by_their_lists() {
+    let world = World::new("discrete");
+    let manager = ResidencyManager::new(&world.device, Some(&world.gpu.adapter), Default::default())
+        .expect("a residency manager");
+    let allocator = ResourceAllocator::with_residency(
+        &world.device,
+        Some(&world.gpu.adapter),
+        Default::default(),
+        &manager,
+    )
+    .expect("an allocator");
+    let resources =
+        TransientHeaps::new(&allocator).prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    let list = ResidencyList::new();
+    resources.add_to(&list).expect("a list of the same manager");
+    resources.add_to(&list).expect("twice is once");
+    assert_eq!(list.len().expect("it is closed"), 1);
+    // Without a manager, there is nothing to add.
+    let list = ResidencyList::new();
+    let resources =
+        TransientHeaps::new(&world.allocator).prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    resources.add_to(&list).expect("no manager");
+    assert!(list.is_empty().expect("it is closed"));
+}
+
+#[test]
+fn categories_have_their_own_heaps_on_tier_1() {
+    let world = World::new("heap-tier-1");
+    let mut frame = chain(2, ByteSize::from_kib(64));
+    let texture = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Height: 256,
+        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+        ..buffer_desc(ByteSize::new(256))
+    };
+    let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..texture };
+    let (texture, target) = (frame.add_resource(&texture, None), frame.add_resource(&target, None));
+    let pass = PassId::new(1);
+    frame.add_use(pass, texture, Use::CopyAll, DEST).expect("a use");
+    frame.add_use(pass, target, Use::Clear, D3D12_RESOURCE_STATE_RENDER_TARGET).expect("a use");
+    let resources = TransientHeaps::new(&world.allocator).prepare(&frame).expect("a plan");
+    assert_eq!(resources.plan().heaps.len(), 3);
+    let heaps =
+        [FrameResourceId::new(0), texture, target].map(|id| resources.plan().placements[id.index()].heap);
+    assert_eq!(heaps, [0, 1, 2]);
+    assert_eq!(world.errors(), [""; 0]);
+}

@@ -1,0 +1,140 @@
+//! Random frames: whatever is planned runs without a violation and with the right contents.
+
+use heapwright::d3d12::*;
+use heapwright::transient::{FrameResourceId, PassId, QueueKind, Use};
+use heapwright::{ByteSize, buffer_desc};
+
+use super::program::Program;
+use super::world::World;
+
+fn desc(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
+    let flags = match random.u8(..5) {
+        0 => {
+            let size = ByteSize::new(random.u64(1..200_000));
+            let desc = buffer_desc(size);
+            return D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..desc };
+        }
+        1 => D3D12_RESOURCE_FLAG_NONE,
+        2 => D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        _ => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+    };
+    let is_depth = flags == D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: 1 << random.u32(2..9),
+        Height: 1 << random.u32(2..8),
+        DepthOrArraySize: random.u16(1..3),
+        MipLevels: if is_depth { 1 } else { random.u16(1..3) },
+        Format: if is_depth { DXGI_FORMAT_D32_FLOAT } else { DXGI_FORMAT_R8G8B8A8_UNORM },
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Flags: flags,
+        ..Default::default()
+    }
+}
+
+/// Makes a frame. Each resource is written in one pass and read in later ones, on up to three queues.
+fn random_frame(random: &mut fastrand::Rng, program: &mut Program<'_>) -> Vec<PassId> {
+    let kinds = [QueueKind::Direct, QueueKind::Compute, QueueKind::Copy];
+    let queues: Vec<_> = kinds[..random.usize(1..=3)].iter().map(|&kind| program.queue(kind)).collect();
+    let count = random.usize(2..10);
+    let mut passes: Vec<(PassId, usize)> = Vec::new();
+    for _ in 0..count {
+        let queue = if random.bool() { 0 } else { random.usize(..queues.len()) };
+        let pass = program.frame.add_pass(queues[queue]).expect("a pass");
+        for &(other, _) in passes.iter().filter(|&&(_, other)| other != queue) {
+            if random.u8(..3) > 0 {
+                program.frame.add_dependency(other, pass).expect("an earlier pass");
+            }
+        }
+        passes.push((pass, queue));
+    }
+    let skippable = if random.u8(..3) == 0 { Some(passes[random.usize(..count)].0) } else { None };
+    if let Some(pass) = skippable {
+        program.frame.set_may_be_skipped(pass).expect("a pass");
+    }
+    for _ in 0..random.usize(1..9) {
+        let (pass, queue) = passes[random.usize(..count)];
+        let is_target = |desc: &D3D12_RESOURCE_DESC| {
+            let targets = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+            desc.Flags & targets != 0
+        };
+        let desc = desc(random);
+        let first_use = match random.u8(..3) {
+            // Only the direct queue draws.
+            _ if !is_target(&desc) || queue != 0 => Use::CopyAll,
+            0 => Use::Clear,
+            1 => Use::CopyAll,
+            _ => Use::Render,
+        };
+        let id = program.resource(&desc, first_use);
+        program.add_use(pass, id, first_use).expect("the queue permits it");
+        for &(later, _) in &passes[pass.index() + 1..] {
+            // What a skipped pass would have written cannot be read.
+            if Some(pass) != skippable && random.u8(..3) == 0 {
+                program.add_use(later, id, Use::Read).expect("every queue copies");
+            }
+        }
+    }
+    skippable.into_iter().collect()
+}
+
+#[test]
+fn random_frames_run_without_a_violation_and_with_the_right_contents() {
+    let (mut planned, mut refused, mut shared) = (0, 0, 0);
+    for seed in 0..250 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let world = World::new(if random.bool() { "discrete" } else { "heap-tier-1" });
+        let mut program = Program::new(&world);
+        let skippable = random_frame(&mut random, &mut program);
+        let plan = match program.prepare() {
+            Ok(plan) => plan,
+            Err(error) => {
+                // Uses on several queues without an order.
+                assert!(error.is_invalid_argument(), "seed {seed}: {error}");
+                refused += 1;
+                continue;
+            }
+        };
+        planned += 1;
+        shared += plan.plan().activations.iter().filter(|one| !one.predecessors.is_empty()).count();
+        for frame in 0..4 {
+            program.skip(skippable.first().copied().filter(|_| frame % 2 == 1));
+            let (violations, mismatch) = program.run();
+            assert!(violations.is_empty(), "seed {seed}, frame {frame}: {}", violations[0]);
+            assert_eq!(mismatch, None, "seed {seed}, frame {frame}");
+            assert_eq!(world.errors(), [""; 0], "seed {seed}, frame {frame}");
+        }
+    }
+    assert!(
+        planned > 150 && shared > 150,
+        "{planned} were planned, {refused} refused, {shared} activations share"
+    );
+}
+
+/// Frames that differ from one to the next: what they have in common stays where it is.
+#[test]
+fn a_frame_that_changes_keeps_its_memory_and_places() {
+    let world = World::new("discrete");
+    let mut program = Program::new(&world);
+    let queue = program.queue(QueueKind::Direct);
+    let desc = buffer_desc(ByteSize::from_kib(64));
+    let mut last: Option<FrameResourceId> = None;
+    for number in 0..6 {
+        let pass = program.frame.add_pass(queue).expect("a pass");
+        let id = program.resource(&desc, Use::CopyAll);
+        program.add_use(pass, id, Use::CopyAll).expect("a use");
+        if let Some(last) = last {
+            program.add_use(pass, last, Use::Read).expect("a use");
+        }
+        last = Some(id);
+        let before = program.prepare().expect("a plan");
+        let (violations, mismatch) = program.run();
+        assert_eq!((violations.as_slice(), mismatch), (&[][..], None));
+        let plan = program.prepare().expect("a plan");
+        assert!(std::sync::Arc::ptr_eq(&before, &plan), "the same frame");
+        assert_eq!(plan.size(), ByteSize::from_kib(if number == 0 { 64 } else { 128 }));
+        for (number, placement) in plan.plan().placements.iter().enumerate() {
+            assert_eq!(placement.offset.get(), (number as u64 % 2) << 16, "resource {number} does not move");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The frame graphs of two engines: every plan runs without violations, and every barrier and initialisation is needed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use heapwright::d3d12::*;
+use heapwright::transient::{FrameResourceId, PassId, QueueKind, Use};
+use heapwright_runtime::aliasing::{Rule, Subject, Violation};
+
+use super::program::Program;
+use super::world::World;
+
+const TABLES: [(&str, &str); 12] = [
+    ("o3de_lowend_1080p", include_str!("framegraphs/o3de_lowend_1080p.csv")),
+    ("o3de_lowend_1440p", include_str!("framegraphs/o3de_lowend_1440p.csv")),
+    ("o3de_lowend_2160p", include_str!("framegraphs/o3de_lowend_2160p.csv")),
+    ("o3de_main_1080p", include_str!("framegraphs/o3de_main_1080p.csv")),
+    ("o3de_main_1440p", include_str!("framegraphs/o3de_main_1440p.csv")),
+    ("o3de_main_2160p", include_str!("framegraphs/o3de_main_2160p.csv")),
+    ("o3de_main_msaa4_2160p", include_str!("framegraphs/o3de_main_msaa4_2160p.csv")),
+    ("o3de_mobile_1080p", include_str!("framegraphs/o3de_mobile_1080p.csv")),
+    ("skaarj_deferred_720p", include_str!("framegraphs/skaarj_deferred_720p.csv")),
+    ("skaarj_deferred_1080p", include_str!("framegraphs/skaarj_deferred_1080p.csv")),
+    ("skaarj_deferred_1440p", include_str!("framegraphs/skaarj_deferred_1440p.csv")),
+    ("skaarj_deferred_2160p", include_str!("framegraphs/skaarj_deferred_2160p.csv")),
+];
+
+fn format(name: &str) -> DXGI_FORMAT {
+    match name {
+        "R16G16B16A16_FLOAT" => DXGI_FORMAT_R16G16B16A16_FLOAT,
+        "R32_FLOAT" => DXGI_FORMAT_R32_FLOAT,
+        "R8_UNORM" => DXGI_FORMAT_R8_UNORM,
+        "D32_FLOAT_S8X24_UINT" => DXGI_FORMAT_D32_FLOAT_S8X24_UINT,
+        "R8G8B8A8_UNORM" => DXGI_FORMAT_R8G8B8A8_UNORM,
+        "R16G16_FLOAT" => DXGI_FORMAT_R16G16_FLOAT,
+        "D24_UNORM_S8_UINT" => DXGI_FORMAT_D24_UNORM_S8_UINT,
+        "R32G32B32A32_UINT" => DXGI_FORMAT_R32G32B32A32_UINT,
+        "R16G16_SNORM" => DXGI_FORMAT_R16G16_SNORM,
+        "D32_FLOAT" => DXGI_FORMAT_D32_FLOAT,
+        "R32_UINT" => DXGI_FORMAT_R32_UINT,
+        "R32G32B32A32_FLOAT" => DXGI_FORMAT_R32G32B32A32_FLOAT,
+        "R11G11B10_FLOAT" => DXGI_FORMAT_R11G11B10_FLOAT,
+        "R10G10B10A2_UNORM" => DXGI_FORMAT_R10G10B10A2_UNORM,
+        "R16_FLOAT" => DXGI_FORMAT_R16_FLOAT,
+        other => panic!("an unknown format {other}"),
+    }
+}
+
+/// Returns the description of a row, with a sixteenth of the width and height.
+fn desc(row: &BTreeMap<&str, &str>) -> D3D12_RESOURCE_DESC {
+    let number = |column: &str| row[column].parse::<u64>().expect("a number");
+    if row["category"] == "buffer" {
+        let desc = heapwright::buffer_desc(heapwright::ByteSize::new((number("size") / 64).max(256)));
+        return D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..desc };
+    }
+    let flags = row["flags"].split('|').map(|flag| match flag {
+        "RT" => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        "DS" => D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        "UAV" => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        other => panic!("an unknown flag {other}"),
+    });
+    // A clear of one texel must not be a clear of all.
+    let side = |column| (number(column) / 16).max(2);
+    let longest = side("width").max(side("height"));
+    let mips = number("mips").min(u64::from(longest.ilog2()) + 1);
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: side("width"),
+        Height: u32::try_from(side("height")).expect("small"),
+        DepthOrArraySize: u16::try_from(number("array")).expect("small"),
+        MipLevels: u16::try_from(mips).expect("small"),
+        Format: format(row["format"]),
+        SampleDesc: DXGI_SAMPLE_DESC { Count: u32::try_from(number("samples")).expect("small"), Quality: 0 },
+        Flags: flags.fold(0, |all, flag| all | flag),
+        ..Default::default()
+    }
+}
+
+/// The resources that are initialised, in the order of their first passes.
+#[derive(Debug, Default)]
+struct Owed {
+    /// Those that are cleared by the pass.
+    cleared: Vec<FrameResourceId>,
+    /// Those that are drawn to first, and therefore discarded.
+    discarded: Vec<FrameResourceId>,
+}
+
+fn program<'a>(world: &'a World, table: &str) -> (Program<'a>, Owed) {
+    let mut lines = table.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let rows: Vec<BTreeMap<&str, &str>> =
+        lines.map(|line| header.iter().copied().zip(line.split(',')).collect()).collect();
+    let passes_of = |row: &BTreeMap<&str, &str>| -> Vec<usize> {
+        row["uses"].split(' ').map(|pass| pass.parse().expect("a pass")).collect()
+    };
+    let count = rows.iter().flat_map(&passes_of).max().expect("passes") + 1;
+    let mut program = Program::new(world);
+    let queue = program.queue(QueueKind::Direct);
+    let passes: Vec<PassId> = (0..count).map(|_| program.frame.add_pass(queue).expect("a pass")).collect();
+    let mut first_uses = Vec::new();
+    for row in &rows {
+        let uses = passes_of(row);
+        let is_target = row["category"] == "rt_ds";
+        let first = match row["first_load"] {
+            _ if !is_target => Use::CopyAll,
+            "Clear" => Use::Clear,
+            _ => Use::Render,
+        };
+        let id = program.resource(&desc(row), first);
+        first_uses.push((passes[uses[0]], id, first));
+        program.add_use(passes[uses[0]], id, first).expect("a first use");
+        for &pass in &uses[1..] {
+            program.add_use(passes[pass], id, Use::Read).expect("a use");
+        }
+    }
+    first_uses.sort_unstable_by_key(|&(pass, id, _)| (pass, id));
+    let first_are = |how| {
+        let those = first_uses.iter().filter(|&&(_, _, first)| first == how);
+        those.map(|&(_, id, _)| id).collect()
+    };
+    let owed = Owed { cleared: first_are(Use::Clear), discarded: first_are(Use::Render) };
+    (program, owed)
+}
+
+#[test]
+fn every_frame_graph_runs_without_a_violation_and_with_the_right_contents() {
+    for (name, table) in TABLES {
+        let world = World::new("discrete");
+        let (mut program, _) = program(&world, table);
+        let plan = program.prepare().unwrap_or_else(|error| panic!("{name}: {error}: {:#?}", world.errors()));
+        let heap = &plan.plan().heaps[0];
+        assert!(heap.proved && plan.plan().not_aliased.is_empty(), "{name}: {heap:?}");
+        for frame in 0..3 {
+            let (violations, mismatch) = program.run();
+            assert!(violations.is_empty(), "{name}, frame {frame}: {}", violations[0]);
+            assert_eq!(mismatch, None, "{name}, frame {frame}");
+            assert_eq!(world.errors(), [""; 0], "{name}, frame {frame}");
+        }
+    }
+}
+
+/// Returns the rules that were violated, with the numbers of both resources.
+fn found(violations: &[Violation]) -> Vec<(Rule, Option<usize>, Option<usize>)> {
+    let number =
+        |subject: &Option<Subject>| subject.as_ref().and_then(|subject| subject.name.as_ref()?.parse().ok());
+    violations.iter().map(|found| (found.rule, number(&found.resource), number(&found.other))).collect()
+}
+
+/// Returns whether the violations are those of a resource that is used before it is initialised, or none unless `expected`.
+fn is_uninitialised(violations: &[Violation], resource: FrameResourceId, expected: bool) -> bool {
+    let initialisation = [Rule::I2, Rule::I3, Rule::I4];
+    violations.is_empty() != expected
+        && found(violations)
+            .iter()
+            .all(|&(rule, one, _)| initialisation.contains(&rule) && one == Some(resource.index()))
+}
+
+/// Every aliasing barrier and every discard is left out in turn.
+fn each_is_needed(name: &str) {
+    let (_, table) = TABLES.into_iter().find(|(table, _)| *table == name).expect("a table");
+    let world = World::new("discrete");
+    let (mut program, owed) = program(&world, table);
+    for _ in 0..2 {
+        assert_eq!(program.run().0, []);
+    }
+    let resources = program.prepare().expect("a plan");
+    let activations = &resources.plan().activations;
+    let barriers: Vec<_> = activations.iter().flat_map(|activation| &activation.legacy).collect();
+    assert!(barriers.len() > 4 && owed.discarded.len() + owed.cleared.len() > 4, "{name}: {owed:?}");
+    for (number, barrier) in barriers.iter().enumerate() {
+        world.left_out.aliasing_barrier.store(number + 1, Ordering::Relaxed);
+        let (violations, _) = program.run();
+        // Barriers of the same resource with others do not help.
+        let others = barriers.iter().any(|other| other != barrier && other.after == barrier.after);
+        let rule = if others { Rule::B4 } else { Rule::B1 };
+        let expected = (rule, Some(barrier.after.index()), Some(barrier.before.index()));
+        assert_eq!(found(&violations), [expected], "{name}, barrier {number}: {violations:#?}");
+    }
+    // What no other resource has overwritten needs no initialisation after the first frame.
+    let is_shared = |resource: FrameResourceId| {
+        activations
+            .iter()
+            .any(|activation| activation.resource == resource && !activation.predecessors.is_empty())
+    };
+    let mut needed = 0;
+    for (number, &resource) in owed.discarded.iter().enumerate() {
+        world.left_out.discard.store(number + 1, Ordering::Relaxed);
+        let (violations, _) = program.run();
+        needed += usize::from(is_shared(resource));
+        assert!(
+            is_uninitialised(&violations, resource, is_shared(resource)),
+            "{name}, {resource:?}: {violations:#?}"
+        );
+    }
+    for (number, &resource) in owed.cleared.iter().enumerate() {
+        world.left_out.initialisation.store(number + 1, Ordering::Relaxed);
+        let (violations, _) = program.run();
+        // Each read finds it; a resource that is only cleared is not used without the clear.
+        let expected = is_shared(resource) && program.is_read(resource);
+        needed += usize::from(expected);
+        assert!(is_uninitialised(&violations, resource, expected), "{name}, {resource:?}: {violations:#?}");
+    }
+    assert!(needed > 2, "{name}: {needed} initialisations are needed");
+    // The next frame is whole again.
+    let (violations, mismatch) = program.run();
+    assert_eq!((violations.as_slice(), mismatch), (&[][..], None));
+}
+
+#[test]
+fn each_barrier_and_each_initialisation_of_a_frame_graph_is_needed() {
+    for name in ["o3de_lowend_1080p", "o3de_mobile_1080p", "o3de_main_1080p", "skaarj_deferred_720p"] {
+        each_is_needed(name);
+    }
+}
