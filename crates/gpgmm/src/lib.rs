@@ -1,7 +1,7 @@
 //! The C++ API of GPGMM for Direct3D 12, `gpgmm::d3d12`, implemented by heapwright.
 //!
-//! The API is the header `include/gpgmm_d3d12.h`; Rust programs use the crate heapwright. `docs/cpp/reference.md` in the
-//! repository lists each name of the API, the Rust item behind it and the test that uses it.
+//! The API is the header `include/gpgmm_d3d12.h`; Rust programs use the crate heapwright. `docs/reference.md` in the
+//! package lists each name of the API, the Rust item behind it and the test that uses it.
 //!
 //! The header's functions are inline, over the C functions in [`exports`], the only symbols that the library exports. Objects
 //! are COM objects: a pointer to a table of methods ([`interfaces`]), then a reference count ([`object`]).

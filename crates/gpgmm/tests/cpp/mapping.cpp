@@ -55,6 +55,15 @@ void test_mapping(const environment &env) {
     EXPECT(parts[0]->Map(1, nullptr, &first) == E_INVALIDARG && !first);
     for (auto &part : parts) part->Unmap(0, nullptr);
 
+    /* Released while mapped: the lock goes with it. */
+    held<IResourceAllocation> forgotten;
+    REQUIRE(create_buffer(allocator, D3D12_HEAP_TYPE_UPLOAD, 4096, &forgotten.self) == S_OK);
+    held<IResidencyHeap> its_memory;
+    REQUIRE(forgotten->GetMemory()->QueryInterface(IID_IResidencyHeap, its_memory.out()) == S_OK);
+    EXPECT(forgotten->Map(0, nullptr, &first) == S_OK && its_memory->GetInfo().IsLocked);
+    forgotten.release();
+    EXPECT(!its_memory->GetInfo().IsLocked);
+
     /* A texture in memory that the CPU can write, where the device has that: mapped without a pointer, subresource by
        subresource. */
     D3D12_RESOURCE_DESC texture_of_mips = texture_desc(16, 16);
@@ -69,7 +78,12 @@ void test_mapping(const environment &env) {
     } else {
         UINT32 texels[64] = {}, read[64] = {};
         for (UINT32 i = 0; i < 64; i++) texels[i] = i * 0x01010101;
-        REQUIRE(texture->Map(1, nullptr, nullptr) == S_OK);
+        const HRESULT mapped = texture->Map(1, nullptr, nullptr);
+        if (!env.is_ours && mapped == E_NOTIMPL) {
+            std::printf("this device maps no textures\n");
+            return;
+        }
+        REQUIRE(mapped == S_OK);
         EXPECT(texture->GetMemory()->GetInfo().IsLocked);
         EXPECT(texture->GetResource()->WriteToSubresource(1, nullptr, texels, 32, 256) == S_OK);
         EXPECT(texture->GetResource()->ReadFromSubresource(read, 32, 256, 1, nullptr) == S_OK);
@@ -77,13 +91,4 @@ void test_mapping(const environment &env) {
         EXPECT(std::memcmp(texels, read, sizeof texels) == 0 && !texture->GetMemory()->GetInfo().IsLocked);
         EXPECT(FAILED(texture->Map(2, nullptr, nullptr)));
     }
-
-    /* Released while mapped: the lock goes with it. */
-    held<IResourceAllocation> forgotten;
-    REQUIRE(create_buffer(allocator, D3D12_HEAP_TYPE_UPLOAD, 4096, &forgotten.self) == S_OK);
-    held<IResidencyHeap> its_memory;
-    REQUIRE(forgotten->GetMemory()->QueryInterface(IID_IResidencyHeap, its_memory.out()) == S_OK);
-    EXPECT(forgotten->Map(0, nullptr, &first) == S_OK && its_memory->GetInfo().IsLocked);
-    forgotten.release();
-    EXPECT(!its_memory->GetInfo().IsLocked);
 }
