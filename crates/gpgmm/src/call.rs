@@ -122,3 +122,20 @@ impl Out {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use heapwright::d3d12::S_OK;
+
+    use super::*;
+
+    #[test]
+    fn panics_do_not_cross_the_boundary() {
+        assert_eq!(hresult("Call", || panic!("a bug in a test")), E_FAIL);
+        assert_eq!(hresult("Call", || std::panic::panic_any(7)), E_FAIL);
+        assert_eq!(value("Call", || -> u64 { panic!("a bug in a {}", "test") }), 0);
+        assert_eq!(hresult("Call", || Ok(S_OK)), S_OK);
+        assert_eq!(hresult("Call", || Err(Failure::null("pDevice"))), E_POINTER);
+        assert_eq!(hresult("Call", || Err(Failure::invalid_argument("too large"))), E_INVALIDARG);
+    }
+}

@@ -150,3 +150,101 @@ fn nothing_else_is_exported() {
     assert_eq!(declared.len(), 7);
     assert_eq!(names, declared);
 }
+
+/// Returns the rows of docs/reference.md: the names in the first column, and the tests in the third.
+fn reference() -> Vec<(Vec<String>, Vec<String>)> {
+    let text = std::fs::read_to_string(package().join("docs/reference.md")).expect("the reference");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")).map(|row| {
+        let columns: Vec<&str> = row.split(" | ").collect();
+        assert_eq!(columns.len(), 4, "{row}");
+        let names = columns[0].split(|character: char| !(character.is_alphanumeric() || character == '_'));
+        let tests = columns[2].split(", ").map(str::to_owned).collect();
+        (names.map(str::to_owned).collect(), tests)
+    });
+    rows.collect()
+}
+
+/// The reference lists each structure, enumerator, function and method of the header, with tests that exist.
+#[test]
+fn the_reference_lists_every_member() {
+    let header = std::fs::read_to_string(package().join("include/gpgmm_d3d12.h")).expect("the header");
+    let rows = reference();
+    let tests = std::fs::read_to_string(package().join("tests/cpp/environment.hpp")).expect("the tests");
+    for test in rows.iter().flat_map(|(_, tests)| tests) {
+        assert!(tests.contains(&format!("void test_{test}(")), "there is no test {test}");
+    }
+    let mut members = 0;
+    let mut check = |owner: &str, name: &str| {
+        members += 1;
+        let is_listed = |(names, _): &(Vec<String>, Vec<String>)| {
+            names.iter().any(|listed| listed == name) && (owner.is_empty() || names[0] == owner)
+        };
+        assert!(rows.iter().any(is_listed), "{owner} {name} is not in docs/reference.md");
+    };
+    let mut enumeration = String::new();
+    for line in header.lines() {
+        let first_word = |text: &str| text.split([' ', '(', ',', ';']).next().unwrap_or_default().to_owned();
+        if let Some(name) = line.strip_prefix("enum ") {
+            enumeration = first_word(name);
+            check("", &enumeration);
+        } else if let Some(name) = line.strip_prefix("struct ") {
+            if !name.ends_with(';') {
+                check("", &first_word(name));
+            }
+        } else if let Some(name) = line.strip_prefix("inline HRESULT ") {
+            check("", &first_word(name));
+        } else if let Some((_, name)) = line.split_once(" STDMETHODCALLTYPE ") {
+            check("", &first_word(name));
+        } else if line.starts_with("    R") && !enumeration.is_empty() {
+            // RESOURCE_ALLOCATION_FLAG_NONE is NONE in the row of RESOURCE_ALLOCATION_FLAGS.
+            let name = first_word(line.trim());
+            let prefix = enumeration.strip_suffix('S').filter(|_| enumeration.ends_with("FLAGS"));
+            let prefix = format!("{}_", prefix.unwrap_or(&enumeration));
+            check(&enumeration, name.strip_prefix(&prefix).expect("the enumeration's prefix"));
+        } else if line.starts_with('}') {
+            enumeration.clear();
+        }
+    }
+    assert!(members > 100, "only {members} members were found");
+}
+
+/// The example, found by CMake in a directory laid out as `cargo cinstall` does.
+#[test]
+fn cmake_finds_the_package() {
+    if !can_compile("g++") {
+        return;
+    }
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no cmake");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let prefix = directory.path().join("prefix");
+    let install = |from: PathBuf, to: &str| {
+        let to = prefix.join(to);
+        std::fs::create_dir_all(&to).expect("a directory of the prefix");
+        std::fs::copy(&from, to.join(from.file_name().expect("a file"))).expect("a file is installed");
+    };
+    install(library("gpgmm_d3d12"), "lib");
+    install(package().join("include/gpgmm_d3d12.h"), "include");
+    install(package().join("cmake/gpgmm_d3d12Config.cmake"), "share/gpgmm_d3d12/cmake");
+    let build = directory.path().join("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(package().join("example")).arg("-B").arg(&build);
+    configure
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+        .arg("-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror");
+    let mut compile = Command::new("cmake");
+    compile.arg("--build").arg(&build);
+    let mut run = Command::new(build.join("upload"));
+    run.arg(library("heapwright_d3d12_runtime"));
+    for mut command in [configure, compile] {
+        let output = command.output().expect("cmake starts");
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{command:?}: {stdout}{stderr}");
+    }
+    let output = run.output().expect("the example starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.starts_with(b"1 buffer of 4096 bytes in 1 heap of "));
+}
