@@ -1,5 +1,7 @@
 //! GPGMM's names and their counterparts in heapwright.
 //!
+//! C++ programs use GPGMM's names themselves, by the crate `heapwright-gpgmm`.
+//!
 //! This page lists every name of the allocating part of `gpgmm::d3d12`, in the order of its reference (the GPGMM
 //! document), with the counterpart and the differences. Flags have GPGMM's values; our own begin at bit 16. Where the
 //! reference and GPGMM's code disagree, the last column names the one that is followed: *reference* or *code*.
@@ -28,10 +30,10 @@
 //! | `GetGPUVirtualAddress` | [`ResourceAllocation::gpu_virtual_address`] | `None` for textures |
 //! | `GetOffsetFromResource` | [`ResourceAllocation::offset_from_resource`] | |
 //! | `GetInfo` | [`ResourceAllocation::info`] | |
-//! | `GetMemory` | [`ResourceAllocation::memory`] | `None` without a manager, and for NEVER_RESIDENT (code: a heap of unknown status); [`ResourceAllocation::heap`] is the `ID3D12Heap` |
+//! | `GetMemory` | [`ResourceAllocation::memory`] | `None` without a manager, and for NEVER_RESIDENT (code: a heap of unknown status); [`ResourceAllocation::heap`] is the `ID3D12Heap`; [`ResourceAllocation::memory_reference`] keeps the memory |
 //! | `GetResourceAllocator` | [`ResourceAllocation::allocator`] | `None` after the allocator was dropped |
 //! | `Map` of a buffer, `pReadRange` | [`ResourceAllocation::map`], [`ResourceAllocation::map_range`], [`Mapping`] | one mapping at a time, limited to its bytes and to the range that may be read. A part begins at its own first byte, as in GPGMM. The memory is resident meanwhile: one lock and one unlock for each mapping (code: mapping twice leaves a lock, and destroying any allocation removes one) |
-//! | `Map` of a texture, `subresource` | [`ResourceAllocation::map_texture`], [`TextureMapping`] | texels are copied in and out by the device, whatever their layout (code: the caller calls the resource) |
+//! | `Map` of a texture, `subresource` | [`ResourceAllocation::map_texture`], [`TextureMapping`] | texels are copied in and out by the device, whatever their layout (code: the caller calls the resource). [`ResourceAllocation::map_subresource`] maps as D3D12 does |
 //! | `Unmap`, `pWrittenRange` | dropping a [`Mapping`] or [`TextureMapping`] | the range that was written; for textures everything, or nothing if nothing was written |
 //! | `ppDataOut`, `resourceDescriptor`, `initialResourceState`, `pClearValue`, `ppResourceAllocationOut` | parameters of these calls | |
 //!
@@ -44,7 +46,7 @@
 //! | `RecordOptions` | [`ResourceAllocatorDesc::record_options`] | see [`recording`](crate::recording) |
 //! | `ResourceHeapTier` | [`ResourceAllocatorDesc::resource_heap_tier`] | as in GPGMM: a tier above the device's is an error, one below a warning. Buffers and textures have separate heaps on tier 2 as well (code: one family holds all): a small buffer would keep a heap alive after its textures were freed, and render targets are larger than other resources of a heap. A pool of [`ResourceKind::Any`](crate::ResourceKind::Any) holds both |
 //! | `SubAllocationAlgorithm` | [`ResourceAllocatorDesc::suballocation_algorithm`] | pool algorithms are another type, which cannot be used here (code: undefined) |
-//! | `EmptyHeapPolicy` | [`ResourceAllocatorDesc::empty_heap_policy`] | as above |
+//! | `PoolAlgorithm` | [`ResourceAllocatorDesc::empty_heap_policy`] | as above |
 //! | `PreferredResourceHeapSize` | [`ResourceAllocatorDesc::preferred_heap_size`] | `None` is the default, as zero in GPGMM |
 //! | `MaxResourceHeapSize` | [`ResourceAllocatorDesc::max_heap_size`] | `None` is the default, as zero in GPGMM |
 //! | `ResourceHeapFragmentationLimit` | [`ResourceAllocatorDesc::heap_fragmentation_limit`] | `None` is 0.125, as zero in GPGMM; zero and negatives are rejected (code: 0.125) |

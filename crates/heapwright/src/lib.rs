@@ -116,7 +116,7 @@ pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
-pub use memory::{AllocationId, ProbedMemory};
+pub use memory::{AllocationId, MemoryReference, ProbedMemory};
 pub use plan::{Decision, Placement, Reason};
 pub use requirements::BufferUses;
 

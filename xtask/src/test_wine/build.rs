@@ -16,6 +16,7 @@ const PACKAGES: &[&str] = &[
     "heapwright-cli",
     "heapwright-conformance",
     "heapwright-d3d12",
+    "heapwright-gpgmm",
     "heapwright-intercept",
     "heapwright-loader",
     "heapwright-report",
@@ -36,6 +37,8 @@ pub(super) struct Built {
     programs: Vec<(String, PathBuf)>,
     /// heapwright_d3d12_runtime.dll.
     runtime: Option<PathBuf>,
+    /// gpgmm_d3d12.dll.
+    gpgmm: Option<PathBuf>,
 }
 
 /// A test program.
@@ -56,6 +59,10 @@ impl Built {
 
     pub(super) fn runtime(&self) -> Result<&Path, String> {
         self.runtime.as_deref().ok_or_else(|| "cargo built no heapwright_d3d12_runtime.dll".to_owned())
+    }
+
+    pub(super) fn gpgmm(&self) -> Result<&Path, String> {
+        self.gpgmm.as_deref().ok_or_else(|| "cargo built no gpgmm_d3d12.dll".to_owned())
     }
 
     /// Adds the artifact in a line of cargo's output with `--message-format=json`. Other messages are ignored.
@@ -80,13 +87,16 @@ impl Built {
             Some(_) if kind == "example" && !folder.ends_with("crates/heapwright") => {}
             Some(path) if kind == "example" => self.examples.push((name.to_owned(), path)),
             Some(path) => self.programs.push((name.to_owned(), path)),
-            None if name == "heapwright_d3d12_runtime" => {
-                let files =
+            None => {
+                let library = match name {
+                    "heapwright_d3d12_runtime" => &mut self.runtime,
+                    "gpgmm_d3d12" => &mut self.gpgmm,
+                    _ => return Some(()),
+                };
+                let mut files =
                     message["filenames"].as_array()?.iter().filter_map(Value::as_str).map(PathBuf::from);
-                self.runtime =
-                    files.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "dll"));
+                *library = files.find(|path| path.extension().is_some_and(|ending| ending == "dll"));
             }
-            None => {}
         }
         Some(())
     }
@@ -175,6 +185,7 @@ mod tests {
             &artifact("heapwright", "bin", false, Some("/t/heapwright.exe"), "/t/heapwright.exe"),
             &artifact("heapwright", "lib", false, None, "/t/libheapwright.rlib"),
             &artifact("heapwright_d3d12_runtime", "cdylib", false, None, "/t/heapwright_d3d12_runtime.dll"),
+            &artifact("gpgmm_d3d12", "cdylib", false, None, "/t/gpgmm_d3d12.dll"),
         ] {
             built.add_message(line);
         }
@@ -185,5 +196,6 @@ mod tests {
         assert_eq!(built.examples, [("hello".to_owned(), PathBuf::from("/t/hello.exe"))]);
         assert_eq!(built.program(), Ok(Path::new("/t/heapwright.exe")));
         assert_eq!(built.runtime(), Ok(Path::new("/t/heapwright_d3d12_runtime.dll")));
+        assert_eq!(built.gpgmm(), Ok(Path::new("/t/gpgmm_d3d12.dll")));
     }
 }

@@ -23,6 +23,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "libc6-dev", sign: Sign::File(&["/usr/include/stdio.h"]) },
     Package { name: "gcc-mingw-w64-x86-64", sign: Sign::Program("x86_64-w64-mingw32-gcc") },
     Package { name: "g++-mingw-w64-x86-64", sign: Sign::Program("x86_64-w64-mingw32-g++") },
+    Package { name: "clang", sign: Sign::Program("clang++") },
     Package { name: "directx-headers-dev", sign: Sign::File(&["/usr/include/directx/d3d12.h"]) },
     Package { name: "wine", sign: Sign::Program("wine") },
     Package { name: "wine64", sign: Sign::File(&["/usr/lib/wine/wine64", "/usr/bin/wine64"]) },

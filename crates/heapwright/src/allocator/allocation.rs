@@ -9,12 +9,13 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
 
 use super::live_list::LiveEntry;
-use super::mapping::{Mapping, map_whole};
+use super::mapping::{Mapping, map_subresource, map_whole, unmap_subresource};
 use super::texture_mapping::TextureMapping;
 use crate::buffers::BufferRange;
 use crate::heap_family::GrantedHeaps;
 use crate::memory::{
-    AllocationId, Charge, HeapSource, KeptResident, Label, OwnResource, PlacedRange, set_debug_name,
+    AllocationId, Charge, HeapSource, KeptResident, Label, MemoryReference, OwnResource, PlacedRange,
+    set_debug_name,
 };
 use crate::plan::{Decision, Placement, Reason};
 use crate::recording::{Event, RecordedAllocation, Recording};
@@ -317,6 +318,17 @@ impl ResourceAllocation {
         }
     }
 
+    /// Returns [`memory`](Self::memory) as a reference that keeps it alive after the allocation was dropped, for owners that do not
+    /// borrow. O(1).
+    #[must_use]
+    pub fn memory_reference(&self) -> Option<MemoryReference> {
+        match &self.memory {
+            Memory::Placed { range, .. } => range.heap().residency_reference(),
+            Memory::Within(range) => range.backing().heap().residency_reference(),
+            Memory::Standalone(made) => made.residency.as_ref()?.reference(),
+        }
+    }
+
     /// Returns the offset of the resource in its [heap](Self::heap); zero without a heap.
     #[must_use]
     pub fn offset(&self) -> HeapOffset {
@@ -600,6 +612,62 @@ impl ResourceAllocation {
         }
         let kept = self.keep_mappable()?;
         TextureMapping::new(self.resource(), subresource, kept)
+    }
+
+    /// Maps a subresource as `ID3D12Resource::Map` does, and returns the address of its first byte. [`map`](Self::map) and
+    /// [`map_texture`](Self::map_texture) check and unmap by themselves; this is for callers that cannot borrow the allocation.
+    ///
+    /// `read_range` is relative to the allocation's first byte, `None` is everything. The address is `None` if `wants_address` is
+    /// `false`, which a texture of opaque layout requires. With a residency manager, the memory is resident until it is unmapped
+    /// as often as it was mapped.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument for a heap type without CPU access, and for a part of a resource with a subresource other than zero; out
+    /// of memory if the memory cannot be made resident; otherwise the device's error.
+    ///
+    /// # Safety
+    ///
+    /// Accesses through the address are the caller's: within the subresource, ordered with the GPU and with each [`Mapping`], and
+    /// before the matching [`unmap_subresource`](Self::unmap_subresource). The allocation is neither moved by a defragmentation nor
+    /// dropped before that.
+    pub unsafe fn map_subresource(
+        &self,
+        subresource: u32,
+        read_range: Option<D3D12_RANGE>,
+        wants_address: bool,
+    ) -> Result<Option<NonNull<u8>>, Error> {
+        let kept = self.keep_mappable()?;
+        let address = match &self.memory {
+            Memory::Within(_) if subresource != 0 => {
+                let rule = format!("{subresource} is out of range; a buffer has one subresource");
+                return Err(Error::invalid_argument("subresource", rule));
+            }
+            // Backing buffers stay mapped.
+            Memory::Within(range) => Some(range.mapped()),
+            Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) => {
+                map_subresource(resource, subresource, read_range.as_ref(), wants_address)?
+            }
+        };
+        // Unlocked by `unmap_subresource`.
+        std::mem::forget(kept);
+        Ok(address.filter(|_| wants_address))
+    }
+
+    /// Undoes one [`map_subresource`](Self::map_subresource). `written_range` is relative to the allocation's first byte; `None` is
+    /// everything.
+    ///
+    /// # Safety
+    ///
+    /// This subresource was mapped by `map_subresource`, once for each call.
+    pub unsafe fn unmap_subresource(&self, subresource: u32, written_range: Option<D3D12_RANGE>) {
+        if let Memory::Placed { resource, .. } | Memory::Standalone(OwnResource { resource, .. }) =
+            &self.memory
+        {
+            // SAFETY: the caller's promise.
+            unsafe { unmap_subresource(resource, subresource, written_range.as_ref()) };
+        }
+        drop(self.memory().map(KeptResident::of_locked));
     }
 
     /// Keeps memory resident that the CPU can access.

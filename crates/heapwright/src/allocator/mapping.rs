@@ -213,6 +213,38 @@ fn map(buffer: &ID3D12Resource, readable: Option<&Range<u64>>) -> Result<NonNull
     })
 }
 
+/// Maps a subresource, with or without an address.
+pub(crate) fn map_subresource(
+    resource: &ID3D12Resource,
+    subresource: u32,
+    readable: Option<&D3D12_RANGE>,
+    wants_address: bool,
+) -> Result<Option<NonNull<u8>>, Error> {
+    let mut start = std::ptr::null_mut();
+    let out = if wants_address { &raw mut start } else { std::ptr::null_mut() };
+    // SAFETY: the resource is a live COM object, which checks the subresource; the pointer is null or writable, and the range
+    // outlives the call.
+    let hresult = unsafe { resource.Map(subresource, readable.map(std::ptr::from_ref), out) };
+    if hresult.is_err() {
+        return Err(Error::device("ID3D12Resource::Map", hresult));
+    }
+    Ok(NonNull::new(start.cast()))
+}
+
+/// Undoes one [`map_subresource`].
+///
+/// # Safety
+///
+/// The subresource was mapped, once for each call.
+pub(crate) unsafe fn unmap_subresource(
+    resource: &ID3D12Resource,
+    subresource: u32,
+    written: Option<&D3D12_RANGE>,
+) {
+    // SAFETY: the resource is a live COM object, and the caller's promise. The range outlives the call.
+    unsafe { resource.Unmap(subresource, written.map(std::ptr::from_ref)) };
+}
+
 /// Converts a range of bytes to D3D12's structure.
 fn d3d12_range(range: &Range<u64>) -> Result<D3D12_RANGE, Error> {
     match (usize::try_from(range.start), usize::try_from(range.end)) {

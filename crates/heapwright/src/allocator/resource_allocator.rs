@@ -548,6 +548,12 @@ impl ResourceAllocator {
         self.inner.audit()
     }
 
+    /// Returns a number by which handles of the same allocator are recognized: no other allocator has it while this one exists.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.inner) as usize
+    }
+
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }

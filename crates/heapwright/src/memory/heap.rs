@@ -8,6 +8,7 @@ use heapwright_d3d12::*;
 
 use super::accounts::{Accounts, Charge};
 use super::heap_time::HeapTime;
+use super::managed::MemoryReference;
 use crate::error::Obstacle;
 use crate::recording::{RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
@@ -18,7 +19,7 @@ pub(crate) struct Heap {
     /// Declared before the residency heap, which releases the last reference.
     d3d12: ID3D12Heap,
     /// `None` without a manager, and if the manager ignores the heap.
-    residency: Option<ResidencyHeap>,
+    residency: Option<Arc<ResidencyHeap>>,
     size: ByteSize,
     charge: Mutex<Charge>,
     /// Held for its drop.
@@ -42,6 +43,7 @@ impl Heap {
         recorded: Option<RecordedHeap>,
     ) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
+        let residency = residency.map(Arc::new);
         Arc::new(Self {
             residency,
             d3d12,
@@ -56,7 +58,7 @@ impl Heap {
 
     /// Returns the heap's id in the file of a recording.
     pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
-        let of_manager = self.residency.as_ref().and_then(ResidencyHeap::recorded);
+        let of_manager = self.residency.as_deref().and_then(ResidencyHeap::recorded);
         self.recorded.as_ref().or(of_manager)?.id_in(recording)
     }
 
@@ -73,7 +75,12 @@ impl Heap {
     /// Returns the object by which the residency manager knows the heap.
     #[inline]
     pub(crate) fn residency(&self) -> Option<&ResidencyHeap> {
-        self.residency.as_ref()
+        self.residency.as_deref()
+    }
+
+    /// Returns a reference that keeps the object alive, and with it the memory.
+    pub(crate) fn residency_reference(&self) -> Option<MemoryReference> {
+        self.residency.clone().map(MemoryReference::of_heap)
     }
 
     pub(crate) fn d3d12(&self) -> &ID3D12Heap {

@@ -6,6 +6,7 @@
 //! heap does not involve the manager.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
@@ -111,7 +112,7 @@ pub(crate) struct OwnMemory {
 }
 
 /// The residency heap of a resource with memory of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OwnHeap {
     /// `None` only while it is dropped.
     heap: Option<Arc<ResidencyHeap>>,
@@ -169,6 +170,35 @@ impl OwnMemory {
 impl OwnHeap {
     pub(crate) fn heap(&self) -> Option<&ResidencyHeap> {
         self.heap.as_deref()
+    }
+
+    pub(crate) fn reference(&self) -> Option<MemoryReference> {
+        Some(MemoryReference { heap: self.heap.clone()?, _own: Some(self.clone()) })
+    }
+}
+
+/// The memory of an allocation as the residency manager knows it, kept alive.
+///
+/// While one exists, the heap stays in the manager's books and is not released to the device, even after the allocation and its
+/// allocator were dropped. The allocator no longer counts it then.
+#[derive(Debug, Clone)]
+pub struct MemoryReference {
+    /// Dropped first, so that the last `OwnHeap` finds itself to be the last.
+    heap: Arc<ResidencyHeap>,
+    _own: Option<OwnHeap>,
+}
+
+impl MemoryReference {
+    pub(crate) fn of_heap(heap: Arc<ResidencyHeap>) -> Self {
+        Self { heap, _own: None }
+    }
+}
+
+impl Deref for MemoryReference {
+    type Target = ResidencyHeap;
+
+    fn deref(&self) -> &ResidencyHeap {
+        &self.heap
     }
 }
 

@@ -52,6 +52,7 @@ pub use self::heap_plan::ProbedMemory;
 pub(crate) use self::idle_clock::IdleClock;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
+pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, place_resident};
 pub(crate) use self::nesting::Owner;
 pub(crate) use self::placed_range::PlacedRange;

@@ -352,6 +352,12 @@ impl ResidencyManager {
         self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns a number by which handles of the same manager are recognized: no other manager has it while this one exists.
+    #[must_use]
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.parts) as usize
+    }
+
     /// Checks the consistency of the books. O(heaps); for tests.
     ///
     /// # Errors

@@ -1,10 +1,12 @@
 //! The steps that run in Wine.
 //!
 //! - [`conformance`]: the conformance suite.
+//! - [`gpgmm`]: the C++ program that uses gpgmm_d3d12.h.
 //! - [`native`]: C and C++ programs.
 //! - [`program`]: the program heapwright.
 
 mod conformance;
+mod gpgmm;
 mod native;
 mod program;
 
@@ -33,6 +35,8 @@ pub(super) enum Step {
     C,
     /// C++ programs with the official headers, with the runtime's DLL
     Cpp,
+    /// The C++ program that uses every member of gpgmm_d3d12.h, on the runtime
+    Gpgmm,
     /// The examples, on the runtime
     Examples,
     /// The library's integration tests, on Wine's Direct3D 12
@@ -43,6 +47,8 @@ pub(super) enum Step {
     WineProgram,
     /// The examples, on Wine's Direct3D 12
     WineExamples,
+    /// The C++ program that uses every member of gpgmm_d3d12.h, on Wine's Direct3D 12
+    WineGpgmm,
     /// The programs of interop/, which use the crate `windows`, on Wine's Direct3D 12
     WineInterop,
 }
@@ -51,7 +57,7 @@ pub(super) enum Step {
 ///
 /// - The wrong devices test the checks themselves.
 /// - The C and C++ programs have separate steps, because there is no compiler in Wine.
-const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "runtime-cdylib/programs"];
+const NOT_OF_WINDOWS: &[&str] = &["conformance/wrong_devices", "gpgmm/programs", "runtime-cdylib/programs"];
 
 /// Time limit of an example.
 const LIMIT_OF_EXAMPLE: Duration = Duration::from_secs(60);
@@ -78,6 +84,7 @@ impl Step {
             Self::Program | Self::WineProgram => "heapwright devices, replay",
             Self::C => "C program",
             Self::Cpp => "C++ program, official headers",
+            Self::Gpgmm | Self::WineGpgmm => "C++ program, gpgmm_d3d12.h",
             Self::Examples | Self::WineExamples => "examples",
             Self::WineTests => "the library's integration tests",
             Self::WineConformance => "heapwright conformance",
@@ -87,11 +94,12 @@ impl Step {
 
     pub(super) fn device(self) -> Device {
         match self {
-            Self::Tests | Self::Program | Self::C | Self::Cpp | Self::Examples => Device::Ours,
+            Self::Tests | Self::Program | Self::C | Self::Cpp | Self::Gpgmm | Self::Examples => Device::Ours,
             Self::WineTests
             | Self::WineConformance
             | Self::WineProgram
             | Self::WineExamples
+            | Self::WineGpgmm
             | Self::WineInterop => Device::Wine,
         }
     }
@@ -103,6 +111,8 @@ impl Step {
             Self::Program => program::run(place, "host"),
             Self::C => native::c(place),
             Self::Cpp => native::cpp(place),
+            Self::Gpgmm => gpgmm::run(place, None),
+            Self::WineGpgmm => gpgmm::run(place, Some("system")),
             Self::Examples => Ok(examples(place, None, &place.built.examples)),
             Self::WineTests => wine_tests(place),
             Self::WineConformance => conformance::run(place),

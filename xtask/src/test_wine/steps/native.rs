@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use super::super::process::Run;
 use super::super::summary::Counts;
 use super::Place;
 
@@ -49,10 +50,13 @@ fn run(place: &Place<'_>, compiler: &str, options: &[&str], source: &str) -> Res
     let mut command = place.wine.command(&program);
     command.arg(place.built.runtime()?);
     let run = place.run(command, LIMIT, source)?;
-    let checks =
-        run.stdout.lines().find_map(|line| line.strip_prefix("all is well: ")?.strip_suffix(" checks"));
-    match checks.and_then(|count| count.parse().ok()) {
-        Some(passed) if run.is_success() => Ok(Counts { passed, ..Counts::default() }),
-        _ => Err(format!("{source}: {}", run.describe())),
-    }
+    checks(&run).ok_or_else(|| format!("{source}: {}", run.describe()))
+}
+
+/// Returns the number of checks that a C or C++ program made, if all is well.
+pub(super) fn checks(run: &Run) -> Option<Counts> {
+    let count =
+        run.stdout.lines().find_map(|line| line.strip_prefix("all is well: ")?.strip_suffix(" checks"))?;
+    let passed = count.parse().ok().filter(|_| run.is_success())?;
+    Some(Counts { passed, ..Counts::default() })
 }

@@ -1,0 +1,141 @@
+//! The boundary between C++ and Rust: failures and panics become HRESULTs and log lines.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use heapwright::Error;
+use heapwright::d3d12::hresult::Named;
+use heapwright::d3d12::{E_FAIL, E_INVALIDARG, E_POINTER};
+use windows_core::HRESULT;
+
+use crate::log;
+
+/// The reason why a call failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(Error),
+    /// An HRESULT, and the rule that the call broke.
+    Refused(HRESULT, String),
+}
+
+impl Failure {
+    pub(crate) fn invalid_argument(rule: impl Into<String>) -> Self {
+        Self::Refused(E_INVALIDARG, rule.into())
+    }
+
+    pub(crate) fn null(parameter: &str) -> Self {
+        Self::Refused(E_POINTER, format!("{parameter} is null"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+/// Runs the body of a function that returns an HRESULT.
+#[inline]
+pub(crate) fn hresult(call: &str, body: impl FnOnce() -> Result<HRESULT, Failure>) -> HRESULT {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(hresult)) => hresult,
+        Ok(Err(failure)) => report(call, &failure),
+        Err(panic) => {
+            report_panic(call, &*panic);
+            E_FAIL
+        }
+    }
+}
+
+/// Runs the body of a function that cannot fail. After a panic, it returns the default.
+#[inline]
+pub(crate) fn value<T: Default>(call: &str, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        report_panic(call, &*panic);
+        T::default()
+    })
+}
+
+#[cold]
+fn report(call: &str, failure: &Failure) -> HRESULT {
+    match failure {
+        Failure::Library(error) => {
+            tracing::error!("{call}: {error}");
+            error.hresult()
+        }
+        Failure::Refused(hresult, rule) => {
+            tracing::error!("{call}: {rule} ({:#})", Named(*hresult));
+            *hresult
+        }
+    }
+}
+
+#[cold]
+fn report_panic(call: &str, panic: &(dyn Any + Send)) {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)");
+    log::corruption(&format!("{call}: bug in gpgmm_d3d12: {text}"));
+}
+
+/// Returns the structure behind a reference parameter of C++.
+///
+/// # Safety
+///
+/// The pointer is null or points to a readable `T`.
+#[inline]
+pub(crate) unsafe fn reference<'a, T>(pointer: *const T, parameter: &str) -> Result<&'a T, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(parameter))
+}
+
+/// A parameter that receives an interface pointer, or null.
+#[derive(Clone, Copy)]
+pub(crate) struct Out(*mut *mut c_void);
+
+impl Out {
+    /// Wraps a parameter, and sets the pointer behind it to null, so that it is null after a failure.
+    ///
+    /// # Safety
+    ///
+    /// The parameter is null or points to a writable pointer until this value is gone.
+    #[inline]
+    pub(crate) unsafe fn new(out: *mut *mut c_void) -> Self {
+        if !out.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { out.write(std::ptr::null_mut()) };
+        }
+        Self(out)
+    }
+
+    #[inline]
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Stores a pointer. Has no effect if the parameter is null.
+    #[inline]
+    pub(crate) fn set(self, pointer: *mut c_void) {
+        if !self.0.is_null() {
+            // SAFETY: `new`'s caller promised that it is writable.
+            unsafe { self.0.write(pointer) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright::d3d12::S_OK;
+
+    use super::*;
+
+    #[test]
+    fn panics_do_not_cross_the_boundary() {
+        assert_eq!(hresult("Call", || panic!("a bug in a test")), E_FAIL);
+        assert_eq!(hresult("Call", || std::panic::panic_any(7)), E_FAIL);
+        assert_eq!(value("Call", || -> u64 { panic!("a bug in a {}", "test") }), 0);
+        assert_eq!(hresult("Call", || Ok(S_OK)), S_OK);
+        assert_eq!(hresult("Call", || Err(Failure::null("pDevice"))), E_POINTER);
+        assert_eq!(hresult("Call", || Err(Failure::invalid_argument("too large"))), E_INVALIDARG);
+    }
+}

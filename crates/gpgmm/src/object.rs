@@ -1,0 +1,188 @@
+//! COM objects: a pointer to a table of methods, a reference count, and a body.
+
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use heapwright::d3d12::{E_NOINTERFACE, E_POINTER, S_OK};
+use windows_core::{GUID, HRESULT, IUnknown, Interface};
+
+use crate::call;
+use crate::identity::Registration;
+
+/// The kind of an object: its methods, and what it does when it is queried and released.
+pub(crate) trait Body: Sized + Send + Sync + 'static {
+    /// The table of methods. Its first member is [`Unknown`].
+    type Methods: 'static;
+
+    /// Returns the table, a static, by whose address the library recognizes its own objects.
+    fn methods() -> &'static Self::Methods;
+
+    /// The interfaces, apart from IUnknown.
+    const INTERFACES: &'static [GUID];
+
+    /// Returns the D3D12 object that is asked for interfaces that this object does not have.
+    fn inner_object(&self) -> Option<IUnknown> {
+        None
+    }
+
+    /// Returns where the object is registered as the one that stands for something of the library.
+    fn registration(&self) -> Option<Registration> {
+        None
+    }
+}
+
+/// An object as C++ sees it.
+#[repr(C)]
+pub(crate) struct Object<B: Body> {
+    methods: &'static B::Methods,
+    count: AtomicU32,
+    pub(crate) body: B,
+}
+
+/// A reference to an object.
+pub(crate) struct Reference<B: Body>(NonNull<Object<B>>);
+
+// SAFETY: it stands for a counted reference to a body that is `Send` and `Sync`, with an atomic count.
+unsafe impl<B: Body> Send for Reference<B> {}
+// SAFETY: as above.
+unsafe impl<B: Body> Sync for Reference<B> {}
+
+impl<B: Body> Reference<B> {
+    /// Creates an object with this reference.
+    #[inline]
+    pub(crate) fn new(body: B) -> Self {
+        let object = Box::new(Object { methods: B::methods(), count: AtomicU32::new(1), body });
+        Self(NonNull::from(Box::leak(object)))
+    }
+
+    /// Adds a reference to the object at an address, unless its count is zero.
+    ///
+    /// # Safety
+    ///
+    /// The object has not been freed.
+    pub(crate) unsafe fn add_unless_released(address: NonNull<c_void>) -> Option<Self> {
+        let object = address.cast::<Object<B>>();
+        // SAFETY: the caller's promise.
+        let count = unsafe { &object.as_ref().count };
+        let add = |count: u32| (count != 0).then(|| count + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
+        Some(Self(object))
+    }
+
+    /// Returns the pointer, without the reference.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut c_void {
+        self.0.as_ptr().cast()
+    }
+
+    /// Returns the pointer with the reference, which the caller releases.
+    #[inline]
+    pub(crate) fn into_raw(self) -> *mut c_void {
+        ManuallyDrop::new(self).as_raw()
+    }
+}
+
+impl<B: Body> Drop for Reference<B> {
+    fn drop(&mut self) {
+        // SAFETY: the reference is this value's own.
+        unsafe { release::<B>(self.as_raw()) };
+    }
+}
+
+/// Returns the body of the object whose method was called.
+///
+/// # Safety
+///
+/// `this` is an object of this kind, alive for `'a`.
+#[inline]
+pub(crate) unsafe fn body<'a, B: Body>(this: *const c_void) -> &'a B {
+    // SAFETY: the caller's promise.
+    unsafe { &(*this.cast::<Object<B>>()).body }
+}
+
+/// Returns the body of an object that C++ passes as a parameter, or `None` if it is null or no object of this kind of this
+/// library.
+///
+/// # Safety
+///
+/// The pointer is null or points to a COM object that is alive for `'a`.
+pub(crate) unsafe fn recognize<'a, B: Body>(object: *const c_void) -> Option<&'a B> {
+    if object.is_null() {
+        return None;
+    }
+    // SAFETY: every COM object begins with the pointer to its methods.
+    let methods = unsafe { object.cast::<*const c_void>().read() };
+    let is_ours = methods == std::ptr::from_ref(B::methods()).cast();
+    // SAFETY: only objects of this kind have these methods.
+    is_ours.then(|| unsafe { body(object) })
+}
+
+/// IUnknown's methods.
+#[repr(C)]
+pub(crate) struct Unknown {
+    query_interface: unsafe extern "system" fn(*mut c_void, *const GUID, *mut *mut c_void) -> HRESULT,
+    add_ref: unsafe extern "system" fn(*mut c_void) -> u32,
+    release: unsafe extern "system" fn(*mut c_void) -> u32,
+}
+
+impl Unknown {
+    pub(crate) const fn of<B: Body>() -> Self {
+        Self { query_interface: query_interface::<B>, add_ref: add_ref::<B>, release: release::<B> }
+    }
+}
+
+unsafe extern "system" fn query_interface<B: Body>(
+    this: *mut c_void,
+    iid: *const GUID,
+    out: *mut *mut c_void,
+) -> HRESULT {
+    let query = || {
+        if out.is_null() {
+            return E_POINTER;
+        }
+        // SAFETY: the caller passes writable space for a pointer.
+        unsafe { out.write(std::ptr::null_mut()) };
+        // SAFETY: the caller passes null or a GUID.
+        let Some(iid) = (unsafe { iid.as_ref() }) else { return E_POINTER };
+        if *iid == IUnknown::IID || B::INTERFACES.contains(iid) {
+            // SAFETY: the object is alive, because a method of it was called; `out` as above.
+            unsafe {
+                add_ref::<B>(this);
+                out.write(this);
+            }
+            return S_OK;
+        }
+        // SAFETY: as above.
+        match unsafe { body::<B>(this) }.inner_object() {
+            // SAFETY: the object is alive, and the pointers are valid.
+            Some(inner) => unsafe { inner.query(iid, out) },
+            None => E_NOINTERFACE,
+        }
+    };
+    call::value("QueryInterface", query)
+}
+
+unsafe extern "system" fn add_ref<B: Body>(this: *mut c_void) -> u32 {
+    // SAFETY: the object is alive, because a method of it was called.
+    let object = unsafe { &*this.cast::<Object<B>>() };
+    object.count.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
+    // SAFETY: the object is alive until the count is zero.
+    let left = unsafe { &*this.cast::<Object<B>>() }.count.fetch_sub(1, Ordering::Release).wrapping_sub(1);
+    if left == 0 {
+        fence(Ordering::Acquire);
+        call::value("Release", || {
+            // SAFETY: as above; freed below.
+            if let Some(registration) = unsafe { body::<B>(this) }.registration() {
+                registration.remove(this);
+            }
+            // SAFETY: the last reference is gone, and nobody finds the object any more. `new` leaked this box.
+            drop(unsafe { Box::from_raw(this.cast::<Object<B>>()) });
+        });
+    }
+    left
+}

@@ -1,0 +1,250 @@
+//! Tests of the library with C++ programs.
+//!
+//! The programs are compiled with the header and linked with the library, and use the runtime as their device.
+//! `cargo xtask test-wine` compiles the same for Windows.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, reason = "a test")]
+#![allow(clippy::print_stderr, reason = "the reason why a test is skipped")]
+#![allow(unused_crate_dependencies, reason = "cargo builds the libraries for the programs")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What the sanitizers check. COM objects have no C++ type information, and flags have more values than enumerators.
+const SANITIZERS: &[&str] =
+    &["-fsanitize=address,undefined", "-fno-sanitize=vptr,enum", "-fno-sanitize-recover=undefined"];
+
+/// Returns the directory into which cargo builds the libraries.
+fn libraries() -> PathBuf {
+    let program = std::env::current_exe().expect("the path of the test program");
+    program.parent().expect("the test program is in a directory").to_path_buf()
+}
+
+fn library(name: &str) -> PathBuf {
+    let path = libraries().join(format!("lib{name}.so"));
+    assert!(path.exists(), "{} is missing; cargo builds it before the test", path.display());
+    path
+}
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns `false` if a compiler or the headers are missing, and prints the reason.
+fn can_compile(compiler: &str) -> bool {
+    let has_headers = Path::new("/usr/include/directx/d3d12.h").exists();
+    let has_compiler = Command::new(compiler).arg("--version").output().is_ok();
+    if !has_headers {
+        eprintln!("skipped: no D3D12 headers in /usr/include/directx (Debian package directx-headers-dev)");
+    } else if !has_compiler {
+        eprintln!("skipped: there is no compiler `{compiler}`");
+    }
+    has_headers && has_compiler
+}
+
+/// Compiles the test program.
+fn compile(compiler: &str, options: &[&str], program: &Path) {
+    let sources = std::fs::read_dir(package().join("tests/cpp")).expect("the program's directory");
+    let mut sources: Vec<PathBuf> = sources.map(|entry| entry.expect("an entry").path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|ending| ending == "cpp"));
+    sources.sort();
+    assert!(sources.len() > 5, "the program's files are missing");
+    let library = library("gpgmm_d3d12");
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-g"]).args(options);
+    command.arg("-I").arg(package().join("include"));
+    for headers in ["/usr/include/wsl/stubs", "/usr/include/directx", "/usr/include/dxguids"] {
+        command.args(["-isystem", headers]);
+    }
+    command.args(sources).arg("-o").arg(program).arg(&library);
+    command.arg(format!("-Wl,-rpath,{}", libraries().display())).args(["-ldl", "-lpthread"]);
+    let output = command.output().expect("the compiler starts");
+    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a command and returns what it wrote, after checking that all is well.
+fn run(mut command: Command) -> (String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&stdout).into_owned(), String::from_utf8_lossy(&stderr).into_owned());
+    assert!(status.success() && stdout.contains("all is well"), "{command:?}: {status}: {stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// Every kind of device, with AddressSanitizer, which also finds leaks, and UndefinedBehaviorSanitizer.
+#[test]
+fn a_cpp_program_uses_every_member() {
+    if !can_compile("g++") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = directory.path().join("members");
+    compile("g++", SANITIZERS, &program);
+    for profile in ["discrete", "uma", "cache-coherent-uma", "heap-tier-1", "first-generation"] {
+        let mut command = Command::new(&program);
+        command.arg(library("heapwright_d3d12_runtime")).env("HEAPWRIGHT_PROFILE", profile);
+        command.current_dir(directory.path());
+        let (stdout, stderr) = run(command);
+        assert!(stdout.contains("COM rules: ok"), "{profile}: {stdout}");
+        // The leak is reported by name, and nothing that the level of the log excludes.
+        let leaks: Vec<&str> = stderr.lines().filter(|line| line.contains("outlives")).collect();
+        assert_eq!(leaks.len(), 1, "{profile}: {stderr}");
+        assert!(leaks[0].contains("forgotten shadow map"), "{profile}: {stderr}");
+        assert_eq!(stderr.lines().count(), 2, "{profile}: {stderr}");
+    }
+}
+
+#[test]
+fn clang_compiles_the_header() {
+    if !can_compile("clang++") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = directory.path().join("members");
+    compile("clang++", &["-O1"], &program);
+    let mut command = Command::new(&program);
+    command.arg(library("heapwright_d3d12_runtime")).current_dir(directory.path());
+    run(command);
+}
+
+/// Definite leaks are errors. "Possibly lost" is std's handle of the main thread.
+#[test]
+fn valgrind_finds_nothing() {
+    if !can_compile("g++") {
+        return;
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no valgrind");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = directory.path().join("members");
+    compile("g++", &["-O1"], &program);
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=definite"]);
+    command.arg("--errors-for-leak-kinds=definite").arg(&program).arg(library("heapwright_d3d12_runtime"));
+    command.current_dir(directory.path());
+    let (_, stderr) = run(command);
+    assert!(!stderr.contains("=="), "{stderr}");
+}
+
+/// The library exports the functions of the API, and nothing else.
+#[test]
+fn nothing_else_is_exported() {
+    let output = match Command::new("nm").args(["-D", "--defined-only"]).arg(library("gpgmm_d3d12")).output()
+    {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: nm: {error}");
+            return;
+        }
+    };
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    names.sort_unstable();
+    let header = std::fs::read_to_string(package().join("include/gpgmm_d3d12.h")).expect("the header");
+    let declared = header.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
+    let mut declared: Vec<&str> = declared.filter_map(|line| line.split('(').next()).collect();
+    declared.sort_unstable();
+    assert_eq!(declared.len(), 7);
+    assert_eq!(names, declared);
+}
+
+/// Returns the rows of docs/reference.md: the names in the first column, and the tests in the third.
+fn reference() -> Vec<(Vec<String>, Vec<String>)> {
+    let text = std::fs::read_to_string(package().join("docs/reference.md")).expect("the reference");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")).map(|row| {
+        let columns: Vec<&str> = row.split(" | ").collect();
+        assert_eq!(columns.len(), 4, "{row}");
+        let names = columns[0].split(|character: char| !(character.is_alphanumeric() || character == '_'));
+        let tests = columns[2].split(", ").map(str::to_owned).collect();
+        (names.map(str::to_owned).collect(), tests)
+    });
+    rows.collect()
+}
+
+/// The reference lists each structure, enumerator, function and method of the header, with tests that exist.
+#[test]
+fn the_reference_lists_every_member() {
+    let header = std::fs::read_to_string(package().join("include/gpgmm_d3d12.h")).expect("the header");
+    let rows = reference();
+    let tests = std::fs::read_to_string(package().join("tests/cpp/environment.hpp")).expect("the tests");
+    for test in rows.iter().flat_map(|(_, tests)| tests) {
+        assert!(tests.contains(&format!("void test_{test}(")), "there is no test {test}");
+    }
+    let mut members = 0;
+    let mut check = |owner: &str, name: &str| {
+        members += 1;
+        let is_listed = |(names, _): &(Vec<String>, Vec<String>)| {
+            names.iter().any(|listed| listed == name) && (owner.is_empty() || names[0] == owner)
+        };
+        assert!(rows.iter().any(is_listed), "{owner} {name} is not in docs/reference.md");
+    };
+    let mut enumeration = String::new();
+    for line in header.lines() {
+        let first_word = |text: &str| text.split([' ', '(', ',', ';']).next().unwrap_or_default().to_owned();
+        if let Some(name) = line.strip_prefix("enum ") {
+            enumeration = first_word(name);
+            check("", &enumeration);
+        } else if let Some(name) = line.strip_prefix("struct ") {
+            if !name.ends_with(';') {
+                check("", &first_word(name));
+            }
+        } else if let Some(name) = line.strip_prefix("inline HRESULT ") {
+            check("", &first_word(name));
+        } else if let Some((_, name)) = line.split_once(" STDMETHODCALLTYPE ") {
+            check("", &first_word(name));
+        } else if line.starts_with("    R") && !enumeration.is_empty() {
+            // RESOURCE_ALLOCATION_FLAG_NONE is NONE in the row of RESOURCE_ALLOCATION_FLAGS.
+            let name = first_word(line.trim());
+            let prefix = enumeration.strip_suffix('S').filter(|_| enumeration.ends_with("FLAGS"));
+            let prefix = format!("{}_", prefix.unwrap_or(&enumeration));
+            check(&enumeration, name.strip_prefix(&prefix).expect("the enumeration's prefix"));
+        } else if line.starts_with('}') {
+            enumeration.clear();
+        }
+    }
+    assert!(members > 100, "only {members} members were found");
+}
+
+/// The example, found by CMake in a directory laid out as `cargo cinstall` does.
+#[test]
+fn cmake_finds_the_package() {
+    if !can_compile("g++") {
+        return;
+    }
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no cmake");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let prefix = directory.path().join("prefix");
+    let install = |from: PathBuf, to: &str| {
+        let to = prefix.join(to);
+        std::fs::create_dir_all(&to).expect("a directory of the prefix");
+        std::fs::copy(&from, to.join(from.file_name().expect("a file"))).expect("a file is installed");
+    };
+    install(library("gpgmm_d3d12"), "lib");
+    install(package().join("include/gpgmm_d3d12.h"), "include");
+    install(package().join("cmake/gpgmm_d3d12Config.cmake"), "share/gpgmm_d3d12/cmake");
+    let build = directory.path().join("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(package().join("example")).arg("-B").arg(&build);
+    configure
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+        .arg("-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror");
+    let mut compile = Command::new("cmake");
+    compile.arg("--build").arg(&build);
+    let mut run = Command::new(build.join("upload"));
+    run.arg(library("heapwright_d3d12_runtime"));
+    for mut command in [configure, compile] {
+        let output = command.output().expect("cmake starts");
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{command:?}: {stdout}{stderr}");
+    }
+    let output = run.output().expect("the example starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.starts_with(b"1 buffer of 4096 bytes in 1 heap of "));
+}

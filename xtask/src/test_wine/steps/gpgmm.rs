@@ -1,0 +1,69 @@
+//! The C++ program that uses every member of gpgmm_d3d12.h.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::super::summary::Counts;
+use super::{Place, native};
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Compiles the program of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs it
+/// on a device: "system", or the runtime's.
+pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, String> {
+    let folder = place.folder.join("gpgmm");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let package = place.root.join("crates/gpgmm");
+    let sources = package.join("tests/cpp");
+
+    let microsoft = folder.join("microsoft.obj");
+    let mut command = Command::new("clang++");
+    command.args([
+        "--target=x86_64-pc-windows-msvc",
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-c",
+    ]);
+    command.arg("-I").arg(package.join("include")).arg("-o").arg(&microsoft);
+    compile(command.arg(sources.join("msvc/calls.cpp")))?;
+
+    // The program finds the DLL beside it.
+    let library = place.built.gpgmm()?;
+    fs::copy(library, folder.join("gpgmm_d3d12.dll"))
+        .map_err(|error| format!("{}: {error}", library.display()))?;
+    let program = folder.join("members.exe");
+    // The variant of MinGW's that has std::thread.
+    let mut command = Command::new("x86_64-w64-mingw32-g++-posix");
+    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-static"]);
+    command.args(["-DGPGMM_SHARED_LIBRARY", "-DGPGMM_TEST_MICROSOFT"]);
+    command.arg("-I").arg(package.join("include"));
+    command
+        .args(["-isystem", "/usr/include/directx", "-isystem", "/usr/include/dxguids", "-o"])
+        .arg(&program);
+    for entry in fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        if path.extension().is_some_and(|ending| ending == "cpp") {
+            command.arg(path);
+        }
+    }
+    compile(command.arg(&microsoft).arg(library))?;
+
+    let runtime = place.built.runtime()?;
+    let mut command = place.wine.command(&program);
+    command.arg(device.map_or(runtime, Path::new));
+    let run = place.run(command, LIMIT, &format!("gpgmm-{}", device.unwrap_or("ours")))?;
+    native::checks(&run).ok_or_else(|| run.describe())
+}
+
+fn compile(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)))
+}
