@@ -23,6 +23,7 @@ use heapwright::{ByteSize, DeviceCaps, HeapType};
 use heapwright_trace::{Event, EventKind, Location, Trace};
 
 use self::configuration::Configuration;
+pub(crate) use self::engine::initial_state;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use crate::args::ReplayArgs;
