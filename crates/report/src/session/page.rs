@@ -32,7 +32,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/main.js"),
 );
 /// SHA-256 hash of [`SCRIPT`] in base64, checked by a test.
-const SCRIPT_HASH: &str = "EuC7c5FpsaUz7wfE6zMLi5PUyQacFnA/rdBFOTA+hwc=";
+const SCRIPT_HASH: &str = "WeMHR+phm1tJO22H2VI6a5lHQ+SG9EMXN3SAVjThE30=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ pub fn write_session_html(
 <h1><bdi>{name}</bdi></h1>
 <p>{}</p>
 <p class="note">{}</p>"#,
-        HtmlText(&format!("GPU memory over time, from a file in the format {}", title.format)),
+        HtmlText(&format!("GPU memory over time · {}", title.format)),
         Origin(title, history),
     )?;
     page.write_all(include_bytes!("page/body.html"))?;
@@ -104,11 +104,11 @@ impl fmt::Display for Origin<'_> {
                 HtmlText(device)
             )?,
         }
-        if history.budgets.is_empty() {
-            f.write_str(" The file contains no budgets.")?;
-        }
-        if history.paging.is_empty() {
-            f.write_str(" It contains no evictions, so heaps are shown as resident.")?;
+        match (history.budgets.is_empty(), history.paging.is_empty()) {
+            (true, true) => f.write_str(" Budgets and residency were not recorded.")?,
+            (true, false) => f.write_str(" Budgets were not recorded.")?,
+            (false, true) => f.write_str(" Residency was not recorded.")?,
+            (false, false) => {}
         }
         if title.is_truncated {
             f.write_str(" The session has no end, as after a crash; it is shown up to its last complete block.")?;

@@ -7,8 +7,8 @@ const tiles = () => {
     if (reserved[moment] > peakReserved) peakReserved = reserved[moment];
   }
   const facts = [
-    ['peak used', formatSize(used[peak]), 'event ' + formatCount(peak + 1) + ', after ' + formatTime(timeAt(peak))],
-    ['peak reserved in heaps', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
+    ['peak used', formatSize(used[peak]), 'at event ' + formatCount(peak + 1)],
+    ['peak reserved', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
     ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(liveCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
     ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(heapCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
     ['duration', formatTime(timeAt(counts.moments - 1)), plural(counts.moments, 'event')],

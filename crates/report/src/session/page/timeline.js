@@ -47,8 +47,8 @@ const makeTimeline = (choose) => {
   if (budget) memory.push({ name: 'budget', series: seriesOf(budget), colour: 'budget' });
   const parts = seriesOf(fragmentation);
   const hasEvents = counts.submissions + counts.paging > 0;
-  const strips = { memory: 150, fragmentation: 44, events: hasEvents ? 34 : 0 };
-  const GAP = 8;
+  const strips = { memory: 150, fragmentation: 40, events: hasEvents ? 34 : 0 };
+  const GAP = 14;
   const tops = { memory: 6, fragmentation: 6 + strips.memory + GAP, events: 6 + strips.memory + strips.fragmentation + 2 * GAP };
   const bottom = hasEvents ? tops.events + strips.events : tops.fragmentation + strips.fragmentation;
   const height = bottom + AXIS;
@@ -147,7 +147,7 @@ const makeTimeline = (choose) => {
 
     // Fragmentation.
     const yPart = yOf(tops.fragmentation, strips.fragmentation, 10000);
-    grid(tops.fragmentation, strips.fragmentation, 10000, 5000, (value) => value / 100 + ' %');
+    grid(tops.fragmentation, strips.fragmentation, 10000, 5000, (value) => (value === 5000 ? '' : value / 100 + ' %'));
     line(extents(parts), yPart, colours.fragmentation);
 
     // Submissions, as bytes that must be resident, and changes of residency.
@@ -180,7 +180,7 @@ const makeTimeline = (choose) => {
     context.fillStyle = colours.soft;
     context.textAlign = 'center';
     const range = view[1] - view[0];
-    const step = Math.max(byTime ? 1e-3 : 1, niceStep(range, Math.max(2, plotWidth() / 110)));
+    const step = Math.max(byTime ? 1e-3 : 1, niceStep(range, Math.max(2, plotWidth() / 85)));
     const origin = byTime ? times[0] : -1;
     for (let value = Math.ceil((view[0] - origin) / step) * step; value <= view[1] - origin; value += step) {
       const x = xOf(value + origin);
