@@ -36,7 +36,7 @@ impl Browser {
         let port = lines
             .by_ref()
             .map_while(Result::ok)
-            .find_map(|line| line.rsplit_once("on port ")?.1.trim_end_matches('.').parse().ok())
+            .find_map(|line| line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok())
             .expect("chromedriver prints its port");
         // The pipe must stay open.
         std::thread::spawn(move || lines.for_each(drop));
