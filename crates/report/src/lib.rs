@@ -41,9 +41,11 @@
 mod check;
 mod error;
 mod free_ranges;
+mod html_text;
 mod json;
 mod live;
 mod page;
+pub mod session;
 mod visible;
 
 pub use check::check;

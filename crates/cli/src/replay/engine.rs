@@ -424,7 +424,7 @@ impl Usage {
 }
 
 /// Returns the state in which a buffer of the heap type must be created.
-fn initial_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
+pub(crate) fn initial_state(heap_type: HeapType) -> D3D12_RESOURCE_STATES {
     match heap_type {
         HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
         HeapType::Readback => D3D12_RESOURCE_STATE_COPY_DEST,

@@ -25,6 +25,7 @@ use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocatorDesc};
 use heapwright_trace::{Event, EventKind, Location};
 
 use self::configuration::Configuration;
+pub(crate) use self::engine::initial_state;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use self::recorded::RecordedTrace;

@@ -1,6 +1,7 @@
 //! Tests that run the program and check its exit code, standard output and standard error.
 
 mod bad_input;
+mod browser;
 mod conformance;
 mod convert;
 mod help;

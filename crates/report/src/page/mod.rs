@@ -3,14 +3,12 @@
 //! The page is one file, which needs no network. Its tables are plain HTML. `script.js` draws the maps of the heaps and
 //! the list of allocations from data in the page. Without scripts, a table shows the largest allocations.
 //!
-//! * `html_text`: escaping of text.
 //! * `tables`: the page's HTML.
 //! * `data`: the script's data.
 //!
 //! The page's Content-Security-Policy only allows `script.js`, by its hash, and no external resources.
 
 mod data;
-mod html_text;
 mod tables;
 
 use std::io::{self, Write};
@@ -18,7 +16,7 @@ use std::io::{self, Write};
 use heapwright::report::AllocatorReport;
 
 use self::data::PageData;
-use self::html_text::{HtmlText, ScriptJson};
+use crate::html_text::{HtmlText, ScriptJson};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

@@ -6,4 +6,5 @@ mod page;
 mod rules;
 mod sample;
 mod schema;
+mod session;
 mod sums;

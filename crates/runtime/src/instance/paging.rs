@@ -1,6 +1,6 @@
 //! Safe calls to create heaps, make them resident and evict them, for programs that simulate paging.
 
-use heapwright_core::ByteSize;
+use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
 
 use super::Instance;
@@ -90,6 +90,14 @@ impl Instance {
     #[must_use]
     pub fn current_usage(&self, group: SegmentGroup) -> ByteSize {
         self.gpu.video_memory(group).current_usage
+    }
+
+    /// Returns whether memory that is resident is mapped to a GPU virtual address. O(log n) for n ranges of addresses.
+    ///
+    /// After a heap has been destroyed, no memory is mapped to its addresses until they are used again.
+    #[must_use]
+    pub fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
+        self.gpu.has_memory_at(address)
     }
 
     /// Returns the size of a heap in bytes, as given in its description.

@@ -35,7 +35,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
@@ -129,6 +129,11 @@ impl HostDriver {
             )),
             residency: Arc::default(),
         }
+    }
+
+    /// Returns whether the GPU can access memory at an address.
+    pub(crate) fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
+        self.space.translate(address.get(), 1).is_ok()
     }
 
     fn buffer_allocation(&self, width: ByteSize, resource: &ResourceArgs) -> ResourceAllocation {

@@ -8,7 +8,7 @@ use crate::Visible;
 /// Text in an element or a quoted attribute. HTML's special characters are escaped, and invisible characters are written
 /// as by [`Visible`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HtmlText<'a>(pub(super) &'a str);
+pub(crate) struct HtmlText<'a>(pub(crate) &'a str);
 
 impl Display for HtmlText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -42,7 +42,7 @@ impl Write for Escaping<'_, '_> {
 ///
 /// In JSON the escaped characters only occur in strings, where an escape sequence is equivalent.
 #[derive(Debug)]
-pub(super) struct ScriptJson<W>(pub(super) W);
+pub(crate) struct ScriptJson<W>(pub(crate) W);
 
 impl<W: io::Write> io::Write for ScriptJson<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,0 +1,336 @@
+//! Follows the records of a session.
+
+use std::collections::HashMap;
+
+use heapwright_trace::session::{Action, Allocation, Heap, Record};
+
+use super::free_space::FreeSpace;
+use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
+
+/// Builds a [`SessionHistory`] from records in order of time.
+///
+/// Records about objects that do not exist are counted and otherwise ignored.
+#[derive(Debug, Default)]
+pub struct HistoryBuilder {
+    history: SessionHistory,
+    /// Time of the last record.
+    time_us: u64,
+    /// Index of the current block of each live allocation, by id.
+    allocations: HashMap<u64, u32>,
+    /// Index of each live heap, by id.
+    heaps: HashMap<u64, u32>,
+    /// Free ranges of the live heaps, by index.
+    spaces: HashMap<u32, FreeSpace>,
+    /// Heaps of each residency set, by id.
+    sets: HashMap<u64, Vec<u64>>,
+    /// Sums over `spaces`.
+    free: u128,
+    largest: u128,
+}
+
+/// Error of a history that is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// A number exceeds its limit, which bounds the memory for malicious files.
+    #[error("the session has more than {limit} {what}, which is the most that a page can show")]
+    TooMany {
+        /// What is counted.
+        what: &'static str,
+        /// Maximum number.
+        limit: usize,
+    },
+}
+
+impl HistoryBuilder {
+    /// Maximum number of moments, of heaps, and of blocks: 2^23.
+    pub const MAX_COUNT: usize = 1 << 23;
+
+    /// Creates a builder of an empty history.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Follows a record.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the history exceeds [`MAX_COUNT`](Self::MAX_COUNT).
+    pub fn push(&mut self, record: &Record) -> Result<(), HistoryError> {
+        self.set_time(record.time_us);
+        match &record.action {
+            Action::Allocate(allocation) => self.allocate(allocation),
+            &Action::Free { allocation } => self.free(allocation),
+            Action::CreateHeap(heap) => self.create_heap(heap),
+            &Action::DestroyHeap { heap } => {
+                self.destroy_heap(heap);
+                Ok(())
+            }
+            &Action::Place { allocation, heap, offset } => self.place(allocation, heap, offset, None),
+            Action::DefineSet { set, heaps } => {
+                check_count("residency sets", self.sets.len())?;
+                self.sets.insert(*set, heaps.clone());
+                Ok(())
+            }
+            Action::Submit { queue, sets, .. } => self.submit(*queue, sets),
+            // Contents and addresses do not change what is in memory.
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets the time of the next calls. Time does not go back.
+    pub fn set_time(&mut self, time_us: u64) {
+        self.time_us = self.time_us.max(time_us);
+    }
+
+    /// Creates an allocation outside of all heaps.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn allocate(&mut self, allocation: &Allocation) -> Result<(), HistoryError> {
+        let &Allocation { id, size, kind, heap_type, .. } = allocation;
+        let block = Block {
+            id,
+            requested: size,
+            size,
+            heap: None,
+            offset: 0,
+            start: self.next_moment(),
+            end: u32::MAX,
+            kind,
+            heap_type,
+            name: allocation.name.clone().unwrap_or_default(),
+        };
+        let index = self.add_block(block)?;
+        self.history.allocation_count += 1;
+        if let Some(other) = self.allocations.insert(id, index) {
+            self.end_block(other);
+            self.history.unknown_references += 1;
+        }
+        self.add_moment()
+    }
+
+    /// Places an allocation in a heap. `size` is the size of its range, if it is known. A second call moves the allocation.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn place(
+        &mut self,
+        allocation: u64,
+        heap: u64,
+        offset: u64,
+        size: Option<u64>,
+    ) -> Result<(), HistoryError> {
+        let (Some(&index), Some(&heap)) = (self.allocations.get(&allocation), self.heaps.get(&heap)) else {
+            self.history.unknown_references += 1;
+            return Ok(());
+        };
+        let place = |block: &mut Block| {
+            (block.heap, block.offset, block.size) = (Some(heap), offset, size.unwrap_or(block.requested));
+        };
+        let block = &mut self.history.blocks[index as usize];
+        let (has_same_place, is_first) =
+            (block.heap == Some(heap) && block.offset == offset, block.heap.is_none());
+        let size = size.unwrap_or(block.requested);
+        if has_same_place {
+            return Ok(());
+        }
+        if is_first {
+            place(block);
+        } else {
+            let mut moved = block.clone();
+            self.end_block(index);
+            place(&mut moved);
+            moved.start = self.next_moment();
+            let index = self.add_block(moved)?;
+            self.allocations.insert(allocation, index);
+        }
+        self.history.has_placements = true;
+        self.change_space(heap, |space| space.take(offset, size));
+        if is_first {
+            // The placement belongs to the moment of the allocation.
+            let fragmentation = self.fragmentation();
+            if let Some(last) = self.history.fragmentation.last_mut() {
+                *last = fragmentation;
+            }
+            return Ok(());
+        }
+        self.add_moment()
+    }
+
+    /// Frees an allocation.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn free(&mut self, allocation: u64) -> Result<(), HistoryError> {
+        match self.allocations.remove(&allocation) {
+            Some(index) => self.end_block(index),
+            None => self.history.unknown_references += 1,
+        }
+        self.add_moment()
+    }
+
+    /// Creates a heap, which exists from the next moment on.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn create_heap(&mut self, heap: &Heap) -> Result<(), HistoryError> {
+        let &Heap { id, size, heap_type, .. } = heap;
+        check_count("heaps", self.history.heaps.len())?;
+        let index = index_of(self.history.heaps.len());
+        if let Some(other) = self.heaps.insert(id, index) {
+            self.end_heap(other);
+            self.history.unknown_references += 1;
+        }
+        let name = heap.name.clone().unwrap_or_default();
+        let start = self.next_moment();
+        self.history.heaps.push(HeapLife { id, size, start, end: u32::MAX, heap_type, name });
+        let space = FreeSpace::new(size);
+        self.free += u128::from(space.free());
+        self.largest += u128::from(space.largest());
+        self.spaces.insert(index, space);
+        Ok(())
+    }
+
+    /// Destroys a heap, which does not exist from the next moment on.
+    pub fn destroy_heap(&mut self, heap: u64) {
+        match self.heaps.remove(&heap) {
+            Some(index) => self.end_heap(index),
+            None => self.history.unknown_references += 1,
+        }
+    }
+
+    /// Submits command lists that use the heaps of these residency sets.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn submit(&mut self, queue: u64, sets: &[u64]) -> Result<(), HistoryError> {
+        let mut heaps: Vec<u32> = Vec::new();
+        for set in sets {
+            let Some(set) = self.sets.get(set) else {
+                self.history.unknown_references += 1;
+                continue;
+            };
+            for heap in set {
+                match self.heaps.get(heap) {
+                    Some(&heap) => heaps.push(heap),
+                    None => self.history.unknown_references += 1,
+                }
+            }
+        }
+        heaps.sort_unstable();
+        heaps.dedup();
+        let sizes = heaps.iter().map(|&heap| self.history.heaps[heap as usize].size);
+        let bytes = sizes.fold(0, u64::saturating_add);
+        self.history.submissions.push(Submission { moment: self.next_moment(), queue, bytes });
+        self.add_moment()
+    }
+
+    /// Evicts a heap or makes it resident.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn page(&mut self, heap: u64, paging: Paging) -> Result<(), HistoryError> {
+        let Some(&heap) = self.heaps.get(&heap) else {
+            self.history.unknown_references += 1;
+            return Ok(());
+        };
+        self.history.paging.push(PagingEvent { moment: self.next_moment(), heap, paging });
+        self.add_moment()
+    }
+
+    /// Sets the budget from the next moment on, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn set_budget(&mut self, bytes: u64) -> Result<(), HistoryError> {
+        check_count("budgets", self.history.budgets.len())?;
+        self.history.budgets.push((self.next_moment(), bytes));
+        Ok(())
+    }
+
+    /// Returns the history.
+    #[must_use]
+    pub fn finish(mut self) -> SessionHistory {
+        // What happened after the last event gets a moment of its own, unless the limit is reached.
+        let next = self.next_moment();
+        let heaps = self.history.heaps.iter();
+        if heaps.flat_map(|heap| [heap.start, heap.end]).any(|moment| moment == next) {
+            let _ = self.add_moment();
+        }
+        let end = self.next_moment();
+        let SessionHistory { blocks, heaps, .. } = &mut self.history;
+        blocks.iter_mut().for_each(|block| block.end = block.end.min(end));
+        heaps.iter_mut().for_each(|heap| (heap.start, heap.end) = (heap.start.min(end), heap.end.min(end)));
+        self.history
+    }
+
+    fn next_moment(&self) -> u32 {
+        index_of(self.history.times_us.len())
+    }
+
+    fn add_moment(&mut self) -> Result<(), HistoryError> {
+        check_count("events", self.history.times_us.len())?;
+        self.history.times_us.push(self.time_us);
+        let fragmentation = self.fragmentation();
+        self.history.fragmentation.push(fragmentation);
+        Ok(())
+    }
+
+    fn add_block(&mut self, block: Block) -> Result<u32, HistoryError> {
+        check_count("allocations", self.history.blocks.len())?;
+        let index = index_of(self.history.blocks.len());
+        self.history.blocks.push(block);
+        Ok(index)
+    }
+
+    fn end_block(&mut self, index: u32) {
+        let end = self.next_moment();
+        let block = &mut self.history.blocks[index as usize];
+        block.end = end;
+        let (offset, size) = (block.offset, block.size);
+        if let Some(heap) = block.heap {
+            self.change_space(heap, |space| space.give_back(offset, size));
+        }
+    }
+
+    fn end_heap(&mut self, index: u32) {
+        self.history.heaps[index as usize].end = self.next_moment();
+        if let Some(space) = self.spaces.remove(&index) {
+            self.free -= u128::from(space.free());
+            self.largest -= u128::from(space.largest());
+        }
+    }
+
+    /// Changes the free ranges of a heap, if it still exists, and the sums.
+    fn change_space(&mut self, heap: u32, change: impl FnOnce(&mut FreeSpace)) {
+        let Some(space) = self.spaces.get_mut(&heap) else { return };
+        let before = (u128::from(space.free()), u128::from(space.largest()));
+        change(space);
+        self.free = self.free - before.0 + u128::from(space.free());
+        self.largest = self.largest - before.1 + u128::from(space.largest());
+    }
+
+    /// Returns the external fragmentation in hundredths of a percent.
+    fn fragmentation(&self) -> u16 {
+        let outside = (self.free - self.largest) * 10_000;
+        u16::try_from(outside.checked_div(self.free).unwrap_or(0)).unwrap_or(10_000)
+    }
+}
+
+fn check_count(what: &'static str, count: usize) -> Result<(), HistoryError> {
+    let limit = HistoryBuilder::MAX_COUNT;
+    if count < limit { Ok(()) } else { Err(HistoryError::TooMany { what, limit }) }
+}
+
+/// Returns an index of a list whose length `check_count` limits.
+fn index_of(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

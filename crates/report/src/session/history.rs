@@ -1,0 +1,197 @@
+//! The history of a session: what was in memory, from when to when.
+
+use heapwright_trace::session::{HeapType, ResourceKind};
+
+/// Heaps and allocations of a session with their lifetimes. [`HistoryBuilder`](super::HistoryBuilder) creates it.
+///
+/// A *moment* is the state after an event: an allocation, a free, a move, a submission, or a change of residency. Moments are numbered from 0.
+/// Lifetimes are half-open ranges of moments, and what lives at the end has the number of moments as its end.
+#[derive(Clone, Debug, Default)]
+pub struct SessionHistory {
+    /// Time of each moment since the start of the recording, in microseconds.
+    pub times_us: Vec<u64>,
+    /// External fragmentation of the heaps at each moment, in hundredths of a percent. It is the fraction of the free bytes that are
+    /// outside the largest free range of each heap.
+    pub fragmentation: Vec<u16>,
+    /// Allocations, in order of `start`. An allocation that was moved has a block for each of its places.
+    pub blocks: Vec<Block>,
+    /// Heaps, in order of creation.
+    pub heaps: Vec<HeapLife>,
+    /// Submissions, in order.
+    pub submissions: Vec<Submission>,
+    /// Heaps that were evicted or made resident, in order. Heaps are resident when created.
+    pub paging: Vec<PagingEvent>,
+    /// Budget from a moment on, in bytes.
+    pub budgets: Vec<(u32, u64)>,
+    /// Number of allocations.
+    pub allocation_count: u64,
+    /// Number of records about heaps, allocations or residency sets that do not exist, which were ignored.
+    pub unknown_references: u64,
+    /// Whether any allocation was placed in a heap.
+    pub has_placements: bool,
+}
+
+/// An allocation at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Id of the allocation in the session.
+    pub id: u64,
+    /// Requested size, in bytes.
+    pub requested: u64,
+    /// Size of its range of the heap, in bytes. If it is unknown, the requested size.
+    pub size: u64,
+    /// Index of the heap, unless the allocation is outside of the recorded heaps.
+    pub heap: Option<u32>,
+    /// Offset in the heap, in bytes.
+    pub offset: u64,
+    /// First moment.
+    pub start: u32,
+    /// Moment of the free or the move.
+    pub end: u32,
+    /// Kind of the resource.
+    pub kind: ResourceKind,
+    /// Requested heap type.
+    pub heap_type: HeapType,
+    /// Debug name, or an empty string.
+    pub name: Box<str>,
+}
+
+/// A heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeapLife {
+    /// Id of the heap in the session.
+    pub id: u64,
+    /// Size, in bytes.
+    pub size: u64,
+    /// First moment.
+    pub start: u32,
+    /// First moment without the heap.
+    pub end: u32,
+    /// Heap type.
+    pub heap_type: HeapType,
+    /// Debug name, or an empty string.
+    pub name: Box<str>,
+}
+
+/// A submission of command lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// Its moment.
+    pub moment: u32,
+    /// Number of its queue.
+    pub queue: u64,
+    /// Sum of the sizes of the heaps in its residency sets, in bytes.
+    pub bytes: u64,
+}
+
+/// A change of a heap's residency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PagingEvent {
+    /// Its moment.
+    pub moment: u32,
+    /// Index of the heap.
+    pub heap: u32,
+    /// The change.
+    pub paging: Paging,
+}
+
+/// Direction of a [`PagingEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paging {
+    /// The heap is evicted.
+    Evict,
+    /// The heap is made resident.
+    MakeResident,
+}
+
+/// Origin of the heaps and placements of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlacementSource {
+    /// The file contains them.
+    Recorded,
+    /// The file contains none. They are those of a replay through the allocator on this device.
+    Replayed {
+        /// Name of the device.
+        device: String,
+    },
+}
+
+/// Sums over a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Number of moments.
+    pub moment_count: u64,
+    /// Number of allocations.
+    pub allocation_count: u64,
+    /// Number of heaps.
+    pub heap_count: u64,
+    /// Time from the first to the last moment, in microseconds.
+    pub duration_us: u64,
+    /// Maximum of the used bytes, with the sizes of the ranges in heaps.
+    pub peak_used: u64,
+    /// First moment at which the used bytes reach their maximum.
+    pub peak_moment: u64,
+    /// Maximum of the bytes in heaps.
+    pub peak_reserved: u64,
+    /// Used bytes at the last moment.
+    pub end_used: u64,
+    /// Bytes in heaps at the last moment.
+    pub end_reserved: u64,
+    /// Number of submissions.
+    pub submission_count: u64,
+}
+
+impl SessionHistory {
+    /// Returns the bytes of the live allocations at each moment.
+    #[must_use]
+    pub fn used(&self) -> Vec<u64> {
+        self.sums(self.blocks.iter().map(|block| (block.start, block.end, block.size)))
+    }
+
+    /// Returns the bytes of the live heaps at each moment.
+    #[must_use]
+    pub fn reserved(&self) -> Vec<u64> {
+        self.sums(self.heaps.iter().map(|heap| (heap.start, heap.end, heap.size)))
+    }
+
+    /// Returns the sums at each moment of sizes with lifetimes. Sums beyond 64 bits are the largest integer.
+    fn sums(&self, lives: impl Iterator<Item = (u32, u32, u64)>) -> Vec<u64> {
+        let mut changes = vec![0_i128; self.times_us.len() + 1];
+        for (start, end, size) in lives {
+            for (moment, change) in [(start, i128::from(size)), (end, -i128::from(size))] {
+                if let Some(sum) = changes.get_mut(moment as usize) {
+                    *sum += change;
+                }
+            }
+        }
+        changes.pop();
+        let mut sum = 0;
+        let sums = changes.into_iter().map(|change| {
+            sum += change;
+            u64::try_from(sum).unwrap_or(u64::MAX)
+        });
+        sums.collect()
+    }
+
+    /// Returns the sums over the history. O(moments + allocations).
+    #[must_use]
+    pub fn summary(&self) -> SessionSummary {
+        let (used, reserved) = (self.used(), self.reserved());
+        let last = |sums: &[u64]| sums.last().copied().unwrap_or_default();
+        let peak_used = used.iter().copied().max().unwrap_or_default();
+        let peak = used.iter().position(|&bytes| bytes == peak_used).unwrap_or_default();
+        let first_us = self.times_us.first().copied().unwrap_or_default();
+        SessionSummary {
+            moment_count: self.times_us.len() as u64,
+            allocation_count: self.allocation_count,
+            heap_count: self.heaps.len() as u64,
+            duration_us: last(&self.times_us).saturating_sub(first_us),
+            peak_used,
+            peak_moment: peak as u64,
+            peak_reserved: reserved.iter().copied().max().unwrap_or_default(),
+            end_used: last(&used),
+            end_reserved: last(&reserved),
+            submission_count: self.submissions.len() as u64,
+        }
+    }
+}

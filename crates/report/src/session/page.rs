@@ -1,0 +1,276 @@
+//! The HTML page of a session.
+//!
+//! The page is one file, which needs no network. Its scripts draw everything from columns of numbers in the page:
+//!
+//! * `data.js`: reads the columns, and indexes of what lives at a moment.
+//! * `text.js`: formatting of numbers.
+//! * `timeline.js`: the charts over time, on which a moment is chosen.
+//! * `heaps.js`: the heaps at the chosen moment.
+//! * `allocations.js`: the list of allocations.
+//! * `main.js`: connects these.
+//!
+//! The page's Content-Security-Policy only allows these scripts, by their hash, and no external resources.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::{SerializeSeq as _, Serializer};
+
+use super::columns::Column;
+use super::history::{Paging, PlacementSource, SessionHistory};
+use crate::Visible;
+use crate::html_text::{HtmlText, ScriptJson};
+
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: &str = concat!(
+    include_str!("page/data.js"),
+    include_str!("page/text.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/heaps.js"),
+    include_str!("page/allocations.js"),
+    include_str!("page/main.js"),
+);
+/// SHA-256 hash of [`SCRIPT`] in base64, checked by a test.
+const SCRIPT_HASH: &str = "WeMHR+phm1tJO22H2VI6a5lHQ+SG9EMXN3SAVjThE30=";
+
+/// Name and origin of a session, for the heading of its page.
+#[derive(Clone, Debug)]
+pub struct SessionTitle<'a> {
+    /// Name of the session, such as a file name.
+    pub name: &'a str,
+    /// Format of the file.
+    pub format: &'a str,
+    /// Origin of heaps and placements.
+    pub placements: &'a PlacementSource,
+    /// Whether a crash has truncated the file.
+    pub is_truncated: bool,
+}
+
+/// Writes an HTML page of a session: memory over time, and the heaps and allocations at each moment.
+///
+/// The page has no external resources, and equal histories have equal pages. Names are escaped. Use a
+/// [`BufWriter`](io::BufWriter) for files.
+///
+/// # Errors
+///
+/// Returns the writer's error.
+pub fn write_session_html(
+    title: &SessionTitle<'_>,
+    history: &SessionHistory,
+    mut writer: impl Write,
+) -> io::Result<()> {
+    let page = &mut writer;
+    let name = HtmlText(title.name);
+    writeln!(
+        page,
+        r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{name} - heapwright session</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<header>
+<h1><bdi>{name}</bdi></h1>
+<p>{}</p>
+<p class="note">{}</p>"#,
+        HtmlText(&format!("GPU memory over time · {}", title.format)),
+        Origin(title, history),
+    )?;
+    page.write_all(include_bytes!("page/body.html"))?;
+    page.write_all(b"<script type=\"application/json\" id=\"data\">")?;
+    serde_json::to_writer(ScriptJson(&mut *page), &Data::of(history))?;
+    write!(page, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+/// Sentences about the origin of the data and what is missing, as HTML.
+struct Origin<'a>(&'a SessionTitle<'a>, &'a SessionHistory);
+
+impl fmt::Display for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(title, history) = self;
+        match title.placements {
+            PlacementSource::Recorded => f.write_str("Heaps and placements are shown as recorded.")?,
+            PlacementSource::Replayed { device } => write!(
+                f,
+                "The file contains no placements. Heaps and placements are those of a replay through heapwright's \
+                 allocator with default settings on <bdi>{}</bdi>.",
+                HtmlText(device)
+            )?,
+        }
+        match (history.budgets.is_empty(), history.paging.is_empty()) {
+            (true, true) => f.write_str(" Budgets and residency were not recorded.")?,
+            (true, false) => f.write_str(" Budgets were not recorded.")?,
+            (false, true) => f.write_str(" Residency was not recorded.")?,
+            (false, false) => {}
+        }
+        if title.is_truncated {
+            f.write_str(" The session has no end, as after a crash; it is shown up to its last complete block.")?;
+        }
+        if history.unknown_references > 0 {
+            write!(
+                f,
+                " {} references to heaps, allocations or residency sets that do not exist were ignored.",
+                history.unknown_references
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Data for the scripts. Changes require changes of `data.js`.
+#[derive(Serialize)]
+struct Data<'a> {
+    counts: Counts,
+    times: Column,
+    fragmentation: Column,
+    blocks: Blocks<'a>,
+    heaps: Heaps<'a>,
+    submissions: [Column; 3],
+    /// Moments, heaps, and 1 for each eviction.
+    paging: [Column; 3],
+    budgets: [Column; 2],
+}
+
+/// Lengths of the columns.
+#[derive(Serialize)]
+struct Counts {
+    moments: usize,
+    blocks: usize,
+    heaps: usize,
+    submissions: usize,
+    paging: usize,
+    budgets: usize,
+    allocations: u64,
+}
+
+#[derive(Serialize)]
+struct Blocks<'a> {
+    id: Column,
+    requested: Column,
+    size: Column,
+    /// 0 for none, otherwise the heap's index and 1.
+    heap: Column,
+    offset: Column,
+    start: Column,
+    length: Column,
+    kind: Column,
+    heap_type: Column,
+    name: Column,
+    names: Names<'a>,
+}
+
+#[derive(Serialize)]
+struct Heaps<'a> {
+    id: Column,
+    size: Column,
+    start: Column,
+    length: Column,
+    heap_type: Column,
+    name: Column,
+    names: Names<'a>,
+}
+
+/// Different names, the empty one first.
+struct Names<'a>(Vec<&'a str>);
+
+impl Serialize for Names<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
+        for name in &self.0 {
+            list.serialize_element(&Visible(name).to_string())?;
+        }
+        list.end()
+    }
+}
+
+/// Returns the different names and the index of each.
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> (Names<'a>, Column) {
+    let mut different = vec![""];
+    let mut indices = std::collections::HashMap::from([("", 0)]);
+    let column = Column::plain(all.map(|name| {
+        *indices.entry(name).or_insert_with(|| {
+            different.push(name);
+            different.len() as u64 - 1
+        })
+    }));
+    (Names(different), column)
+}
+
+impl<'a> Data<'a> {
+    fn of(history: &'a SessionHistory) -> Self {
+        let SessionHistory { blocks, heaps, submissions, paging, budgets, .. } = history;
+        let (block_names, block_name) = names(blocks.iter().map(|block| &*block.name));
+        let (heap_names, heap_name) = names(heaps.iter().map(|heap| &*heap.name));
+        Self {
+            counts: Counts {
+                moments: history.times_us.len(),
+                blocks: blocks.len(),
+                heaps: heaps.len(),
+                submissions: submissions.len(),
+                paging: paging.len(),
+                budgets: budgets.len(),
+                allocations: history.allocation_count,
+            },
+            times: Column::differences(history.times_us.iter().copied()),
+            fragmentation: Column::differences(history.fragmentation.iter().map(|&part| part.into())),
+            blocks: Blocks {
+                id: Column::differences(blocks.iter().map(|block| block.id)),
+                requested: Column::plain(blocks.iter().map(|block| block.requested)),
+                size: Column::plain(blocks.iter().map(|block| block.size)),
+                heap: Column::plain(blocks.iter().map(|block| block.heap.map_or(0, |heap| u64::from(heap) + 1))),
+                offset: Column::plain(blocks.iter().map(|block| block.offset)),
+                start: Column::differences(blocks.iter().map(|block| block.start.into())),
+                length: Column::plain(blocks.iter().map(|block| u64::from(block.end - block.start))),
+                kind: Column::plain(blocks.iter().map(|block| block.kind as u64)),
+                heap_type: Column::plain(blocks.iter().map(|block| block.heap_type as u64)),
+                name: block_name,
+                names: block_names,
+            },
+            heaps: Heaps {
+                id: Column::differences(heaps.iter().map(|heap| heap.id)),
+                size: Column::plain(heaps.iter().map(|heap| heap.size)),
+                start: Column::differences(heaps.iter().map(|heap| heap.start.into())),
+                length: Column::plain(heaps.iter().map(|heap| u64::from(heap.end - heap.start))),
+                heap_type: Column::plain(heaps.iter().map(|heap| heap.heap_type as u64)),
+                name: heap_name,
+                names: heap_names,
+            },
+            submissions: [
+                Column::differences(submissions.iter().map(|submission| submission.moment.into())),
+                Column::plain(submissions.iter().map(|submission| submission.queue)),
+                Column::plain(submissions.iter().map(|submission| submission.bytes)),
+            ],
+            paging: [
+                Column::differences(paging.iter().map(|event| event.moment.into())),
+                Column::plain(paging.iter().map(|event| event.heap.into())),
+                Column::plain(paging.iter().map(|event| (event.paging == Paging::Evict).into())),
+            ],
+            budgets: [
+                Column::differences(budgets.iter().map(|&(moment, _)| moment.into())),
+                Column::plain(budgets.iter().map(|&(_, bytes)| bytes)),
+            ],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn the_policy_allows_the_script() {
+        assert_eq!(SCRIPT_HASH, STANDARD.encode(Sha256::digest(SCRIPT)), "SCRIPT_HASH is outdated");
+        assert!(!SCRIPT.contains("</script"));
+    }
+}

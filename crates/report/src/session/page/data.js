@@ -1,0 +1,231 @@
+'use strict';
+// Reads the page's data, and indexes what lives at a moment.
+const data = (() => {
+  const element = document.getElementById('data');
+  const parsed = JSON.parse(element.textContent);
+  // The text takes as much memory as everything else.
+  element.remove();
+  return parsed;
+})();
+
+const bytesOf = (base64) => {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
+  return bytes;
+};
+// Reads LEB128 integers. Integers above 2^53 are approximate.
+const plain = (base64, count, List) => {
+  const bytes = bytesOf(base64);
+  const numbers = new List(count);
+  let next = 0;
+  for (let place = 0; place < count; place += 1) {
+    let byte = bytes[next++];
+    let number = byte & 0x7f;
+    for (let unit = 128; byte > 0x7f; unit *= 128) {
+      byte = bytes[next++];
+      number += (byte & 0x7f) * unit;
+    }
+    numbers[place] = number;
+  }
+  return numbers;
+};
+// Reads differences, which are zigzag integers.
+const differences = (base64, count, List) => {
+  const numbers = plain(base64, count, Float64Array);
+  const sums = new List(count);
+  let sum = 0;
+  for (let place = 0; place < count; place += 1) {
+    const number = numbers[place];
+    sum += number % 2 === 1 ? -(number + 1) / 2 : number / 2;
+    sums[place] = sum;
+  }
+  return sums;
+};
+const endsOf = (start, lengths) => lengths.map((length, place) => start[place] + length);
+
+const { counts } = data;
+const times = differences(data.times, counts.moments, Float64Array);
+const fragmentation = differences(data.fragmentation, counts.moments, Float64Array);
+const blocks = {
+  count: counts.blocks,
+  id: differences(data.blocks.id, counts.blocks, Float64Array),
+  requested: plain(data.blocks.requested, counts.blocks, Float64Array),
+  size: plain(data.blocks.size, counts.blocks, Float64Array),
+  // 0 for none, otherwise the heap's index and 1.
+  heap: plain(data.blocks.heap, counts.blocks, Uint32Array),
+  offset: plain(data.blocks.offset, counts.blocks, Float64Array),
+  start: differences(data.blocks.start, counts.blocks, Uint32Array),
+  kind: plain(data.blocks.kind, counts.blocks, Uint8Array),
+  type: plain(data.blocks.heap_type, counts.blocks, Uint8Array),
+  name: plain(data.blocks.name, counts.blocks, Uint32Array),
+  names: data.blocks.names,
+};
+blocks.end = endsOf(blocks.start, plain(data.blocks.length, counts.blocks, Uint32Array));
+const heaps = {
+  count: counts.heaps,
+  id: differences(data.heaps.id, counts.heaps, Float64Array),
+  size: plain(data.heaps.size, counts.heaps, Float64Array),
+  start: differences(data.heaps.start, counts.heaps, Uint32Array),
+  type: plain(data.heaps.heap_type, counts.heaps, Uint8Array),
+  name: plain(data.heaps.name, counts.heaps, Uint32Array),
+  names: data.heaps.names,
+};
+heaps.end = endsOf(heaps.start, plain(data.heaps.length, counts.heaps, Uint32Array));
+const submissions = {
+  moment: differences(data.submissions[0], counts.submissions, Uint32Array),
+  queue: plain(data.submissions[1], counts.submissions, Float64Array),
+  bytes: plain(data.submissions[2], counts.submissions, Float64Array),
+};
+const paging = {
+  moment: differences(data.paging[0], counts.paging, Uint32Array),
+  heap: plain(data.paging[1], counts.paging, Uint32Array),
+  isEviction: plain(data.paging[2], counts.paging, Uint8Array),
+};
+const budgets = {
+  moment: differences(data.budgets[0], counts.budgets, Uint32Array),
+  bytes: plain(data.budgets[1], counts.budgets, Float64Array),
+};
+
+// Returns the first index in a sorted list whose number is at least `number`, between `low` and `high`.
+const lowerBound = (list, number, low = 0, high = list.length) => {
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (list[middle] < number) low = middle + 1; else high = middle;
+  }
+  return low;
+};
+
+// Sums at each moment of sizes with lifetimes.
+const sumsOf = ({ start, end, count }, sizeOf) => {
+  const sums = new Float64Array(counts.moments + 1);
+  for (let place = 0; place < count; place += 1) {
+    sums[start[place]] += sizeOf(place);
+    sums[end[place]] -= sizeOf(place);
+  }
+  for (let moment = 1; moment < sums.length; moment += 1) sums[moment] += sums[moment - 1];
+  return sums.subarray(0, counts.moments);
+};
+const used = sumsOf(blocks, (block) => blocks.size[block]);
+const reserved = sumsOf(heaps, (heap) => heaps.size[heap]);
+const liveCount = sumsOf(blocks, () => 1);
+const heapCount = sumsOf(heaps, () => 1);
+
+// Whether each heap is resident, by its changes. Without any, residency is unknown.
+const resident = counts.paging === 0 ? null : (() => {
+  const changes = new Float64Array(counts.moments + 1);
+  const isResident = new Uint8Array(heaps.count).fill(1);
+  const evictedFrom = new Uint32Array(heaps.count);
+  const evicted = (heap, from, to) => {
+    changes[from] -= heaps.size[heap];
+    changes[to] += heaps.size[heap];
+  };
+  for (let event = 0; event < counts.paging; event += 1) {
+    const heap = paging.heap[event];
+    if (isResident[heap] === 1 - paging.isEviction[event]) continue;
+    if (paging.isEviction[event]) evictedFrom[heap] = paging.moment[event];
+    else evicted(heap, evictedFrom[heap], paging.moment[event]);
+    isResident[heap] = 1 - paging.isEviction[event];
+  }
+  for (let heap = 0; heap < heaps.count; heap += 1) {
+    if (!isResident[heap]) evicted(heap, evictedFrom[heap], Math.max(evictedFrom[heap], heaps.end[heap]));
+  }
+  const bytes = new Float64Array(counts.moments);
+  let sum = 0;
+  for (let moment = 0; moment < counts.moments; moment += 1) {
+    sum += changes[moment];
+    bytes[moment] = reserved[moment] + sum;
+  }
+  return bytes;
+})();
+// Places in `paging` of each heap, in order.
+const pagingOf = new Map();
+for (let event = 0; event < counts.paging; event += 1) {
+  const heap = paging.heap[event];
+  if (!pagingOf.has(heap)) pagingOf.set(heap, []);
+  pagingOf.get(heap).push(event);
+}
+const isEvicted = (heap, moment) => {
+  const events = pagingOf.get(heap);
+  if (!events) return false;
+  const last = events.findLast((event) => paging.moment[event] <= moment);
+  return last !== undefined && paging.isEviction[last] === 1;
+};
+const budget = counts.budgets === 0 ? null : (() => {
+  const bytes = new Float64Array(counts.moments);
+  for (let change = 0; change < counts.budgets; change += 1) bytes.fill(budgets.bytes[change], budgets.moment[change]);
+  return bytes;
+})();
+
+// Blocks by heap, those outside of heaps first, and in order of their start. Those of heap h are from firstOf[h + 1] to
+// firstOf[h + 2] in `byHeap`.
+const firstOf = new Uint32Array(heaps.count + 2);
+const byHeap = new Uint32Array(blocks.count);
+{
+  for (let block = 0; block < blocks.count; block += 1) firstOf[blocks.heap[block] + 1] += 1;
+  for (let heap = 1; heap < firstOf.length; heap += 1) firstOf[heap] += firstOf[heap - 1];
+  const next = firstOf.slice();
+  for (let block = 0; block < blocks.count; block += 1) byHeap[next[blocks.heap[block]]++] = block;
+}
+
+// A tree over `byHeap` with the latest end below each node. With it, the blocks that live at a moment are found in
+// O((1 + number of them) * log n): a heap's blocks that start later are cut off, and branches that end earlier are skipped.
+const leaves = 2 ** Math.ceil(Math.log2(Math.max(1, blocks.count)));
+const latestEnd = new Uint32Array(2 * leaves);
+byHeap.forEach((block, place) => { latestEnd[leaves + place] = blocks.end[block]; });
+for (let node = leaves - 1; node > 0; node -= 1) latestEnd[node] = Math.max(latestEnd[2 * node], latestEnd[2 * node + 1]);
+
+// Calls `visit` with each block of a heap that lives at a moment.
+const liveIn = (heap, moment, visit) => {
+  const low = firstOf[heap + 1];
+  let high = firstOf[heap + 2];
+  for (let begin = low; begin < high;) {
+    const middle = (begin + high) >>> 1;
+    if (blocks.start[byHeap[middle]] <= moment) begin = middle + 1; else high = middle;
+  }
+  const search = (node, from, to) => {
+    if (from >= high || to <= low || latestEnd[node] <= moment) return;
+    if (to - from === 1) {
+      visit(byHeap[from]);
+      return;
+    }
+    const middle = (from + to) / 2;
+    search(2 * node, from, middle);
+    search(2 * node + 1, middle, to);
+  };
+  if (low < high) search(1, 0, leaves);
+};
+
+// Used bytes and number of blocks of each heap after each of its changes, which are from 2 * firstOf[h + 1] on.
+const changeMoment = new Uint32Array(2 * blocks.count);
+const changeUsed = new Float64Array(2 * blocks.count);
+{
+  const byEnd = new Uint32Array(blocks.count);
+  const next = new Uint32Array(counts.moments + 2);
+  for (let block = 0; block < blocks.count; block += 1) next[blocks.end[block] + 1] += 1;
+  for (let moment = 1; moment < next.length; moment += 1) next[moment] += next[moment - 1];
+  for (let block = 0; block < blocks.count; block += 1) byEnd[next[blocks.end[block]]++] = block;
+  const place = firstOf.map((first) => 2 * first);
+  const usedNow = new Float64Array(heaps.count + 1);
+  const change = (block, moment, bytes) => {
+    const heap = blocks.heap[block];
+    usedNow[heap] += bytes;
+    changeMoment[place[heap]] = moment;
+    changeUsed[place[heap]++] = usedNow[heap];
+  };
+  let ended = 0;
+  for (let block = 0; block <= blocks.count; block += 1) {
+    const start = block < blocks.count ? blocks.start[block] : Infinity;
+    for (; ended < blocks.count && blocks.end[byEnd[ended]] <= start; ended += 1) {
+      change(byEnd[ended], blocks.end[byEnd[ended]], -blocks.size[byEnd[ended]]);
+    }
+    if (block < blocks.count) change(block, start, blocks.size[block]);
+  }
+}
+// Returns the used bytes of a heap at a moment; those outside of heaps for -1. O(log n).
+const usedOf = (heap, moment) => {
+  const low = 2 * firstOf[heap + 1];
+  const next = lowerBound(changeMoment, moment + 1, low, 2 * firstOf[heap + 2]);
+  return next > low ? changeUsed[next - 1] : 0;
+};

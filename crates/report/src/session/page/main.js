@@ -1,0 +1,94 @@
+// Connects the charts, the heaps and the list.
+const tiles = () => {
+  let peak = 0;
+  let peakReserved = 0;
+  for (let moment = 0; moment < counts.moments; moment += 1) {
+    if (used[moment] > used[peak]) peak = moment;
+    if (reserved[moment] > peakReserved) peakReserved = reserved[moment];
+  }
+  const facts = [
+    ['peak used', formatSize(used[peak]), 'at event ' + formatCount(peak + 1)],
+    ['peak reserved', formatSize(peakReserved), heaps.count && used[peak] ? (peakReserved / used[peak]).toFixed(2) + ' of peak used' : 'no heaps'],
+    ['allocations', formatCount(counts.allocations), 'at most ' + formatCount(liveCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
+    ['heaps', formatCount(counts.heaps), 'at most ' + formatCount(heapCount.reduce((most, count) => Math.max(most, count), 0)) + ' at a time'],
+    ['duration', formatTime(timeAt(counts.moments - 1)), plural(counts.moments, 'event')],
+  ];
+  if (counts.submissions) facts.push(['submissions', formatCount(counts.submissions), '']);
+  if (counts.paging) {
+    const evictions = paging.isEviction.reduce((sum, is) => sum + is, 0);
+    facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' times made resident']);
+  }
+  for (const [name, value, note] of facts) {
+    const tile = make('div');
+    tile.append(make('dt', name), make('dd', value), make('dd', note, { className: 'note' }));
+    byId('tiles').append(tile);
+  }
+  return peak;
+};
+
+const start = () => {
+  readColours();
+  const peak = tiles();
+  const state = { moment: peak, heap: -1, block: -1 };
+  let waiting = 0;
+  const update = () => {
+    timeline.set(state.moment);
+    const { moment } = state;
+    byId('moment').textContent = 'event ' + formatCount(moment + 1) + ' of ' + formatCount(counts.moments) + ' · ' + formatTime(timeAt(moment))
+      + ' · ' + formatSize(used[moment]) + ' used of ' + formatSize(reserved[moment]) + ' · ' + plural(liveCount[moment], 'allocation');
+    // The heaps are drawn once in a frame, however often the moment changes.
+    if (waiting) return;
+    waiting = requestAnimationFrame(() => {
+      waiting = 0;
+      heapView.show(state.moment, state.heap, state.block);
+      list.show(state.moment, state.block);
+    });
+  };
+  const choose = (moment) => {
+    if (moment === state.moment) return;
+    state.moment = moment;
+    update();
+  };
+  const pickHeap = (heap) => {
+    [state.heap, state.block] = [heap, -1];
+    update();
+  };
+  const pickBlock = (block, goesThere) => {
+    state.block = block;
+    state.heap = blocks.heap[block] - 1;
+    if (goesThere && !(blocks.start[block] <= state.moment && state.moment < blocks.end[block])) state.moment = blocks.start[block];
+    update();
+    if (goesThere) byId('heaps').scrollIntoView({ block: 'start' });
+  };
+  const timeline = makeTimeline(choose);
+  const heapView = makeHeaps(pickHeap, pickBlock);
+  const list = makeAllocations(pickBlock);
+  byId('peak').addEventListener('click', () => choose(peak));
+  document.addEventListener('keydown', (event) => {
+    const isTyping = event.target.closest && event.target.closest('input, select');
+    if (event.key.toLowerCase() === 'p' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) choose(peak);
+  });
+  const redraw = () => {
+    readColours();
+    timeline.draw();
+    heapView.draw();
+  };
+  timeline.draw();
+  update();
+  list.draw();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  let resizing = 0;
+  window.addEventListener('resize', () => {
+    cancelAnimationFrame(resizing);
+    resizing = requestAnimationFrame(redraw);
+  });
+};
+
+if (counts.moments === 0) {
+  for (const section of document.querySelectorAll('section')) section.hidden = true;
+  byId('tiles').replaceWith(make('p', 'The session contains no events.'));
+} else {
+  start();
+}
+// Time since the page was opened, in milliseconds, after everything was drawn.
+requestAnimationFrame(() => requestAnimationFrame(() => { document.documentElement.dataset.ready = Math.round(performance.now()); }));

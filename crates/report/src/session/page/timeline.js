@@ -1,0 +1,308 @@
+// The charts over time, on which a moment is chosen.
+
+// Smallest and largest numbers of each STEP moments, so that a chart of a million moments is drawn quickly.
+const STEP = 256;
+const seriesOf = (numbers) => {
+  const steps = Math.ceil(numbers.length / STEP);
+  const least = new Float64Array(steps).fill(Infinity);
+  const most = new Float64Array(steps).fill(-Infinity);
+  for (let moment = 0; moment < numbers.length; moment += 1) {
+    const step = (moment / STEP) | 0;
+    if (numbers[moment] < least[step]) least[step] = numbers[moment];
+    if (numbers[moment] > most[step]) most[step] = numbers[moment];
+  }
+  return { numbers, least, most };
+};
+// Returns the smallest and the largest number from `from` to before `to`.
+const extent = ({ numbers, least, most }, from, to) => {
+  let low = Infinity;
+  let high = -Infinity;
+  for (let moment = from; moment < to;) {
+    if (moment % STEP === 0 && moment + STEP <= to) {
+      const step = moment / STEP;
+      if (least[step] < low) low = least[step];
+      if (most[step] > high) high = most[step];
+      moment += STEP;
+    } else {
+      if (numbers[moment] < low) low = numbers[moment];
+      if (numbers[moment] > high) high = numbers[moment];
+      moment += 1;
+    }
+  }
+  return [low, high];
+};
+
+const makeTimeline = (choose) => {
+  const box = byId('timeline');
+  const charts = byId('charts');
+  const cursor = byId('cursor');
+  const LEFT = 68;
+  const RIGHT = 10;
+  const AXIS = 20;
+  const memory = [
+    { name: 'reserved in heaps', series: seriesOf(reserved), colour: 'reserved' },
+    { name: 'used by allocations', series: seriesOf(used), colour: 'used' },
+  ];
+  if (resident) memory.push({ name: 'resident', series: seriesOf(resident), colour: 'resident' });
+  if (budget) memory.push({ name: 'budget', series: seriesOf(budget), colour: 'budget' });
+  const parts = seriesOf(fragmentation);
+  const hasEvents = counts.submissions + counts.paging > 0;
+  const strips = { memory: 150, fragmentation: 40, events: hasEvents ? 34 : 0 };
+  const GAP = 14;
+  const tops = { memory: 6, fragmentation: 6 + strips.memory + GAP, events: 6 + strips.memory + strips.fragmentation + 2 * GAP };
+  const bottom = hasEvents ? tops.events + strips.events : tops.fragmentation + strips.fragmentation;
+  const height = bottom + AXIS;
+
+  let byTime = false;
+  let moment = 0;
+  let view = null;
+  let width = 0;
+  const last = counts.moments - 1;
+  const whole = () => (byTime ? [times[0], Math.max(times[last], times[0] + 1)] : [0, Math.max(last, 1)]);
+  const valueOf = (at) => (byTime ? times[at] : at);
+  const plotWidth = () => Math.max(1, width - LEFT - RIGHT);
+  const xOf = (value) => LEFT + (value - view[0]) / (view[1] - view[0]) * plotWidth();
+  const valueAt = (x) => view[0] + (x - LEFT) / plotWidth() * (view[1] - view[0]);
+  // Returns the first moment at or after a value of the axis.
+  const firstFrom = (value) => (byTime ? lowerBound(times, value) : Math.min(counts.moments, Math.max(0, Math.ceil(value))));
+  const momentAt = (x) => {
+    const value = valueAt(x);
+    const found = byTime ? lowerBound(times, value + 1e-6) - 1 : Math.round(value);
+    return Math.max(0, Math.min(last, found));
+  };
+
+  // Returns the steps of an axis, in units of 1, 2 or 5 times a power of the base's unit.
+  const niceStep = (range, count) => {
+    const rough = range / count;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+  };
+  const niceBytes = (range, count) => 2 ** Math.ceil(Math.log2(range / count));
+
+  const draw = () => {
+    width = box.clientWidth;
+    if (!view) view = whole();
+    const context = prepare(charts, width, height);
+    const right = width - RIGHT;
+    context.font = '11px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    // Moments of each pixel: from `firsts[x]` to before `firsts[x + 1]`.
+    const pixels = Math.floor(plotWidth());
+    const firsts = new Uint32Array(pixels + 1);
+    for (let pixel = 0; pixel <= pixels; pixel += 1) firsts[pixel] = firstFrom(view[0] + pixel / pixels * (view[1] - view[0]));
+    // The number before a pixel lasts until its first moment.
+    const extentOf = (series, pixel) => extent(series, Math.max(0, firsts[pixel] - 1), Math.max(firsts[pixel + 1], 1));
+    const extents = (series) => Array.from({ length: pixels }, (_, pixel) => extentOf(series, pixel));
+    const lines = memory.map((line) => ({ ...line, extents: extents(line.series) }));
+    // A budget far above all memory would flatten the other lines.
+    const isScaled = (line) => line.name !== 'budget';
+    let most = 1;
+    for (const line of lines.filter(isScaled)) for (const [, high] of line.extents) most = Math.max(most, high);
+    const budgetLine = lines.find((line) => !isScaled(line));
+    if (budgetLine) for (const [, high] of budgetLine.extents) if (high <= 2 * most) most = Math.max(most, high);
+    most *= 1.04;
+    const grid = (top, tall, largest, step, label) => {
+      context.strokeStyle = colours.line;
+      context.lineWidth = 1;
+      context.fillStyle = colours.soft;
+      context.textAlign = 'right';
+      for (let value = 0; value <= largest; value += step) {
+        const y = Math.round(top + tall - value / largest * tall) + .5;
+        context.beginPath();
+        context.moveTo(LEFT, y);
+        context.lineTo(right, y);
+        context.stroke();
+        context.fillText(label(value), LEFT - 6, y);
+      }
+    };
+    const yOf = (top, tall, largest) => (value) => top + tall - Math.min(1, value / largest) * tall;
+    const area = (list, y, floor, colour) => {
+      context.fillStyle = colour;
+      list.forEach(([, high], pixel) => {
+        const top = y(high);
+        context.fillRect(LEFT + pixel, top, 1.02, floor - top);
+      });
+    };
+    const line = (list, y, colour, dashes) => {
+      context.strokeStyle = colour;
+      context.lineWidth = 1.5;
+      context.setLineDash(dashes || []);
+      context.beginPath();
+      list.forEach(([low, high], pixel) => {
+        context.lineTo(LEFT + pixel, y(high));
+        if (high !== low) context.lineTo(LEFT + pixel + .5, y(low));
+      });
+      context.stroke();
+      context.setLineDash([]);
+    };
+
+    // Memory.
+    const yMemory = yOf(tops.memory, strips.memory, most);
+    const floor = tops.memory + strips.memory;
+    area(lines[0].extents, yMemory, floor, hatched(context));
+    area(lines[1].extents, yMemory, floor, colours.used);
+    grid(tops.memory, strips.memory, most, niceBytes(most, 5), formatSize);
+    line(lines[0].extents, yMemory, colours.reserved);
+    for (const { name, extents: list, colour } of lines.slice(2)) line(list, yMemory, colours[colour], name === 'budget' ? [6, 4] : []);
+
+    // Fragmentation.
+    const yPart = yOf(tops.fragmentation, strips.fragmentation, 10000);
+    grid(tops.fragmentation, strips.fragmentation, 10000, 5000, (value) => (value === 5000 ? '' : value / 100 + ' %'));
+    line(extents(parts), yPart, colours.fragmentation);
+
+    // Submissions, as bytes that must be resident, and changes of residency.
+    if (hasEvents) {
+      const tall = strips.events;
+      const base = tops.events + tall;
+      let largest = 1;
+      for (const bytes of submissions.bytes) largest = Math.max(largest, bytes);
+      const columns = (list, include, colour, bytesOf, scale) => {
+        context.fillStyle = colour;
+        for (let pixel = 0; pixel < pixels; pixel += 1) {
+          let most = 0;
+          const end = lowerBound(list, firsts[pixel + 1]);
+          for (let event = lowerBound(list, firsts[pixel]); event < end; event += 1) if (include(event)) most = Math.max(most, bytesOf(event));
+          if (most > 0) context.fillRect(LEFT + pixel, base - Math.max(1, most / scale * tall), 1.02, Math.max(1, most / scale * tall));
+        }
+      };
+      columns(submissions.moment, () => true, colours.submission, (event) => submissions.bytes[event] || 1, largest);
+      let page = 1;
+      for (const heap of paging.heap) page = Math.max(page, heaps.size[heap]);
+      const sizeOf = (event) => heaps.size[paging.heap[event]];
+      columns(paging.moment, (event) => paging.isEviction[event] === 0, colours.resident, sizeOf, page);
+      columns(paging.moment, (event) => paging.isEviction[event] === 1, colours.evict, sizeOf, page);
+      context.fillStyle = colours.soft;
+      context.textAlign = 'right';
+      context.fillText(counts.paging ? 'paging' : 'submitted', LEFT - 6, base - tall / 2);
+    }
+
+    // The axis.
+    context.fillStyle = colours.soft;
+    context.textAlign = 'center';
+    const range = view[1] - view[0];
+    const step = Math.max(byTime ? 1e-3 : 1, niceStep(range, Math.max(2, plotWidth() / 85)));
+    const origin = byTime ? times[0] : -1;
+    for (let value = Math.ceil((view[0] - origin) / step) * step; value <= view[1] - origin; value += step) {
+      const x = xOf(value + origin);
+      const text = byTime ? formatTime(value) : formatCount(Math.round(value));
+      const half = context.measureText(text).width / 2;
+      if (x - half < LEFT - 30 || x + half > width) continue;
+      context.fillText(text, x, bottom + 11);
+      context.fillRect(Math.round(x), bottom, 1, 4);
+    }
+    drawCursor();
+  };
+
+  const drawCursor = () => {
+    const context = prepare(cursor, width, height);
+    const x = xOf(valueOf(moment));
+    if (x < LEFT - 1 || x > width - RIGHT + 1) return;
+    context.fillStyle = colours.text;
+    context.fillRect(Math.round(x) - .5, 0, 1.5, bottom);
+    context.beginPath();
+    context.arc(x, 5, 4.5, 0, 7);
+    context.fill();
+  };
+
+  // Shows a range of the axis, within that of the session.
+  const show = (from, to) => {
+    const [low, high] = whole();
+    const least = byTime ? Math.min(1, high - low) : Math.min(16, high - low);
+    const span = Math.max(least, Math.min(high - low, to - from));
+    const start = Math.max(low, Math.min(high - span, from));
+    view = [start, start + span];
+    draw();
+  };
+  // Zooms by a factor, around a value of the axis.
+  const zoom = (factor, around) => {
+    const share = (around - view[0]) / (view[1] - view[0]);
+    const span = (view[1] - view[0]) * factor;
+    show(around - share * span, around - share * span + span);
+  };
+  const zoomAtCursor = (factor) => {
+    const value = valueOf(moment);
+    zoom(factor, value >= view[0] && value <= view[1] ? value : (view[0] + view[1]) / 2);
+  };
+  const set = (next) => {
+    moment = next;
+    const value = valueOf(moment);
+    const span = view[1] - view[0];
+    if (value < view[0] || value > view[1]) show(value - span / 2, value + span / 2); else drawCursor();
+    box.setAttribute('aria-valuenow', moment + 1);
+    box.setAttribute('aria-valuetext', 'event ' + formatCount(moment + 1) + ', ' + formatSize(used[moment]) + ' used of ' + formatSize(reserved[moment]));
+  };
+  box.setAttribute('aria-valuemin', 1);
+  box.setAttribute('aria-valuemax', counts.moments);
+
+  // Pointer: a click or a drag chooses a moment.
+  const xIn = (event) => event.clientX - box.getBoundingClientRect().left;
+  box.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    box.setPointerCapture(event.pointerId);
+    choose(momentAt(xIn(event)));
+  });
+  box.addEventListener('pointermove', (event) => {
+    const at = momentAt(xIn(event));
+    if (box.hasPointerCapture(event.pointerId)) {
+      hideTip();
+      choose(at);
+      return;
+    }
+    showTip(event, (element) => {
+      const lines = memory.map(({ name, series }) => name + ': ' + formatSize(series.numbers[at]));
+      lines.push('fragmentation: ' + formatPercent(fragmentation[at] / 10000));
+      element.replaceChildren(make('b', 'event ' + formatCount(at + 1) + ', ' + formatTime(timeAt(at))), '\n' + lines.join('\n'));
+    });
+  });
+  box.addEventListener('pointerleave', hideTip);
+  box.addEventListener('wheel', (event) => {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      zoom(1.2 ** Math.sign(event.deltaY), valueAt(xIn(event)));
+    } else if (event.shiftKey) {
+      event.preventDefault();
+      const move = (view[1] - view[0]) * .1 * Math.sign(event.deltaY || event.deltaX);
+      show(view[0] + move, view[1] + move);
+    }
+  }, { passive: false });
+  // Keyboard.
+  const jump = (sign) => momentAt(xOf(valueOf(moment)) + sign * plotWidth() / 100);
+  // At least one event, also where a hundredth of the chart is less.
+  const far = (sign) => (sign > 0 ? Math.max(jump(1), moment + 1) : Math.min(jump(-1), moment - 1));
+  const keys = {
+    ArrowRight: (event) => (event.shiftKey ? far(1) : moment + 1),
+    ArrowLeft: (event) => (event.shiftKey ? far(-1) : moment - 1),
+    ArrowUp: () => moment + 1,
+    ArrowDown: () => moment - 1,
+    PageUp: () => far(1),
+    PageDown: () => far(-1),
+    Home: () => 0,
+    End: () => last,
+  };
+  box.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = keys[event.key];
+    if (key) choose(Math.max(0, Math.min(last, key(event))));
+    else if (event.key === '+' || event.key === '=') zoomAtCursor(.5);
+    else if (event.key === '-') zoomAtCursor(2);
+    else if (event.key === '0') show(...whole());
+    else return;
+    event.preventDefault();
+  });
+  byId('zoom-in').addEventListener('click', () => zoomAtCursor(.5));
+  byId('zoom-out').addEventListener('click', () => zoomAtCursor(2));
+  byId('zoom-all').addEventListener('click', () => show(...whole()));
+  byId('axis').addEventListener('change', () => {
+    byTime = byId('axis').value === 'time';
+    view = whole();
+    draw();
+  });
+  box.style.height = height + 'px';
+  const legend = byId('series');
+  const names = memory.map(({ name, colour }) => legendEntry(name, 'var(--' + colour + ')'));
+  names.push(legendEntry('fragmentation of the heaps', 'var(--fragmentation)'));
+  if (counts.submissions) names.push(legendEntry('bytes that a submission uses', 'var(--submission)'));
+  if (counts.paging) names.push(legendEntry('evicted', 'var(--evict)'));
+  legend.append(...names);
+  return { draw, set };
+};

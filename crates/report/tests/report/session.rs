@@ -1,0 +1,197 @@
+//! Histories of sessions, and their pages.
+
+use heapwright_report::session::{
+    HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
+};
+use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+use proptest::prelude::*;
+
+use crate::html;
+
+fn allocation(id: u64, size: u64) -> Allocation {
+    let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Default);
+    Allocation { id, size, kind, heap_type, flags: 0, name: Some(format!("buffer {id}").into()) }
+}
+
+fn heap(id: u64, size: u64) -> Heap {
+    Heap { id, size, alignment: 0, heap_type: HeapType::Default, flags: 0, name: None }
+}
+
+fn history(actions: impl IntoIterator<Item = Action>) -> SessionHistory {
+    let mut builder = HistoryBuilder::new();
+    for (time_us, action) in (0..).step_by(10).zip(actions) {
+        builder.push(&Record { time_us, action }).unwrap();
+    }
+    builder.finish()
+}
+
+/// Two heaps; an allocation moves from one to the other.
+fn sample() -> Vec<Action> {
+    vec![
+        Action::CreateHeap(heap(7, 100)),
+        Action::Allocate(allocation(1, 20)),
+        Action::Place { allocation: 1, heap: 7, offset: 10 },
+        Action::CreateHeap(heap(9, 50)),
+        Action::DefineSet { set: 3, heaps: vec![7, 9, 7] },
+        Action::Submit { queue: 2, fence_value: 1, sets: vec![3] },
+        Action::Place { allocation: 1, heap: 9, offset: 30 },
+        Action::DestroyHeap { heap: 7 },
+        Action::Allocate(allocation(2, 5)),
+        Action::Free { allocation: 1 },
+    ]
+}
+
+#[test]
+fn a_history_has_every_place_and_lifetime() {
+    let history = history(sample());
+    // Allocation, submission, move, allocation, free.
+    assert_eq!(history.times_us, [10, 50, 60, 80, 90]);
+    let blocks: Vec<_> =
+        history.blocks.iter().map(|block| (block.id, block.heap, block.offset, block.start, block.end)).collect();
+    assert_eq!(blocks, [(1, Some(0), 10, 0, 2), (1, Some(1), 30, 2, 4), (2, None, 0, 3, 5)]);
+    let heaps: Vec<_> = history.heaps.iter().map(|heap| (heap.id, heap.start, heap.end)).collect();
+    assert_eq!(heaps, [(7, 0, 3), (9, 1, 5)]);
+    assert_eq!(history.submissions, [Submission { moment: 1, queue: 2, bytes: 150 }]);
+    assert_eq!(history.used(), [20, 20, 20, 25, 5]);
+    assert_eq!(history.reserved(), [100, 150, 150, 50, 50]);
+    // Free: 10 and 70; with the second heap 50 more; then 100, and 30 and 0; then 30; then 50.
+    assert_eq!(history.fragmentation, [1250, 769, 0, 0, 0]);
+    assert_eq!((history.allocation_count, history.unknown_references), (2, 0));
+    assert!(history.has_placements);
+    let sums = history.summary();
+    assert_eq!((sums.peak_used, sums.peak_moment, sums.peak_reserved, sums.end_used), (25, 3, 150, 5));
+    assert_eq!((sums.duration_us, sums.heap_count, sums.submission_count), (80, 2, 1));
+}
+
+#[test]
+fn references_to_nothing_are_counted_and_ignored() {
+    let history = history([
+        Action::Free { allocation: 1 },
+        Action::Place { allocation: 1, heap: 1, offset: 0 },
+        Action::DestroyHeap { heap: 1 },
+        Action::Submit { queue: 0, fence_value: 1, sets: vec![4] },
+        Action::Allocate(allocation(1, 8)),
+        // The id is in use.
+        Action::Allocate(allocation(1, 16)),
+        Action::CreateHeap(heap(1, 100)),
+        Action::CreateHeap(heap(1, 200)),
+    ]);
+    assert_eq!(history.unknown_references, 6);
+    assert_eq!(history.used(), [0, 0, 8, 16, 16]);
+    assert_eq!(history.reserved(), [0, 0, 0, 0, 200]);
+}
+
+#[test]
+fn paging_and_budgets_have_moments() {
+    let mut builder = HistoryBuilder::new();
+    builder.create_heap(&heap(1, 100)).unwrap();
+    builder.set_budget(1000).unwrap();
+    builder.page(1, Paging::Evict).unwrap();
+    builder.page(2, Paging::Evict).unwrap();
+    builder.set_budget(500).unwrap();
+    builder.page(1, Paging::MakeResident).unwrap();
+    let history = builder.finish();
+    let paging: Vec<_> = history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
+    assert_eq!(paging, [(0, 0, Paging::Evict), (1, 0, Paging::MakeResident)]);
+    assert_eq!(history.budgets, [(0, 1000), (1, 500)]);
+    assert_eq!(history.unknown_references, 1);
+}
+
+#[test]
+fn sizes_beyond_64_bits_do_not_overflow() {
+    let huge = [
+        Action::CreateHeap(heap(1, u64::MAX)),
+        Action::CreateHeap(heap(2, u64::MAX)),
+        Action::Allocate(allocation(1, u64::MAX)),
+        Action::Place { allocation: 1, heap: 1, offset: u64::MAX },
+        Action::Allocate(allocation(2, u64::MAX)),
+    ];
+    let history = history(huge);
+    assert_eq!(history.used(), [u64::MAX, u64::MAX]);
+    assert_eq!(history.reserved(), [u64::MAX, u64::MAX]);
+    page_of("huge", &history);
+}
+
+/// Returns the page, which must be well-formed and load nothing.
+#[track_caller]
+fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
+    let placements = PlacementSource::Replayed { device: "<b>GPU</b>".to_owned() };
+    let title = SessionTitle { name, format: "CSV", placements: &placements, is_truncated: true };
+    let mut page = Vec::new();
+    write_session_html(&title, history, &mut page).unwrap();
+    let text = String::from_utf8(page).unwrap();
+    for word in ["http:", "https:", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+        assert!(!text.contains(word), "{word}");
+    }
+    let parsed = html::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    (text, parsed)
+}
+
+#[test]
+fn the_page_of_the_sample() {
+    let (text, page) = page_of("</title><script>x</script>", &history(sample()));
+    assert_eq!(page.scripts.len(), 2);
+    for words in ["</title><script>x</script>", "<b>GPU</b>", "The session has no end", "Budgets and residency were not recorded"] {
+        assert!(page.text.contains(words), "{words}: {}", page.text);
+    }
+    assert!(text.contains("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-"));
+    let data: serde_json::Value = serde_json::from_str(&page.scripts[0]).unwrap();
+    assert_eq!(data["counts"]["moments"], 5);
+    assert_eq!(data["counts"]["blocks"], 3);
+    // Differences 10, 40, 10, 20, 10 as zigzag integers.
+    assert_eq!(data["times"], "FFAUKBQ=");
+    assert_eq!(data["blocks"]["names"], serde_json::json!(["", "buffer 1", "buffer 2"]));
+    assert_eq!(page_of("x", &history(sample())).0, page_of("x", &history(sample())).0);
+}
+
+#[test]
+fn a_history_without_events_has_a_page() {
+    let history = history([]);
+    assert_eq!(history.summary().moment_count, 0);
+    page_of("nothing", &history);
+}
+
+proptest! {
+    /// The model keeps lists and sums them up after each action.
+    #[test]
+    fn sums_match_a_model(actions in proptest::collection::vec((0_u8..5, 0_u64..6, 0_u64..100), 0..80)) {
+        let mut builder = HistoryBuilder::new();
+        let (mut live, mut heaps): (Vec<(u64, u64)>, Vec<(u64, u64)>) = Default::default();
+        let mut expected = Vec::new();
+        for (number, (what, id, size)) in (0_u64..).zip(actions) {
+            let is_live = live.iter().any(|&(other, _)| other == id);
+            let has_heap = heaps.iter().any(|&(other, _)| other == id);
+            let action = match what {
+                0 if !is_live => {
+                    live.push((id, size + 1));
+                    Action::Allocate(allocation(id, size + 1))
+                }
+                1 if is_live => {
+                    live.retain(|&(other, _)| other != id);
+                    Action::Free { allocation: id }
+                }
+                2 if !has_heap => {
+                    heaps.push((id, size));
+                    Action::CreateHeap(heap(id, size))
+                }
+                3 if has_heap => {
+                    heaps.retain(|&(other, _)| other != id);
+                    Action::DestroyHeap { heap: id }
+                }
+                _ => Action::Submit { queue: 0, fence_value: number, sets: Vec::new() },
+            };
+            let is_moment = !matches!(action, Action::CreateHeap(_) | Action::DestroyHeap { .. });
+            builder.push(&Record { time_us: number, action }).unwrap();
+            let sum = |list: &[(u64, u64)]| list.iter().map(|&(_, size)| size).sum::<u64>();
+            if is_moment {
+                expected.push((sum(&live), sum(&heaps)));
+            }
+        }
+        let history = builder.finish();
+        let found: Vec<(u64, u64)> = history.used().into_iter().zip(history.reserved()).collect();
+        prop_assert_eq!(&found[..expected.len()], &expected[..]);
+        // At most one moment more, for heaps after the last event.
+        prop_assert!(found.len() <= expected.len() + 1);
+        prop_assert_eq!(history.unknown_references, 0);
+    }
+}
