@@ -45,19 +45,15 @@ pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, Outpu
     Ok(exit)
 }
 
-/// Returns the simulated GPUs, followed by the system's adapters.
+/// Returns the simulated GPUs, followed by the system's devices.
 fn every_device(output: &mut Output) -> (Vec<DeviceChoice>, Exit) {
     let mut choices: Vec<DeviceChoice> = DeviceChoice::simulated().collect();
-    match DeviceChoice::of_system() {
-        Ok(of_system) => {
-            choices.extend(of_system);
-            (choices, Exit::Success)
-        }
-        Err(error) => {
-            output.error(&error);
-            (choices, Exit::Failure)
-        }
+    let (of_system, errors) = DeviceChoice::of_system();
+    choices.extend(of_system);
+    for error in &errors {
+        output.error(error);
     }
+    (choices, if errors.is_empty() { Exit::Success } else { Exit::Failure })
 }
 
 /// Properties of a device. The JSON form is stable and documented in the help of `heapwright devices`.

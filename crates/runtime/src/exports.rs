@@ -23,6 +23,8 @@ use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange};
 use crate::debug::{DebugLayer, DebugSettings, MessageLog, SharedSettings};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
+#[cfg(feature = "vulkan")]
+use crate::drivers::vulkan::{VulkanDriver, VulkanGpu};
 use crate::rules::{Options, Refusal, recreate};
 
 /// The highest minimum feature level that `D3D12CreateDevice` accepts.
@@ -45,11 +47,7 @@ struct Choice {
 impl Choice {
     /// Parses a profile name and comma-separated options. Empty strings select the defaults.
     fn new(profile: &str, options: &str) -> Result<Self, Refusal> {
-        let profile = match profile {
-            "" => HostProfile::default_profile(),
-            name => HostProfile::find(name)
-                .ok_or_else(|| Refusal::invalid(format!("'{name}' is not a profile")))?,
-        };
+        let adapter = adapter(profile)?;
         let mut chosen = Options::default();
         let mut aliasing: Option<AliasingTracking> = None;
         let (mut strictness, mut scramble_seed) = (None, None);
@@ -83,8 +81,26 @@ impl Choice {
                 return Err(Refusal::invalid(rule));
             }
         }
-        Ok(Self { adapters: vec![Arc::new(HostDriver::new(profile))], options: chosen, aliasing })
+        Ok(Self { adapters: vec![adapter], options: chosen, aliasing })
     }
+}
+
+/// Opens the GPU with a name: a profile, or `vulkan` or `vulkan:INDEX` with the feature `vulkan`. The empty name is the
+/// default profile's.
+fn adapter(name: &str) -> Result<Arc<dyn Driver>, Refusal> {
+    let profile = match name {
+        "" => Some(HostProfile::default_profile()),
+        name => HostProfile::find(name),
+    };
+    if let Some(profile) = profile {
+        return Ok(Arc::new(HostDriver::new(profile)));
+    }
+    #[cfg(feature = "vulkan")]
+    if let Some(index) = VulkanGpu::parse_name(name) {
+        let opened = VulkanDriver::open(index);
+        return Ok(Arc::new(opened.map_err(|error| Refusal::new(E_FAIL, error.to_string()))?));
+    }
+    Err(Refusal::invalid(format!("'{name}' is not a profile")))
 }
 
 /// The process's choice. It is fixed once it has been read.
@@ -101,7 +117,8 @@ fn process_choice() -> Result<&'static Choice, Refusal> {
 
 /// Chooses the GPU that the process's factories enumerate, and the options of its devices. Not part of D3D12.
 ///
-/// `profile` is the name of a [`HostProfile`], and `options` is a comma-separated list. Null or empty selects the
+/// `profile` is the name of a [`HostProfile`], or, with the feature `vulkan`, `vulkan` or `vulkan:INDEX` for a device of
+/// the system's Vulkan; `options` is a comma-separated list. Null or empty selects the
 /// defaults.
 ///
 /// | option | effect |

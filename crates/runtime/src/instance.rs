@@ -1,4 +1,4 @@
-//! A simulated GPU with its adapter and device, created in one safe call.
+//! A GPU with its adapter and device, created in one safe call.
 
 mod paging;
 
@@ -21,6 +21,8 @@ use crate::ddi::{DeviceArgs, Driver, GpuVirtualAddressRange, SegmentGroup};
 use crate::debug::{DebugSettings, MessageLog};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
+#[cfg(feature = "vulkan")]
+use crate::drivers::vulkan::VulkanDriver;
 use crate::residency::ResidencyReport;
 use crate::rules::{Options, recreate};
 
@@ -41,9 +43,9 @@ impl From<DeviceOptions> for Options {
     }
 }
 
-/// A simulated GPU: its factory, adapter and device.
+/// A GPU, simulated or real: its factory, adapter and device.
 ///
-/// Two instances share nothing, even if they have the same profile.
+/// Two instances share nothing, even if they have the same profile or are of the same Vulkan device.
 #[derive(Clone)]
 pub struct Instance {
     /// The factory. It enumerates only this adapter.
@@ -55,7 +57,7 @@ pub struct Instance {
     /// device with a profile of [the first generation](HostProfile::is_first_generation) stores messages but does not
     /// have that interface.
     pub device: ID3D12Device,
-    gpu: Arc<HostDriver>,
+    gpu: Arc<dyn Driver>,
     log: Arc<MessageLog>,
 }
 
@@ -137,8 +139,35 @@ impl Instance {
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],
     ) -> windows_core::Result<Self> {
-        let gpu = Arc::new(HostDriver::new(profile));
-        let driver: Arc<dyn Driver> = Arc::clone(&gpu) as Arc<dyn Driver>;
+        Self::over(Arc::new(HostDriver::new(profile)), options, ranges)
+    }
+
+    /// Opens a device of the system's Vulkan, by its index in the loader's order ([`VulkanGpu::all`]), as
+    /// [`open_reserving`](Self::open_reserving) opens a simulated GPU.
+    ///
+    /// [`VulkanGpu::all`]: crate::VulkanGpu::all
+    ///
+    /// # Errors
+    ///
+    /// Returns E_FAIL if there is no such device or it cannot be opened; the error's message says why. Also returns the
+    /// errors of [`open_reserving`](Self::open_reserving).
+    #[cfg(feature = "vulkan")]
+    pub fn open_vulkan(
+        index: usize,
+        options: DeviceOptions,
+        ranges: &[GpuVirtualAddressRange],
+    ) -> windows_core::Result<Self> {
+        let driver = VulkanDriver::open(index)
+            .map_err(|error| windows_core::Error::new(heapwright_d3d12::E_FAIL, error.to_string()))?;
+        Self::over(Arc::new(driver), options, ranges)
+    }
+
+    fn over(
+        gpu: Arc<dyn Driver>,
+        options: DeviceOptions,
+        ranges: &[GpuVirtualAddressRange],
+    ) -> windows_core::Result<Self> {
+        let driver = Arc::clone(&gpu);
         let factory = Factory::create(vec![Arc::clone(&driver)], 0);
         let adapter = Adapter::create(Arc::clone(&driver), factory.clone());
         let device = call::run(MessageLog::unattached(), "Instance::open", || {

@@ -1,5 +1,6 @@
-//! A Direct3D 12 memory runtime: the memory part of `ID3D12Device`, implemented in Rust over a simulated GPU. Software
-//! that uses D3D12 memory can be developed, tested and measured with it on any machine.
+//! A Direct3D 12 memory runtime: the memory part of `ID3D12Device`, implemented in Rust over a simulated GPU, or
+//! over a real one with a Vulkan driver. Software that uses D3D12 memory can be developed, tested and measured with it on
+//! any machine.
 //!
 //! ```text
 //!  application (heapwright, or any D3D12 program)
@@ -8,6 +9,7 @@
 //!  rules/      D3D12's rules as pure functions
 //!      |  ddi/   a trait shaped like the D3D12 DDI
 //!  drivers/    host: a simulated GPU over reserved address space
+//!              vulkan: GPUs with a Vulkan driver (feature `vulkan`)
 //! ```
 //!
 //! Start with [`Instance::open`], or call the functions in [`exports`] as a C program would call d3d12.dll.
@@ -52,4 +54,6 @@ pub mod write_tracking;
 
 pub use ddi::{Architecture, GpuVirtualAddressRange, SegmentGroup};
 pub use drivers::host::profile::{BudgetStep, HostProfile, SegmentProfile};
+#[cfg(feature = "vulkan")]
+pub use drivers::vulkan::{VulkanError, VulkanGpu, validation_messages as vulkan_validation_messages};
 pub use instance::{DeviceOptions, Instance};

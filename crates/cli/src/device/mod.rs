@@ -2,9 +2,12 @@
 //!
 //! - [`simulated`]: the simulated GPUs of the runtime's host driver.
 //! - [`loaded`]: devices of the system's Direct3D 12 or of a shared library.
+#![cfg_attr(feature = "vulkan", doc = "- [`vulkan`]: devices of the system's Vulkan.")]
 
 mod loaded;
 mod simulated;
+#[cfg(feature = "vulkan")]
+mod vulkan;
 
 use heapwright::d3d12::ID3D12DeviceFactory;
 use heapwright::d3d12::hresult::Named;
@@ -12,6 +15,8 @@ use heapwright_loader::{Gpu, LoadError};
 
 use self::loaded::LoadedDevice;
 use self::simulated::SimulatedGpu;
+#[cfg(feature = "vulkan")]
+use self::vulkan::VulkanDevice;
 use crate::exit::Exit;
 
 /// A device that the program can open.
@@ -21,6 +26,9 @@ pub(crate) enum DeviceChoice {
     Simulated(SimulatedGpu),
     /// A device of the system's Direct3D 12 or of a shared library.
     Loaded(LoadedDevice),
+    /// A device of the system's Vulkan.
+    #[cfg(feature = "vulkan")]
+    Vulkan(VulkanDevice),
 }
 
 /// No device has the name, or its library cannot be loaded.
@@ -30,12 +38,19 @@ pub(crate) enum NoDevice {
     Unknown { name: String },
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[cfg(feature = "vulkan")]
+    #[error(transparent)]
+    Vulkan(#[from] heapwright_runtime::VulkanError),
 }
 
 impl NoDevice {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Load(error) if !error.is_about_name() => Exit::Failure,
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(error) if !error.is_about_name() => Exit::Failure,
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(_) => Exit::BadInput,
             Self::Unknown { .. } | Self::Load(_) => Exit::BadInput,
         }
     }
@@ -55,15 +70,30 @@ impl DeviceChoice {
         SimulatedGpu::all().map(Self::Simulated)
     }
 
-    /// Returns the devices of the system's adapters. Empty if the system has no Direct3D 12.
-    pub(crate) fn of_system() -> Result<Vec<Self>, LoadError> {
-        Ok(LoadedDevice::of_system()?.into_iter().map(Self::Loaded).collect())
+    /// Returns the devices of the system: the adapters of Direct3D 12, and the devices of Vulkan. Where the system has
+    /// neither, there are none. Each kind that cannot be listed is an error beside the others.
+    pub(crate) fn of_system() -> (Vec<Self>, Vec<NoDevice>) {
+        let (mut devices, mut errors) = (Vec::new(), Vec::new());
+        match LoadedDevice::of_system() {
+            Ok(loaded) => devices.extend(loaded.into_iter().map(Self::Loaded)),
+            Err(error) => errors.push(error.into()),
+        }
+        #[cfg(feature = "vulkan")]
+        match VulkanDevice::of_system() {
+            Ok(vulkan) => devices.extend(vulkan.into_iter().map(Self::Vulkan)),
+            Err(error) => errors.push(error.into()),
+        }
+        (devices, errors)
     }
 
     /// Returns the device with this name, after loading its library if it has one.
     pub(crate) fn find(name: &str) -> Result<Self, NoDevice> {
         if let Some(gpu) = SimulatedGpu::find(name) {
             return Ok(Self::Simulated(gpu));
+        }
+        #[cfg(feature = "vulkan")]
+        if let Some(device) = VulkanDevice::find(name) {
+            return Ok(Self::Vulkan(device?));
         }
         match LoadedDevice::find(name) {
             Some(device) => Ok(Self::Loaded(device?)),
@@ -76,6 +106,8 @@ impl DeviceChoice {
         match self {
             Self::Simulated(gpu) => gpu.name(),
             Self::Loaded(device) => device.name().to_owned(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(device) => device.name(),
         }
     }
 
@@ -86,7 +118,7 @@ impl DeviceChoice {
 
     /// Returns whether the adapter's CurrentUsage covers only the program's heaps. An operating system counts more.
     pub(crate) fn counts_exactly(&self) -> bool {
-        matches!(self, Self::Simulated(_))
+        !matches!(self, Self::Loaded(_))
     }
 
     /// Returns a description of one line.
@@ -94,6 +126,8 @@ impl DeviceChoice {
         match self {
             Self::Simulated(gpu) => gpu.description().to_owned(),
             Self::Loaded(device) => device.description(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(device) => device.description(),
         }
     }
 
@@ -103,6 +137,8 @@ impl DeviceChoice {
         let opened = match self {
             Self::Simulated(gpu) => gpu.open().map_err(|error| format!("{:#}", Named(error.code()))),
             Self::Loaded(device) => device.open(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(device) => device.open(),
         };
         opened.map_err(|reason| CannotOpen { name: self.name(), reason })
     }
@@ -112,6 +148,8 @@ impl DeviceChoice {
         match self {
             Self::Simulated(gpu) => gpu.device_factory(),
             Self::Loaded(device) => device.device_factory(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(device) => device.device_factory(),
         }
     }
 }
@@ -124,7 +162,9 @@ fn list_of_names() -> String {
     }
     let system =
         if cfg!(windows) { "d3d12 (the system's default adapter), d3d12:N (adapter N), " } else { "" };
-    format!("{names}, {system}d3d12:PATH (a library that exports D3D12CreateDevice)")
+    let vulkan =
+        if cfg!(feature = "vulkan") { "vulkan (the first Vulkan device), vulkan:INDEX, " } else { "" };
+    format!("{names}, {vulkan}{system}d3d12:PATH (a library that exports D3D12CreateDevice)")
 }
 
 #[cfg(test)]
@@ -144,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_error_for_an_unknown_device_lists_all() {
-        let names = ["", "vulkan", "host:", "host:nothing", "hosts", "vulkan:0", "HOST", "D3D12", "d3d12:"];
+        let names = ["", "vulkan:", "host:", "host:nothing", "hosts", "vulkan:x", "vulkan:00", "HOST", "D3D12", "d3d12:"];
         for name in names {
             let error = DeviceChoice::find(name).unwrap_err();
             assert_eq!(error.exit(), Exit::BadInput);
@@ -161,7 +201,7 @@ mod tests {
     #[cfg(not(windows))]
     #[test]
     fn only_windows_has_system_devices() {
-        assert!(DeviceChoice::of_system().unwrap().is_empty());
+        assert!(LoadedDevice::of_system().unwrap().is_empty());
         for name in ["d3d12", "d3d12:0", "d3d12:99999999999999999999999"] {
             let error = DeviceChoice::find(name).unwrap_err();
             assert!(matches!(error, NoDevice::Load(LoadError::NotWindows)), "{name}: {error}");

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use heapwright_d3d12::{E_FAIL, ID3D12Device, S_FALSE};
+use heapwright_d3d12::{DXGI_ERROR_DEVICE_REMOVED, E_FAIL, ID3D12Device, S_FALSE};
 use windows_core::{ComObject, ComObjectInner, Error, GUID, HRESULT, IUnknownImpl, Interface};
 
 use crate::ddi::DriverError;
@@ -153,8 +153,10 @@ impl From<DriverError> for Refusal {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::OutOfMemory { .. }
+            | DriverError::OutOfDeviceMemory { .. }
             | DriverError::HostOutOfMemory { .. }
             | DriverError::OutOfAddressSpace { .. } => Self::out_of_memory(error.to_string()),
+            DriverError::DeviceLost { .. } => Self::new(DXGI_ERROR_DEVICE_REMOVED, error.to_string()),
             DriverError::AddressesInvalid { .. }
             | DriverError::AddressesInUse { .. }
             | DriverError::CannotCreateAt { .. }

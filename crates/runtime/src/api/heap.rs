@@ -50,6 +50,7 @@ impl Heap {
             cpu_page_property: heap.memory.cpu_page_property,
             memory_pool: heap.memory.memory_pool,
             implicit: false,
+            zeroed: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
             not_resident: desc.Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::Heap,
             create_at,

@@ -116,6 +116,7 @@ impl Resource {
             cpu_page_property: plan.heap_memory.cpu_page_property,
             memory_pool: plan.heap_memory.memory_pool,
             implicit: device.driver().caps().ddi_version >= DDI_IMPLICIT_HEAP,
+            zeroed: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED == 0,
             not_resident: plan.flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT != 0,
             pageable: PageableKind::CommittedResource,
             create_at: plan.args.create_at,

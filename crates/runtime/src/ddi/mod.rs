@@ -72,8 +72,8 @@ pub(crate) trait Driver: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`DriverError::OutOfMemory`], [`DriverError::HostOutOfMemory`] or [`DriverError::OutOfAddressSpace`];
-    /// [`DriverError::CannotCreateAt`] if an address was given. Nothing is allocated then.
+    /// [`DriverError::OutOfMemory`], [`DriverError::OutOfDeviceMemory`], [`DriverError::HostOutOfMemory`] or
+    /// [`DriverError::OutOfAddressSpace`]; [`DriverError::DeviceLost`]; [`DriverError::CannotCreateAt`] if an address was given. Nothing is allocated then.
     fn create_heap(
         &self,
         device: &dyn DriverDevice,
@@ -102,6 +102,10 @@ pub(crate) trait Driver: Send + Sync {
     ///
     /// [`DriverError::HostOutOfMemory`] if the operating system cannot create a thread.
     fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError>;
+
+    /// Sets the budget of the process, as demand from other programs would. On a real GPU, it is a limit of the
+    /// operating system's budget.
+    fn set_budget(&self, group: SegmentGroup, budget: ByteSize);
 
     /// Registers `listener` to be called after each change of a budget, until the returned value is dropped.
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
@@ -183,6 +187,9 @@ pub(crate) trait DriverHeap: Send + Sync {
     /// [`DriverError::NotResident`] if the count is already zero.
     fn evict(&self) -> Result<(), DriverError>;
 
+    /// Sets the priority of the heap's memory over other memory, from 0 to 1. Only a hint; a simulated GPU ignores it.
+    fn set_priority(&self, _priority: f32) {}
+
     /// Sets the heap's name for messages about page faults.
     fn set_name(&self, name: &str);
 
@@ -195,6 +202,11 @@ pub(crate) trait DriverHeap: Send + Sync {
 pub(crate) enum DriverError {
     #[error("cannot allocate {requested}: {usage} of the segment group's {capacity} is in use")]
     OutOfMemory { requested: ByteSize, usage: ByteSize, capacity: ByteSize },
+    /// A real GPU's driver refused, for reasons of its own.
+    #[error("the GPU's driver could not allocate {requested}")]
+    OutOfDeviceMemory { requested: ByteSize },
+    #[error("the GPU is lost: {call} failed")]
+    DeviceLost { call: &'static str },
     #[error("the operating system could not allocate {requested}")]
     HostOutOfMemory { requested: ByteSize },
     #[error("no free range of GPU virtual addresses is large enough for {requested}")]
@@ -406,6 +418,9 @@ pub(crate) struct HeapArgs {
     pub(crate) memory_pool: MemoryPool,
     /// `D3D12DDI_HEAP_FLAG_0115_IMPLICIT`: created for a committed resource. Set from DDI 0115 on.
     pub(crate) implicit: bool,
+    /// Whether the bytes of the heap are zero at first; otherwise (`D3D12_HEAP_FLAG_CREATE_NOT_ZEROED`), they may have
+    /// any values.
+    pub(crate) zeroed: bool,
     /// Whether the residency count starts at zero (`D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT`).
     pub(crate) not_resident: bool,
     /// The kind under which the residency ledger records the heap.

@@ -1,5 +1,41 @@
 //! Drivers, which implement the [`ddi`](crate::ddi).
 //!
 //! * [`host`]: a simulated GPU whose memory is the host's.
+#![cfg_attr(feature = "vulkan", doc = "* [`vulkan`]: GPUs with a Vulkan driver.")]
+//!
+//! The drivers share what does not depend on where memory is:
+//!
+//! * [`layout`]: the layout of textures.
+//! * `resource`, `tiles`: resources, and the tiles of reserved ones.
+//! * `segment`: usage of the segment groups, with capacity and budget.
+//! * `queue`: queues' threads.
+//! * `execute`, `texels`: execution of commands, by means of a driver's `gpu_memory`.
+//! * `page_fault`: accesses that the GPU could not perform.
 
+mod execute;
+mod gpu_memory;
 pub(crate) mod host;
+pub(crate) mod layout;
+mod page_fault;
+mod queue;
+mod resource;
+mod segment;
+mod texels;
+mod tiles;
+#[cfg(feature = "vulkan")]
+pub(crate) mod vulkan;
+
+use heapwright_core::Alignment;
+
+/// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
+const KIB_64: Alignment = alignment(64 * 1024);
+
+/// VidMm's granularity, to which committed resources with tight alignment are aligned.
+const KIB_4: Alignment = alignment(4 * 1024);
+
+const fn alignment(bytes: u64) -> Alignment {
+    match Alignment::new(bytes) {
+        Some(alignment) => alignment,
+        None => panic!("not a power of two"),
+    }
+}

@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 
 use super::Instance;
 use crate::api::device::Device;
-use crate::ddi::{Driver, SegmentGroup};
+use crate::ddi::SegmentGroup;
 
 impl Instance {
     /// Creates a heap in a segment group: of type DEFAULT in the local group, of type UPLOAD in the non-local group.

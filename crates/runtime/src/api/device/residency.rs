@@ -25,6 +25,15 @@ const PRIORITY_LEVELS: [D3D12_RESIDENCY_PRIORITY; 5] = [
     D3D12_RESIDENCY_PRIORITY_MAXIMUM,
 ];
 
+/// Converts a priority to a fraction: 0 for MINIMUM, 0.5 for NORMAL, and 1 for MAXIMUM.
+fn fraction(priority: D3D12_RESIDENCY_PRIORITY) -> f32 {
+    // The levels are unsigned numbers, MAXIMUM above the largest signed one. The upper half has the level and 16 bits fit
+    // exactly; the lower half only ranks objects within a level.
+    let [least, own, most] = [D3D12_RESIDENCY_PRIORITY_MINIMUM, priority, D3D12_RESIDENCY_PRIORITY_MAXIMUM]
+        .map(|level| f32::from(u16::try_from(level.cast_unsigned() >> 16).unwrap_or(u16::MAX)));
+    ((own - least) / (most - least)).clamp(0.0, 1.0)
+}
+
 /// The memory or the residency count behind a pageable object.
 enum Pageable<'a> {
     /// Memory of the object's own.
@@ -188,7 +197,7 @@ impl Device_Impl {
         Ok(())
     }
 
-    /// Checks a `SetResidencyPriority` call. The simulated GPU does not use priorities.
+    /// Passes the priorities of a valid `SetResidencyPriority` call to the driver.
     ///
     /// # Safety
     ///
@@ -198,18 +207,24 @@ impl Device_Impl {
         objects: &[Option<ID3D12Pageable>],
         priorities: *const D3D12_RESIDENCY_PRIORITY,
     ) -> Result<(), Refusal> {
-        self.pageables(objects)?;
+        let pageables = self.pageables(objects)?;
         if priorities.is_null() && !objects.is_empty() {
             return Err(Refusal::invalid("pPriorities is null"));
         }
+        // SAFETY: by the COM contract, there is a priority for each object.
+        let priority_of = |index| unsafe { priorities.add(index).read() };
         for index in 0..objects.len() {
-            // SAFETY: by the COM contract, there is a priority for each object.
-            let priority = unsafe { priorities.add(index).read() };
+            let priority: D3D12_RESIDENCY_PRIORITY = priority_of(index);
             // The upper half is one of D3D12's levels; the lower half ranks objects within the level.
             if !PRIORITY_LEVELS.iter().any(|level| level >> 16 == priority >> 16) {
                 return Err(Refusal::invalid(format!(
                     "pPriorities[{index}] {priority:#x} is not a valid D3D12_RESIDENCY_PRIORITY"
                 )));
+            }
+        }
+        for (index, pageable) in pageables.iter().enumerate() {
+            if let Pageable::Memory(memory) = pageable {
+                memory.set_priority(fraction(priority_of(index)));
             }
         }
         Ok(())

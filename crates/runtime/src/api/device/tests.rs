@@ -26,6 +26,7 @@ fn first_heap_address(driver: &dyn Driver) -> GpuVirtualAddress {
         cpu_page_property: crate::ddi::CpuPageProperty::NotAvailable,
         memory_pool: MemoryPool::L1,
         implicit: false,
+        zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,
         create_at: None,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use super::KIB_64;
 use super::free_addresses::{FreeAddresses, Interval};
+use crate::drivers::KIB_64;
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
 
 /// The beginning of the simulated GPU's address space. Zero and the addresses near it are invalid.

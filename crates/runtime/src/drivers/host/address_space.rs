@@ -1,7 +1,6 @@
 //! GPU virtual addresses: their owners and the memory mapped to them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
@@ -9,7 +8,8 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use super::address_owners::{AddressOwners, ReservationId};
 use super::free_addresses::Interval;
 use super::heap::HostHeap;
-use super::tiles::TileTable;
+use crate::drivers::page_fault::{FaultCause, PageFault};
+use crate::drivers::tiles::{TILE_SIZE, TileTable};
 use crate::ddi::{DriverError, GpuVirtualAddressRange};
 
 /// The address space of one simulated GPU, with its page table.
@@ -47,58 +47,6 @@ impl Span {
     }
 }
 
-/// An access that the GPU could not perform.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PageFault {
-    address: u64,
-    cause: FaultCause,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FaultCause {
-    /// No object has the address, or none any more.
-    Unmapped,
-    /// A tile of a reserved resource is mapped to NULL, on a GPU where accesses to it are undefined.
-    NullTile,
-    /// The heap with this description is not resident.
-    Evicted(String),
-    /// The operating system could not commit memory.
-    HostOutOfMemory,
-}
-
-impl PageFault {
-    pub(super) fn new(address: u64, cause: FaultCause) -> Self {
-        Self { address, cause }
-    }
-}
-
-impl fmt::Display for PageFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.address;
-        match &self.cause {
-            FaultCause::Unmapped => {
-                write!(
-                    f,
-                    "page fault at GPU address {address:#x}: no heap is mapped there, or the heap was released"
-                )
-            }
-            FaultCause::NullTile => {
-                write!(
-                    f,
-                    "page fault at GPU address {address:#x}: the tile is mapped to NULL; accessing it is undefined on \
-                     tiled resources tier 1"
-                )
-            }
-            FaultCause::Evicted(name) => {
-                write!(f, "page fault at GPU address {address:#x}: {name} is not resident")
-            }
-            FaultCause::HostOutOfMemory => {
-                write!(f, "out of host memory at GPU address {address:#x}")
-            }
-        }
-    }
-}
-
 impl AddressSpace {
     /// Creates an address space of `bits` bits, 33 to 62, which allocates addresses from the seed's start address on.
     pub(super) fn new(bits: u32, seed: u64) -> Self {
@@ -122,7 +70,16 @@ impl AddressSpace {
                 heap.check_access(address)?;
                 Ok(Span::Memory { heap, offset, size })
             }
-            Target::Tiles(tiles) => tiles.upgrade().ok_or_else(fault)?.translate(address, offset, size),
+            Target::Tiles(tiles) => {
+                let size = size.min(TILE_SIZE - offset % TILE_SIZE);
+                let Some((heap, offset)) = tiles.upgrade().ok_or_else(fault)?.locate(address, offset)? else {
+                    return Ok(Span::Null { size });
+                };
+                let heap = heap.as_any().downcast_ref::<HostHeap>().and_then(|heap| heap.downgrade().upgrade());
+                let heap = heap.ok_or_else(fault)?;
+                heap.check_access(address)?;
+                Ok(Span::Memory { heap, offset, size })
+            }
         }
     }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::address_space::{AddressRange, FaultCause, PageFault, Target};
+use super::address_space::{AddressRange, Target};
 use super::reservation::Reservation;
-use super::segment::{Charge, Residence, Segments};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::drivers::page_fault::{FaultCause, PageFault};
+use crate::drivers::segment::{Charge, Residence, Segments};
 use crate::residency::{PageableRecord, ResidencyLedger};
 
 /// A heap: reserved host memory mapped to a range of GPU addresses, charged to a segment group while it is resident.
@@ -21,6 +22,7 @@ pub(super) struct HostHeap {
     size: ByteSize,
     segments: Arc<Segments>,
     residence: Residence,
+    paging_nanos_per_mib: u64,
     residency: Mutex<Residency>,
     /// Notified when the heap has been paged in, and when it is evicted.
     changed: Condvar,
@@ -58,7 +60,7 @@ impl HostHeap {
         args: &HeapArgs,
         size: ByteSize,
         segments: &Arc<Segments>,
-        residence: Residence,
+        (residence, paging_nanos_per_mib): (Residence, u64),
         addresses: AddressRange,
         ledger: &Arc<ResidencyLedger>,
     ) -> Result<Arc<Self>, DriverError> {
@@ -81,6 +83,7 @@ impl HostHeap {
             size,
             segments: Arc::clone(segments),
             residence,
+            paging_nanos_per_mib,
             residency: Mutex::new(residency),
             changed: Condvar::new(),
             record,
@@ -109,10 +112,6 @@ impl HostHeap {
         Weak::clone(&self.this)
     }
 
-    pub(super) fn size(&self) -> ByteSize {
-        self.size
-    }
-
     fn describe(&self) -> String {
         let start = self.addresses.start();
         match self.record.name() {
@@ -128,6 +127,12 @@ impl HostHeap {
             residency.has_arrived = true;
             self.changed.notify_all();
         }
+    }
+
+    /// Returns the time to page the heap in.
+    fn paging_time(&self) -> Duration {
+        let nanos = (u128::from(self.size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Blocks until the heap is paged in or the stay has ended.
@@ -186,7 +191,7 @@ impl DriverHeap for HostHeap {
             return Ok(None);
         }
         let (heap, stay) = (self.downgrade(), residency.stay);
-        let time = if is_first { self.segments.paging_time(self.size) } else { Duration::ZERO };
+        let time = if is_first { self.paging_time() } else { Duration::ZERO };
         Ok(Some(PagingWork::new(time, move || {
             // If the heap was released meanwhile, nothing is left to page in.
             if let Some(heap) = heap.upgrade() {

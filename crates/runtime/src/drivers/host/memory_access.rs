@@ -3,7 +3,9 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::address_space::{AddressSpace, FaultCause, PageFault, Span};
+use super::address_space::{AddressSpace, Span};
+use crate::drivers::gpu_memory::GpuMemory;
+use crate::drivers::page_fault::{FaultCause, PageFault};
 
 /// The GPU's access to memory.
 ///
@@ -11,17 +13,18 @@ use super::address_space::{AddressSpace, FaultCause, PageFault, Span};
 /// longer than a span keeps the heap alive. Applications that order accesses of CPU and GPU by fences see whole values;
 /// others have the same data race as on a real GPU.
 #[derive(Clone)]
-pub(super) struct GpuMemory {
+pub(in crate::drivers) struct HostMemory {
     space: Arc<AddressSpace>,
 }
 
-impl GpuMemory {
+impl HostMemory {
     pub(super) fn new(space: Arc<AddressSpace>) -> Self {
         Self { space }
     }
+}
 
-    /// Copies `size` bytes. Within a span, overlapping ranges are copied as if through a temporary buffer.
-    pub(super) fn copy(&self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+impl GpuMemory for HostMemory {
+    fn copy(&mut self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
         let mut done = 0;
         while done < size {
             let from = self.space.translate(source + done, size - done)?;
@@ -43,8 +46,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Copies bytes from this process to GPU memory.
-    pub(super) fn write(&self, target: u64, bytes: &[u8]) -> Result<(), PageFault> {
+    fn write(&mut self, target: u64, bytes: &[u8]) -> Result<(), PageFault> {
         let mut rest = bytes;
         let mut address = target;
         while !rest.is_empty() {
@@ -61,8 +63,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Copies bytes from GPU memory to this process.
-    pub(super) fn read(&self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
+    fn read(&mut self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
         let mut rest = bytes;
         let mut address = source;
         while !rest.is_empty() {
@@ -83,29 +84,7 @@ impl GpuMemory {
         Ok(())
     }
 
-    /// Overwrites `size` bytes with pseudorandom data from a seed. Bytes that the GPU cannot access stay unchanged.
-    pub(super) fn scramble(&self, target: u64, size: u64, seed: u64) {
-        const PAGE: usize = 4096;
-        let mut state = seed;
-        let mut bytes = [0; PAGE];
-        let mut done = 0;
-        while done < size {
-            for word in bytes.chunks_exact_mut(8) {
-                // SplitMix64, by Steele, Lea and Flood.
-                state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                word.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes());
-            }
-            let step = usize::try_from(size - done).unwrap_or(PAGE).min(PAGE);
-            // The application has not caused a fault here.
-            let _ = self.write(target + done, &bytes[..step]);
-            done += step as u64;
-        }
-    }
-
-    /// Fills `size` bytes, a multiple of the pattern's length, with the pattern.
-    pub(super) fn fill(&self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
+    fn fill(&mut self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
         // Repeat the pattern, so that fewer spans are looked up.
         let repeats = (4096 / pattern.len().max(1)).max(1);
         let run = pattern.repeat(repeats);

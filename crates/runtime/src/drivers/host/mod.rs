@@ -1,14 +1,12 @@
 //! The host driver: a simulated GPU whose properties are data and whose memory is the host's.
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
-//! * [`layout`]: the layout of textures.
-//! * `segment`: usage of the segment groups, with capacity and budget.
+//! * `budget_schedule`: changes of the budget over time.
 //! * `reservation`: host address space that is committed only where it is used.
 //! * `free_addresses`, `address_owners`, `device`: free GPU virtual addresses, their owners, and the reservations of
 //!   devices.
-//! * `address_space`, `tiles`: the page table, and the tiles of reserved resources.
-//! * `heap`, `resource`: heaps and resources.
-//! * `queue`, `execute`, `texels`, `memory_access`: queues' threads, and their execution of commands.
+//! * `address_space`, `memory_access`: the page table, and the accesses that go through it.
+//! * `heap`, `reserved`: heaps, and memory of reserved resources.
 //!
 //! A heap is charged to a segment group, has a range of GPU virtual addresses, and is backed by reserved address
 //! space of the host, so that a simulated GPU of 16 GiB runs on a laptop. Queues access memory only through the page
@@ -16,19 +14,14 @@
 
 mod address_owners;
 mod address_space;
+mod budget_schedule;
 mod device;
-mod execute;
 mod free_addresses;
 mod heap;
-pub(crate) mod layout;
-mod memory_access;
+pub(super) mod memory_access;
 pub(crate) mod profile;
-mod queue;
 mod reservation;
-mod resource;
-mod segment;
-mod texels;
-mod tiles;
+mod reserved;
 
 use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -40,12 +33,15 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
 use self::heap::HostHeap;
-use self::layout::TextureLayout;
+use self::memory_access::HostMemory;
 use self::profile::HostProfile;
-use self::queue::HostQueue;
-use self::resource::HostResource;
-use self::segment::{Listener, Residence, Segments};
-use self::tiles::NullAccess;
+use self::reserved::HostReserved;
+use super::layout::TextureLayout;
+use super::queue::ThreadQueue;
+use super::resource::MemoryResource;
+use super::segment::{Listener, Residence, Segments};
+use super::tiles::NullAccess;
+use super::{KIB_4, KIB_64};
 use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
@@ -54,19 +50,6 @@ use crate::ddi::{
     ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
-
-/// The alignment of buffers without tight alignment, and the granularity of explicit heaps.
-const KIB_64: Alignment = alignment(64 * 1024);
-
-/// VidMm's granularity, to which committed resources with tight alignment are aligned.
-const KIB_4: Alignment = alignment(4 * 1024);
-
-const fn alignment(bytes: u64) -> Alignment {
-    match Alignment::new(bytes) {
-        Some(alignment) => alignment,
-        None => panic!("not a power of two"),
-    }
-}
 
 /// The first DDI version in which applications can choose addresses (Recreate-at-GPUVA specification).
 const DDI_CREATE_AT: u32 = 109;
@@ -79,6 +62,7 @@ pub(crate) struct HostDriver {
     texture_alignment: Option<Alignment>,
     texture_padding_per_mille: u32,
     segments: Arc<Segments>,
+    paging_nanos_per_mib: u64,
     space: Arc<AddressSpace>,
     residency: Arc<ResidencyLedger>,
 }
@@ -87,8 +71,8 @@ impl HostDriver {
     /// Creates a GPU as described by `profile`, without any memory in use.
     pub(crate) fn new(profile: &HostProfile) -> Self {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1);
-        let segments = Arc::new(Segments::new(profile));
-        segment::follow_schedule(&segments, profile.budget_schedule);
+        let segments = Arc::new(Segments::new(profile.local, profile.non_local));
+        budget_schedule::follow(&segments, profile.budget_schedule);
         let on_uma = profile.architecture.is_uma();
         Self {
             identity: AdapterIdentity {
@@ -123,6 +107,7 @@ impl HostDriver {
             texture_alignment: profile.tight_texture_alignment,
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
+            paging_nanos_per_mib: profile.paging_nanos_per_mib,
             space: Arc::new(AddressSpace::new(
                 profile.gpu_va_bits_per_process,
                 profile.address_seed.unwrap_or_else(seed_of_its_own),
@@ -243,17 +228,22 @@ impl Driver for HostDriver {
     ) -> Result<Arc<dyn DriverResource>, DriverError> {
         let allocation = self.check_resource_allocation_info(args);
         Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => HostResource::placed(args, allocation, heap, offset)?,
+            ResourcePlacement::Heap { heap, offset } => MemoryResource::placed(args, allocation, heap, offset)?,
             ResourcePlacement::Reserved => {
                 let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
                 let at = HostDevice::create_at(device, args.create_at);
-                HostResource::reserved(args, allocation, &self.space, null_access, at)?
+                let memory = HostReserved::new(allocation, &self.space, null_access, at)?;
+                MemoryResource::reserved(args, allocation, Box::new(memory))
             }
         }))
     }
 
     fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        Ok(Box::new(HostQueue::start(&self.space, removal)?))
+        Ok(Box::new(ThreadQueue::start(Box::new(self.memory()), removal)?))
+    }
+
+    fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.segments.set_budget(group, budget);
     }
 
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
@@ -264,9 +254,9 @@ impl Driver for HostDriver {
 }
 
 impl HostDriver {
-    /// Sets the budget of the process, as demand from another program would.
-    pub(crate) fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
-        self.segments.set_budget(group, budget);
+    /// Returns the GPU's access to memory.
+    pub(super) fn memory(&self) -> HostMemory {
+        HostMemory::new(Arc::clone(&self.space))
     }
 
     fn create_host_heap(&self, args: &HeapArgs, at: Option<CreateAt>) -> Result<Arc<HostHeap>, DriverError> {
@@ -274,7 +264,7 @@ impl HostDriver {
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
         let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
-        HostHeap::create(args, size, &self.segments, self.residence(args), addresses, &self.residency)
+        HostHeap::create(args, size, &self.segments, (self.residence(args), self.paging_nanos_per_mib), addresses, &self.residency)
     }
 }
 

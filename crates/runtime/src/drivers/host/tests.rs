@@ -34,6 +34,7 @@ fn args(size: ByteSize, memory_pool: MemoryPool, cpu_page_property: CpuPagePrope
         cpu_page_property,
         memory_pool,
         implicit: false,
+        zeroed: true,
         not_resident: false,
         pageable: PageableKind::Heap,
         create_at: None,

@@ -1,4 +1,4 @@
-//! Resources of the simulated GPU.
+//! Resources in a heap or in addresses of their own.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -7,10 +7,9 @@ use std::sync::Arc;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::DXGI_FORMAT_R24G8_TYPELESS;
 
-use super::address_space::{AddressRange, AddressSpace, CreateAt, Target};
 use super::layout::TextureLayout;
 use super::texels;
-use super::tiles::{NullAccess, TILE_SIZE, TileTable};
+use super::tiles::{ReservedMemory, TileTable};
 use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
 use crate::ddi::{
     CreateAtFault, DriverError, DriverHeap, GpuVirtualAddressRange, ResourceAllocation, ResourceArgs,
@@ -18,7 +17,7 @@ use crate::ddi::{
 };
 
 /// A resource: its range of addresses and the layout of its texels.
-pub(super) struct HostResource {
+pub(super) struct MemoryResource {
     args: ResourceArgs,
     /// The layout of the texels; `None` for a buffer.
     layout: Option<Box<TextureLayout>>,
@@ -31,10 +30,10 @@ enum Memory {
     /// A range of a heap from an offset on.
     Heap { heap: Arc<dyn DriverHeap>, offset: u64 },
     /// Addresses of its own, mapped tile by tile.
-    Reserved { tiles: Arc<TileTable>, addresses: AddressRange },
+    Reserved(Box<dyn ReservedMemory>),
 }
 
-impl HostResource {
+impl MemoryResource {
     pub(super) fn placed(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
@@ -64,30 +63,16 @@ impl HostResource {
     pub(super) fn reserved(
         args: &ResourceArgs,
         allocation: ResourceAllocation,
-        space: &Arc<AddressSpace>,
-        null_access: NullAccess,
-        at: Option<CreateAt>,
-    ) -> Result<Self, DriverError> {
-        let none = DriverError::OutOfAddressSpace { requested: allocation.size };
-        let size = allocation.size.align_up(super::KIB_64).ok_or(none)?;
-        let addresses = AddressRange::new(space, size, allocation.alignment, at)?;
-        let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
-        let tiles = Arc::new(TileTable::new(count, null_access));
-        addresses.map_to(Target::Tiles(Arc::downgrade(&tiles)));
-        let start = addresses.start();
-        Ok(Self {
-            args: *args,
-            layout: layout(args),
-            allocation,
-            start,
-            memory: Memory::Reserved { tiles, addresses },
-        })
+        memory: Box<dyn ReservedMemory>,
+    ) -> Self {
+        let start = memory.addresses().start;
+        Self { args: *args, layout: layout(args), allocation, start, memory: Memory::Reserved(memory) }
     }
 
     /// The tiles of a reserved resource; `None` for a placed one.
-    pub(super) fn tiles(&self) -> Option<&Arc<TileTable>> {
+    pub(super) fn tiles(&self) -> Option<&TileTable> {
         match &self.memory {
-            Memory::Reserved { tiles, .. } => Some(tiles),
+            Memory::Reserved(reserved) => Some(reserved.tiles()),
             Memory::Heap { .. } => None,
         }
     }
@@ -112,7 +97,7 @@ impl HostResource {
                 let outside = DriverError::HostOutOfMemory { requested: ByteSize::new(size) };
                 heap.map(base.checked_add(offset).ok_or(outside)?, size)
             }
-            Memory::Reserved { .. } => Err(DriverError::NotCpuAccessible),
+            Memory::Reserved(_) => Err(DriverError::NotCpuAccessible),
         }
     }
 
@@ -142,7 +127,7 @@ fn layout(args: &ResourceArgs) -> Option<Box<TextureLayout>> {
     }
 }
 
-impl DriverResource for HostResource {
+impl DriverResource for MemoryResource {
     fn gpu_virtual_address(&self) -> GpuVirtualAddress {
         self.start
     }
@@ -153,7 +138,7 @@ impl DriverResource for HostResource {
 
     fn allocation(&self) -> GpuVirtualAddressRange {
         let size = match &self.memory {
-            Memory::Reserved { addresses, .. } => addresses.size(),
+            Memory::Reserved(reserved) => return reserved.addresses(),
             Memory::Heap { .. } => {
                 let ResourceAllocation { size, alignment } = self.allocation;
                 size.align_up(alignment).unwrap_or(size)

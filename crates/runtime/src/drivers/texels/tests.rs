@@ -5,8 +5,11 @@ use std::sync::Arc;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::{DXGI_FORMAT_R8G8_UNORM, DXGI_FORMAT_R16_UINT};
 
-use super::super::memory_access::GpuMemory;
-use super::super::{HostDriver, HostProfile};
+use super::super::KIB_64;
+use super::super::gpu_memory::GpuMemory as _;
+use super::super::host::HostDriver;
+use super::super::host::profile::HostProfile;
+use super::super::host::memory_access::HostMemory;
 use super::resolve;
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion};
 use crate::ddi::{
@@ -20,7 +23,7 @@ use crate::residency::PageableKind;
 struct Gpu {
     driver: HostDriver,
     device: Box<dyn DriverDevice>,
-    memory: GpuMemory,
+    memory: HostMemory,
     heap: Arc<dyn crate::ddi::DriverHeap>,
 }
 
@@ -30,16 +33,17 @@ impl Gpu {
         let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
         let args = HeapArgs {
             size: ByteSize::from_mib(1),
-            alignment: super::super::KIB_64,
+            alignment: KIB_64,
             cpu_page_property: CpuPageProperty::NotAvailable,
             memory_pool: MemoryPool::L1,
             implicit: false,
+            zeroed: true,
             not_resident: false,
             pageable: PageableKind::Heap,
             create_at: None,
         };
         let heap = driver.create_heap(&*device, &args).expect("the request fits");
-        let memory = GpuMemory::new(Arc::clone(&driver.space));
+        let memory = driver.memory();
         Self { driver, device, memory, heap }
     }
 
@@ -47,7 +51,7 @@ impl Gpu {
         let args = ResourceArgs {
             kind: ResourceKind::Texture(texture),
             tight_alignment: false,
-            alignment_restriction: super::super::KIB_64,
+            alignment_restriction: KIB_64,
             create_at: None,
         };
         let placement = ResourcePlacement::Heap { heap: Arc::clone(&self.heap), offset: place * 65536 };
@@ -70,7 +74,7 @@ fn args(format: i32, width: u32, mip_levels: u32, sample_count: u32) -> TextureA
 
 #[test]
 fn each_texel_is_resolved_from_its_own_samples() {
-    let gpu = Gpu::new();
+    let mut gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R8G8_UNORM, 4, 1, 4));
     let target = gpu.texture(1, args(DXGI_FORMAT_R8G8_UNORM, 8, 2, 1));
     // Sample s of texel t: red 10 t + s and green 4 t, so the average of red is 10 t + 1.5, rounded up.
@@ -80,7 +84,7 @@ fn each_texel_is_resolved_from_its_own_samples() {
     let whole = gpu.texture(2, args(DXGI_FORMAT_R8G8_UNORM, 4, 1, 1));
     let all = TexelRegion { start: [0; 3], size: [4, 4, 1] };
     let average = Resolver::new(DXGI_FORMAT_R8G8_UNORM, ResolveMode::Average).expect("known");
-    resolve(&gpu.memory, (&*whole, 0), [0; 3], (&*source, 0), all, &average).expect("no fault");
+    resolve(&mut gpu.memory, (&*whole, 0), [0; 3], (&*source, 0), all, &average).expect("no fault");
     let mut read = [0; 32];
     gpu.memory.read(whole.gpu_virtual_address().get(), &mut read).expect("it is mapped");
     let expected: Vec<u8> = (0..16_u8).flat_map(|t| [10 * t + 2, 4 * t]).collect();
@@ -89,7 +93,7 @@ fn each_texel_is_resolved_from_its_own_samples() {
     // Two by two texels from (1, 2), to (2, 1) of mip 1, which begins 512 bytes from the start.
     let part = TexelRegion { start: [1, 2, 0], size: [2, 2, 1] };
     let max = Resolver::new(DXGI_FORMAT_R8G8_UNORM, ResolveMode::Max).expect("known");
-    resolve(&gpu.memory, (&*target, 1), [2, 1, 0], (&*source, 0), part, &max).expect("no fault");
+    resolve(&mut gpu.memory, (&*target, 1), [2, 1, 0], (&*source, 0), part, &max).expect("no fault");
     let mut read = [0; 544];
     gpu.memory.read(target.gpu_virtual_address().get(), &mut read).expect("it is mapped");
     let mut expected = [0; 544];
@@ -103,13 +107,13 @@ fn each_texel_is_resolved_from_its_own_samples() {
 
 #[test]
 fn integers_resolve_to_their_minimum() {
-    let gpu = Gpu::new();
+    let mut gpu = Gpu::new();
     let source = gpu.texture(0, args(DXGI_FORMAT_R16_UINT, 1, 1, 2));
     let target = gpu.texture(1, args(DXGI_FORMAT_R16_UINT, 1, 1, 1));
     gpu.memory.write(source.gpu_virtual_address().get(), &[0, 2, 255, 1]).expect("it is mapped");
     let region = TexelRegion { start: [0; 3], size: [1; 3] };
     let min = Resolver::new(DXGI_FORMAT_R16_UINT, ResolveMode::Min).expect("known");
-    resolve(&gpu.memory, (&*target, 0), [0; 3], (&*source, 0), region, &min).expect("no fault");
+    resolve(&mut gpu.memory, (&*target, 0), [0; 3], (&*source, 0), region, &min).expect("no fault");
     let mut read = [0; 4];
     gpu.memory.read(target.gpu_virtual_address().get(), &mut read).expect("it is mapped");
     assert_eq!(read, [255, 1, 0, 0]);

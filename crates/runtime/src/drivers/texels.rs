@@ -1,10 +1,10 @@
 //! Copies, fills and resolves of texels, one row of blocks at a time.
 
-use super::address_space::{FaultCause, PageFault};
-use super::execute::host;
+use super::execute::own;
+use super::gpu_memory::GpuMemory;
 use super::layout::SubresourceLayout;
-use super::memory_access::GpuMemory;
-use super::resource::HostResource;
+use super::page_fault::{FaultCause, PageFault};
+use super::resource::MemoryResource;
 use crate::ddi::DriverError;
 use crate::ddi::command::TexelLocation;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
@@ -44,7 +44,7 @@ impl Blocks {
     }
 
     fn of_subresource(resource: &dyn DriverResource, index: u32) -> Option<Self> {
-        let resource = host(resource)?;
+        let resource = own(resource)?;
         let layout = resource.layout()?.subresource(index)?;
         Some(Self {
             base: resource.gpu_virtual_address().get(),
@@ -91,7 +91,7 @@ fn unknown() -> PageFault {
 
 /// Copies a region of texels.
 pub(super) fn copy(
-    memory: &GpuMemory,
+    memory: &mut dyn GpuMemory,
     target: &TexelLocation,
     target_start: [u32; 3],
     source: &TexelLocation,
@@ -123,7 +123,7 @@ pub(super) fn copy(
 }
 
 /// Copies 32-bit numbers and sets their upper 8 bits to zero.
-fn copy_24_bits(memory: &GpuMemory, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+fn copy_24_bits(memory: &mut dyn GpuMemory, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
     let mut bytes =
         vec![0; usize::try_from(size).map_err(|_| PageFault::new(source, FaultCause::HostOutOfMemory))?];
     memory.read(source, &mut bytes)?;
@@ -133,7 +133,7 @@ fn copy_24_bits(memory: &GpuMemory, target: u64, source: u64, size: u64) -> Resu
 
 /// Fills a region of a subresource with one texel, which is written to each sample.
 pub(super) fn fill(
-    memory: &GpuMemory,
+    memory: &mut dyn GpuMemory,
     target: &dyn DriverResource,
     subresource: u32,
     region: TexelRegion,
@@ -158,7 +158,7 @@ pub(super) fn fill(
 
 /// Resolves the samples of texels, which are contiguous, to texels of the target.
 pub(super) fn resolve(
-    memory: &GpuMemory,
+    memory: &mut dyn GpuMemory,
     (target, target_index): (&dyn DriverResource, u32),
     target_start: [u32; 3],
     (source, source_index): (&dyn DriverResource, u32),
@@ -201,7 +201,7 @@ pub(super) fn resolve(
 /// The arguments are the run's offset in the resource, its position in rows of the region alone (bytes along its row,
 /// row, slice), and its size in bytes.
 pub(super) fn for_each_run(
-    resource: &HostResource,
+    resource: &MemoryResource,
     subresource: u32,
     region: TexelRegion,
     mut each: impl FnMut(u64, [usize; 3], usize) -> Result<(), DriverError>,

@@ -1,37 +1,38 @@
-//! Queues of the simulated GPU. Each has a thread, which performs its work in order.
+//! Queues. Each has a thread, which performs its work in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use heapwright_d3d12::{DXGI_ERROR_DEVICE_HUNG, DXGI_ERROR_DEVICE_REMOVED};
+use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 
-use super::address_space::AddressSpace;
-use super::execute::Executor;
+use super::execute;
+use super::gpu_memory::GpuMemory;
+use super::page_fault::PageFault;
 use crate::ddi::DriverError;
-use crate::ddi::command::{DriverQueue, RemovalSink, Work};
+use crate::ddi::command::{Command, DriverQueue, RemovalSink, Work};
 
 /// The interval at which a queue that waits for a fence checks whether it was ended.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 
-/// A queue of the simulated GPU.
-pub(super) struct HostQueue {
+/// A queue.
+pub(super) struct ThreadQueue {
     works: Mutex<Option<Sender<Work>>>,
     ended: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl HostQueue {
+impl ThreadQueue {
     pub(super) fn start(
-        space: &Arc<AddressSpace>,
+        memory: Box<dyn GpuMemory + Send>,
         removal: Arc<dyn RemovalSink>,
     ) -> Result<Self, DriverError> {
         let (works, received) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
         let worker =
-            Worker { executor: Executor::new(Arc::clone(space)), removal, ended: Arc::clone(&ended) };
+            Worker { memory, removal, ended: Arc::clone(&ended), has_unfinished: false };
         let none = DriverError::HostOutOfMemory { requested: heapwright_core::ByteSize::ZERO };
         let thread = std::thread::Builder::new()
             .name("heapwright queue".to_owned())
@@ -41,7 +42,7 @@ impl HostQueue {
     }
 }
 
-impl DriverQueue for HostQueue {
+impl DriverQueue for ThreadQueue {
     fn submit(&self, works: &mut dyn Iterator<Item = Work>) {
         let sender = self.works.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sender) = &*sender {
@@ -53,7 +54,7 @@ impl DriverQueue for HostQueue {
     }
 }
 
-impl Drop for HostQueue {
+impl Drop for ThreadQueue {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         drop(self.works.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -65,22 +66,31 @@ impl Drop for HostQueue {
     }
 }
 
+/// What a queue's thread does next.
+enum Step {
+    Work(Work),
+    /// Finishes what the memory deferred.
+    Finish,
+}
+
 struct Worker {
-    executor: Executor,
+    memory: Box<dyn GpuMemory + Send>,
     removal: Arc<dyn RemovalSink>,
     ended: Arc<AtomicBool>,
+    /// Whether commands were executed since the memory last finished.
+    has_unfinished: bool,
 }
 
 impl Worker {
-    fn run(self, works: &Receiver<Work>) {
-        while let Ok(work) = works.recv() {
+    fn run(mut self, works: &Receiver<Work>) {
+        while let Some(work) = self.next(works) {
             if self.ended.load(Ordering::Relaxed) {
                 return;
             }
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.perform(work)));
             match done {
                 Ok(Ok(())) => {}
-                Ok(Err(message)) => return self.removal.remove(DXGI_ERROR_DEVICE_HUNG, message),
+                Ok(Err(fault)) => return self.removal.remove(fault.reason(), fault.to_string()),
                 Err(_panic) => {
                     let message = "a queue thread panicked; this is a bug in heapwright-runtime".to_owned();
                     return self.removal.remove(DXGI_ERROR_DEVICE_REMOVED, message);
@@ -89,34 +99,55 @@ impl Worker {
         }
     }
 
-    /// Performs one work item. The error is the reason for the loss of the device.
-    fn perform(&self, work: Work) -> Result<(), String> {
+    /// Waits for work, and finishes the work before if there is none yet. Returns `None` at the end of the queue.
+    fn next(&mut self, works: &Receiver<Work>) -> Option<Step> {
+        match works.try_recv() {
+            Ok(work) => Some(Step::Work(work)),
+            Err(TryRecvError::Disconnected) => None,
+            Err(TryRecvError::Empty) if self.has_unfinished => Some(Step::Finish),
+            Err(TryRecvError::Empty) => works.recv().ok().map(Step::Work),
+        }
+    }
+
+    /// Performs one step. The error is the reason for the loss of the device.
+    fn perform(&mut self, step: Step) -> Result<(), PageFault> {
+        let Step::Work(work) = step else { return self.finish() };
         match work {
-            Work::Execute(commands) => commands
-                .iter()
-                .try_for_each(|command| self.executor.execute(command))
-                .map_err(|e| e.to_string()),
-            Work::Ask(question) => question
-                .ask()
-                .iter()
-                .try_for_each(|command| self.executor.execute(command))
-                .map_err(|e| e.to_string()),
+            Work::Execute(commands) => self.execute(&commands),
+            Work::Ask(question) => {
+                self.finish()?;
+                self.execute(&question.ask())
+            }
             Work::Signal(fence, value) => {
+                self.finish()?;
                 fence.set(value);
                 Ok(())
             }
             Work::Wait(wait) => {
+                self.finish()?;
                 while !wait.block_for(WAIT_SLICE) && !self.ended.load(Ordering::Relaxed) {}
                 Ok(())
             }
             Work::UpdateTileMappings { resource, mappings } => {
-                self.executor.update_tile_mappings(&*resource, &mappings);
+                self.finish()?;
+                execute::update_tile_mappings(&*resource, &mappings);
                 Ok(())
             }
             Work::CopyTileMappings { target, source } => {
-                self.executor.copy_tile_mappings((&*target.0, &target.1), (&*source.0, &source.1));
+                self.finish()?;
+                execute::copy_tile_mappings((&*target.0, &target.1), (&*source.0, &source.1));
                 Ok(())
             }
         }
+    }
+
+    fn execute(&mut self, commands: &[Command]) -> Result<(), PageFault> {
+        self.has_unfinished = true;
+        commands.iter().try_for_each(|command| execute::execute(&mut *self.memory, command))
+    }
+
+    fn finish(&mut self) -> Result<(), PageFault> {
+        self.has_unfinished = false;
+        self.memory.finish()
     }
 }

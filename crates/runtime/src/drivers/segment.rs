@@ -2,18 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
 use heapwright_core::ByteSize;
 
-use super::profile::{BudgetStep, HostProfile, SegmentProfile};
+use super::host::profile::SegmentProfile;
 use crate::ddi::{DriverError, SegmentGroup, VideoMemory};
 
-/// Both segment groups of a simulated GPU, and the listeners to changes of budgets.
+/// Both segment groups of a GPU, and the listeners to changes of budgets.
 pub(super) struct Segments {
     local: Segment,
     non_local: Segment,
-    paging_nanos_per_mib: u64,
     listeners: Mutex<Vec<Weak<Listener>>>,
 }
 
@@ -21,11 +19,10 @@ pub(super) struct Segments {
 pub(super) type Listener = dyn Fn() + Send + Sync;
 
 impl Segments {
-    pub(super) fn new(profile: &HostProfile) -> Self {
+    pub(super) fn new(local: SegmentProfile, non_local: SegmentProfile) -> Self {
         Self {
-            local: Segment::new(profile.local),
-            non_local: Segment::new(profile.non_local),
-            paging_nanos_per_mib: profile.paging_nanos_per_mib,
+            local: Segment::new(local),
+            non_local: Segment::new(non_local),
             listeners: Mutex::new(Vec::new()),
         }
     }
@@ -53,31 +50,6 @@ impl Segments {
 
     pub(super) fn listen(&self, listener: &Arc<Listener>) {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(listener));
-    }
-
-    /// Returns the time to page `size` bytes in, according to the profile.
-    pub(super) fn paging_time(&self, size: ByteSize) -> Duration {
-        let nanos = (u128::from(size.get()) * u128::from(self.paging_nanos_per_mib)) >> 20;
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-}
-
-/// Starts a thread that changes the local budget by the schedule for as long as the GPU exists.
-pub(super) fn follow_schedule(segments: &Arc<Segments>, schedule: &'static [BudgetStep]) {
-    if schedule.is_empty() {
-        return;
-    }
-    let (segments, opened) = (Arc::downgrade(segments), Instant::now());
-    let follow = move || {
-        for step in schedule {
-            std::thread::sleep(step.after.saturating_sub(opened.elapsed()));
-            let Some(segments) = segments.upgrade() else { return };
-            segments.set_budget(SegmentGroup::Local, step.local);
-        }
-    };
-    let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(follow);
-    if let Err(error) = started {
-        tracing::error!(%error, "failed to spawn the budget thread; the budget of the simulated GPU stays constant");
     }
 }
 
@@ -126,6 +98,12 @@ impl Segment {
     pub(super) fn fits_budget(&self, size: ByteSize) -> bool {
         let usage = self.usage.load(Ordering::Relaxed);
         usage.checked_add(size.get()).is_some_and(|sum| sum <= self.budget.load(Ordering::Relaxed))
+    }
+
+    /// The size of the memory.
+    #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "a simulated budget does not depend on it"))]
+    pub(super) fn capacity(&self) -> ByteSize {
+        self.capacity
     }
 
     pub(super) fn reserve(&self, reservation: ByteSize) -> Result<(), DriverError> {

@@ -1,0 +1,83 @@
+//! Execution of commands and tile mappings.
+
+use std::sync::Arc;
+
+use super::gpu_memory::GpuMemory;
+use super::page_fault::PageFault;
+use super::resource::MemoryResource;
+use super::texels;
+use super::tiles::TILE_SIZE;
+use crate::ddi::command::{Command, TileMapping};
+use crate::ddi::driver_resource::DriverResource;
+
+/// Executes a command, which the runtime has checked.
+pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(), PageFault> {
+    match command {
+        Command::CopyBuffer { target, source, size } => {
+            memory.copy(address(&target.0) + target.1, address(&source.0) + source.1, *size)
+        }
+        Command::CopyTexels { target, target_start, source, region, target_size: _ } => {
+            texels::copy(memory, target, *target_start, source, *region)
+        }
+        Command::CopyTexture { target, source } => {
+            memory.copy(address(target), address(source), target.existing_allocation_info().size.get())
+        }
+        Command::CopyTiles { tiled, tiles, buffer, to_tiles } => {
+            let buffer = address(&buffer.0) + buffer.1;
+            for (index, &tile) in (0..).zip(tiles.iter()) {
+                let tile = address(tiled) + u64::from(tile) * TILE_SIZE;
+                let bytes = buffer + index * TILE_SIZE;
+                let (target, source) = if *to_tiles { (tile, bytes) } else { (bytes, tile) };
+                memory.copy(target, source, TILE_SIZE)?;
+            }
+            Ok(())
+        }
+        Command::FillTexels { target, subresource, region, value } => {
+            texels::fill(memory, &**target, *subresource, *region, value.as_bytes())
+        }
+        Command::FillBuffer { target, size, value } => {
+            memory.fill(address(&target.0) + target.1, *size, value.as_bytes())
+        }
+        Command::ResolveTexels { target, target_start, source, region, resolver } => {
+            let (target, source) = ((&*target.0, target.1), (&*source.0, source.1));
+            texels::resolve(memory, target, *target_start, source, *region, resolver)
+        }
+        Command::Scramble { target, ranges, seed } => {
+            for (offset, size) in ranges.iter() {
+                memory.scramble(address(target) + offset, *size, seed.wrapping_add(*offset));
+            }
+            Ok(())
+        }
+        Command::WriteImmediate { address, value } => memory.write(address.get(), &value.to_le_bytes()),
+    }
+}
+
+/// Changes the memory mapped to tiles of a reserved resource.
+pub(super) fn update_tile_mappings(resource: &dyn DriverResource, mappings: &[TileMapping]) {
+    if let Some(tiles) = own(resource).and_then(MemoryResource::tiles) {
+        mappings.iter().for_each(|mapping| tiles.map(mapping));
+    }
+}
+
+/// Copies tile mappings from `source` to `target`, of as many tiles.
+pub(super) fn copy_tile_mappings(
+    (target, target_tiles): (&dyn DriverResource, &[u32]),
+    (source, source_tiles): (&dyn DriverResource, &[u32]),
+) {
+    let tiles = |resource| own(resource).and_then(MemoryResource::tiles);
+    let (Some(target), Some(source)) = (tiles(target), tiles(source)) else { return };
+    // Read all before writing any: both may be the same resource.
+    let read: Vec<_> = source_tiles.iter().map(|&tile| source.get(u64::from(tile))).collect();
+    for (&tile, backing) in target_tiles.iter().zip(read) {
+        target.set(u64::from(tile), backing);
+    }
+}
+
+/// Downcasts to the drivers' resource. The runtime passes only resources of this driver.
+pub(super) fn own(resource: &dyn DriverResource) -> Option<&MemoryResource> {
+    resource.as_any().downcast_ref()
+}
+
+fn address(resource: &Arc<dyn DriverResource>) -> u64 {
+    resource.gpu_virtual_address().get()
+}

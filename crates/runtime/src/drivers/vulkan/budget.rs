@@ -1,0 +1,107 @@
+//! Budgets of the operating system, from `VK_EXT_memory_budget`.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use ash::vk;
+use heapwright_core::ByteSize;
+
+use super::logical_device::LogicalDevice;
+use crate::ddi::{SegmentGroup, VideoMemory};
+use crate::drivers::segment::{Listener, Segments};
+
+/// The interval at which budgets are compared while anyone listens. Vulkan does not notify of changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Of a memory heap without a budget, this fraction is left to other processes.
+const LEFT_TO_OTHERS: u64 = 16;
+
+/// The budgets of both segment groups.
+pub(super) struct Budgets {
+    device: Arc<LogicalDevice>,
+    /// The memory heap of the local segment group and that of the non-local one.
+    heaps: [usize; 2],
+    segments: Arc<Segments>,
+    /// Limits set for tests, in bytes.
+    limits: [AtomicU64; 2],
+    is_polled: AtomicBool,
+    this: Weak<Self>,
+}
+
+impl Budgets {
+    pub(super) fn new(device: &Arc<LogicalDevice>, heaps: [usize; 2], segments: &Arc<Segments>) -> Arc<Self> {
+        let budgets = Arc::new_cyclic(|this| Self {
+            device: Arc::clone(device),
+            heaps,
+            segments: Arc::clone(segments),
+            limits: [const { AtomicU64::new(u64::MAX) }; 2],
+            is_polled: AtomicBool::new(false),
+            this: Weak::clone(this),
+        });
+        budgets.update();
+        budgets
+    }
+
+    /// Returns DXGI's four numbers. The usage is that of this adapter's heaps.
+    pub(super) fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
+        self.update();
+        self.segments.get(group).report()
+    }
+
+    /// Limits the budget of a group.
+    pub(super) fn limit(&self, group: SegmentGroup, budget: ByteSize) {
+        let [local, non_local] = &self.limits;
+        let limit = if group == SegmentGroup::Local { local } else { non_local };
+        limit.store(budget.get(), Ordering::Relaxed);
+        self.update();
+    }
+
+    /// Calls `listener` after changes of a budget, until the returned value is dropped.
+    pub(super) fn listen(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
+        let listener: Arc<Listener> = Arc::from(listener);
+        self.segments.listen(&listener);
+        if !self.is_polled.swap(true, Ordering::Relaxed) {
+            let budgets = Weak::clone(&self.this);
+            let poll = move || {
+                while let Some(budgets) = budgets.upgrade() {
+                    budgets.update();
+                    drop(budgets);
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+            };
+            let started = std::thread::Builder::new().name("heapwright budget".to_owned()).spawn(poll);
+            if let Err(error) = started {
+                self.is_polled.store(false, Ordering::Relaxed);
+                tracing::error!(%error, "failed to spawn the budget thread; changes are noticed only when queried");
+            }
+        }
+        Box::new(listener)
+    }
+
+    /// Queries the budgets and tells listeners of changes.
+    fn update(&self) {
+        let hardware = self.device.hardware();
+        let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
+        let has_budget = hardware.extensions.memory_budget;
+        if has_budget {
+            let mut memory = vk::PhysicalDeviceMemoryProperties2::default().push_next(&mut budget);
+            let instance = self.device.instance().functions();
+            // SAFETY: the physical device is the instance's and has the extension; the structures outlive the call.
+            unsafe { instance.get_physical_device_memory_properties2(hardware.device, &mut memory) };
+        }
+        let groups = [SegmentGroup::Local, SegmentGroup::NonLocal];
+        for ((group, heap), limit) in groups.into_iter().zip(self.heaps).zip(&self.limits) {
+            let capacity = self.segments.get(group).capacity();
+            let of_system = match budget.heap_budget.get(heap).filter(|_| has_budget) {
+                Some(&bytes) => bytes.min(capacity.get()),
+                None => capacity.get() - capacity.get() / LEFT_TO_OTHERS,
+            };
+            let now = ByteSize::new(of_system.min(limit.load(Ordering::Relaxed)));
+            if self.segments.get(group).report().budget != now {
+                self.segments.set_budget(group, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Heaps: Vulkan memory with one buffer across it.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use ash::vk;
+use heapwright_core::{ByteSize, GpuVirtualAddress};
+
+use super::address_map::{AddressMap, Target};
+use super::heap_contents::HeapContents;
+use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
+use crate::drivers::page_fault::{FaultCause, PageFault};
+use crate::drivers::segment::{Charge, Residence, Segments};
+use crate::residency::{PageableRecord, ResidencyLedger};
+
+/// A heap. It is charged to a segment group while it has device memory.
+pub(super) struct VulkanHeap {
+    cpu_accessible: bool,
+    size: ByteSize,
+    segments: Arc<Segments>,
+    group: SegmentGroup,
+    map: Arc<AddressMap>,
+    address: GpuVirtualAddress,
+    buffer: (vk::Buffer, u64),
+    residency: Mutex<Residency>,
+    /// Notified when the heap has been paged in, when it is evicted, and when the last use by a queue ends.
+    changed: Condvar,
+    /// The memory. Of the two locks, this one is taken first.
+    contents: Mutex<HeapContents>,
+    record: PageableRecord,
+    this: Weak<Self>,
+}
+
+/// The residency state of a heap.
+struct Residency {
+    /// Calls of `MakeResident` without a matching `Evict`.
+    count: u32,
+    /// Present while the heap has, or is about to get, device memory.
+    charge: Option<Charge>,
+    /// Whether the heap is paged in, so that the GPU can access it.
+    has_arrived: bool,
+    /// Whether paging in failed during this stay.
+    has_failed: bool,
+    /// Counts the stays, from a first `MakeResident` to the last `Evict`.
+    stay: u64,
+    /// Number of queues whose commands use the heap and are not done.
+    uses: usize,
+}
+
+impl Residency {
+    /// Returns whether `stay` has not ended.
+    fn is_in(&self, stay: u64) -> bool {
+        self.count > 0 && self.stay == stay
+    }
+}
+
+impl VulkanHeap {
+    /// Creates a heap over memory, which `make` creates once the heap is charged.
+    pub(super) fn create(
+        args: &HeapArgs,
+        size: ByteSize,
+        (segments, group): (&Arc<Segments>, SegmentGroup),
+        map: &Arc<AddressMap>,
+        ledger: &Arc<ResidencyLedger>,
+        make: impl FnOnce() -> Result<HeapContents, DriverError>,
+    ) -> Result<Arc<Self>, DriverError> {
+        let mut charge = Some(Charge::of_resident(segments, Residence::In(group), size)?);
+        let contents = make()?;
+        if !contents.has_device_memory() {
+            charge = None;
+        }
+        let (address, buffer) = (contents.address(), contents.buffer());
+        let count = u32::from(!args.not_resident);
+        let record = ledger.created(args.pageable, size, !args.not_resident);
+        let heap = Arc::new_cyclic(|this: &Weak<Self>| {
+            map.insert(address, size.get(), Target::Heap(Weak::clone(this)));
+            Self {
+                cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
+                size,
+                segments: Arc::clone(segments),
+                group,
+                map: Arc::clone(map),
+                address,
+                buffer,
+                residency: Mutex::new(Residency {
+                    count,
+                    charge,
+                    has_arrived: count > 0,
+                    has_failed: false,
+                    stay: 0,
+                    uses: 0,
+                }),
+                changed: Condvar::new(),
+                contents: Mutex::new(contents),
+                record,
+                this: Weak::clone(this),
+            }
+        });
+        Ok(heap)
+    }
+
+    /// Begins a use by a queue, until [`end_use`](Self::end_use). Returns a fault at `address` if the heap is not paged
+    /// in.
+    pub(super) fn begin_use(&self, address: u64) -> Result<(), PageFault> {
+        let mut residency = self.residency();
+        if !residency.has_arrived {
+            return Err(PageFault::new(address, FaultCause::Evicted(self.describe())));
+        }
+        residency.uses += 1;
+        Ok(())
+    }
+
+    /// Ends a use.
+    pub(super) fn end_use(&self) {
+        let mut residency = self.residency();
+        residency.uses = residency.uses.saturating_sub(1);
+        if residency.uses == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Returns the buffer and the offset in it of the byte at `address`, and the number of bytes from there to the end
+    /// of the heap. Returns `None` for an address outside of the heap.
+    pub(super) fn place(&self, address: u64) -> Option<(vk::Buffer, u64, u64)> {
+        let offset = address.checked_sub(self.address.get())?;
+        let left = self.size.get().checked_sub(offset).filter(|&left| left > 0)?;
+        let (buffer, base) = self.buffer;
+        Some((buffer, base + offset, left))
+    }
+
+    fn describe(&self) -> String {
+        match self.record.name() {
+            Some(name) => format!("heap '{name}' ({} at {})", self.size, self.address),
+            None => format!("an unnamed heap ({} at {})", self.size, self.address),
+        }
+    }
+
+    /// Pages the heap in, unless `stay` has ended.
+    fn arrive(&self, stay: u64) {
+        let mut contents = self.contents();
+        if !self.residency().is_in(stay) {
+            return;
+        }
+        let restored = contents.restore();
+        if let Err(error) = &restored {
+            tracing::error!(%error, "paging in failed: {}", self.describe());
+        }
+        let mut residency = self.residency();
+        residency.has_arrived = restored.is_ok() && residency.is_in(stay);
+        residency.has_failed = restored.is_err();
+        self.changed.notify_all();
+    }
+
+    /// Blocks until the heap is paged in, paging in has failed, or the stay has ended.
+    fn wait_for_arrival(&self, stay: u64) {
+        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && !now.has_failed;
+        drop(self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn residency(&self) -> MutexGuard<'_, Residency> {
+        self.residency.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contents(&self) -> MutexGuard<'_, HeapContents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for VulkanHeap {
+    fn drop(&mut self) {
+        self.map.remove(self.address);
+    }
+}
+
+impl DriverHeap for VulkanHeap {
+    fn gpu_virtual_address(&self) -> GpuVirtualAddress {
+        self.address
+    }
+
+    fn size(&self) -> ByteSize {
+        self.size
+    }
+
+    fn map(&self, offset: u64, _size: u64) -> Result<NonNull<u8>, DriverError> {
+        if !self.cpu_accessible {
+            return Err(DriverError::NotCpuAccessible);
+        }
+        self.contents().map(offset)
+    }
+
+    fn record(&self) -> &PageableRecord {
+        &self.record
+    }
+
+    fn segment_group(&self) -> SegmentGroup {
+        self.group
+    }
+
+    fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
+        // Paging out may be under way; it ends before the contents can be locked.
+        let mut contents = self.contents();
+        let mut residency = self.residency();
+        let is_first = residency.count == 0;
+        if is_first && residency.charge.is_none() {
+            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.size)?;
+            contents.allocate()?;
+            residency.charge = Some(charge);
+        }
+        if is_first {
+            residency.stay += 1;
+            residency.has_failed = false;
+        }
+        residency.count = residency.count.saturating_add(1);
+        if residency.has_arrived {
+            return Ok(None);
+        }
+        let (heap, stay) = (Weak::clone(&self.this), residency.stay);
+        Ok(Some(PagingWork::new(Duration::ZERO, move || {
+            // If the heap was released meanwhile, nothing is left to page in.
+            if let Some(heap) = heap.upgrade() {
+                if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
+            }
+        })))
+    }
+
+    fn evict(&self) -> Result<(), DriverError> {
+        let mut residency = self.residency();
+        residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
+        if residency.count > 0 {
+            return Ok(());
+        }
+        residency.has_arrived = false;
+        self.changed.notify_all();
+        // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
+        let used = self.changed.wait_while(residency, |now| now.uses > 0 && now.count == 0);
+        drop(used.unwrap_or_else(PoisonError::into_inner));
+        let mut contents = self.contents();
+        if self.residency().count > 0 {
+            return Ok(());
+        }
+        match contents.page_out() {
+            Ok(true) => self.residency().charge = None,
+            // The memory cannot be freed, and stays charged.
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
+        }
+        Ok(())
+    }
+
+    fn set_priority(&self, priority: f32) {
+        self.contents().set_priority(priority);
+    }
+
+    fn set_name(&self, name: &str) {
+        self.record.set_name(name);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

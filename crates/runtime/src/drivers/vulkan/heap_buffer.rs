@@ -1,0 +1,154 @@
+//! The buffer across a heap, which gives the heap its GPU virtual addresses, and the memory bound to it.
+
+use std::sync::Arc;
+
+use ash::vk;
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
+
+use super::commands::Commands;
+use super::logical_device::LogicalDevice;
+use super::memory::{Binding, Buffer, Memory};
+use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
+
+/// Largest part of a sparse heap's memory that is allocated at once.
+const MAX_PART: u64 = 1 << 30;
+
+/// The buffer across a heap or a reserved resource. The heap's bytes are a range of the buffer's, as Vulkan does not let
+/// the alignment of a buffer's address be chosen.
+pub(super) struct HeapBuffer {
+    device: Arc<LogicalDevice>,
+    buffer: Buffer,
+    /// Offset of the heap's first byte in the buffer.
+    base: u64,
+    address: GpuVirtualAddress,
+    size: u64,
+    /// Granularity of sparse binding.
+    granularity: u64,
+}
+
+impl HeapBuffer {
+    /// Creates the buffer of a heap whose memory is bound later, by sparse binding. `at` is an address from an earlier
+    /// process.
+    pub(super) fn sparse(
+        device: &Arc<LogicalDevice>,
+        size: ByteSize,
+        alignment: Alignment,
+        at: Option<GpuVirtualAddress>,
+    ) -> Result<Self, DriverError> {
+        let create = |padding: u64| {
+            let binding = Binding::Sparse { at: at.map(GpuVirtualAddress::get) };
+            let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
+            Self::new(device, buffer, size, alignment)
+        };
+        match (create(0)?, at) {
+            (Some(buffer), None) => Ok(buffer),
+            (Some(buffer), Some(at)) if buffer.address == at => Ok(buffer),
+            (_, Some(start)) => {
+                let range = GpuVirtualAddressRange { start, size };
+                Err(DriverError::CannotCreateAt { range, fault: CreateAtFault::InUse { address: start } })
+            }
+            (None, None) => create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size }),
+        }
+    }
+
+    /// Creates the buffer of a heap with its memory.
+    pub(super) fn whole(
+        device: &Arc<LogicalDevice>,
+        size: ByteSize,
+        alignment: Alignment,
+        memory_type: u32,
+        priority: f32,
+    ) -> Result<(Self, Memory), DriverError> {
+        let create = |padding: u64| {
+            let buffer = Buffer::create(device, padded(size, padding)?, Binding::Whole)?;
+            let memory = Memory::allocate(device, buffer.requirements().size, memory_type, priority)?;
+            buffer.bind(&memory)?;
+            Ok(Self::new(device, buffer, size, alignment)?.map(|buffer| (buffer, memory)))
+        };
+        match create(0)? {
+            Some(whole) => Ok(whole),
+            None => create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size }),
+        }
+    }
+
+    /// Finds the heap's range in a buffer. Returns `None` if the buffer has no room for the alignment of the range's
+    /// address.
+    fn new(
+        device: &Arc<LogicalDevice>,
+        buffer: Buffer,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<Option<Self>, DriverError> {
+        let none = DriverError::OutOfAddressSpace { requested: size };
+        let first = buffer.address();
+        let aligned = ByteSize::new(first).align_up(alignment).ok_or(none)?.get();
+        let base = aligned - first;
+        let address = GpuVirtualAddress::new(aligned).ok_or(none)?;
+        let granularity = buffer.requirements().alignment.max(1);
+        let created =
+            Self { device: Arc::clone(device), buffer, base, address, size: size.get(), granularity };
+        let (start, len) = created.window();
+        let fits = start.checked_add(len).is_some_and(|end| end <= created.buffer.requirements().size);
+        Ok(fits.then_some(created))
+    }
+
+    pub(super) fn handle(&self) -> vk::Buffer {
+        self.buffer.handle()
+    }
+
+    /// Offset of the heap's first byte in the buffer.
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    pub(super) fn address(&self) -> GpuVirtualAddress {
+        self.address
+    }
+
+    /// Offset of the heap's first byte in the memory that is bound to a sparse buffer.
+    pub(super) fn offset_in_window(&self) -> u64 {
+        self.base % self.granularity
+    }
+
+    /// The range of the buffer that memory is bound to: the heap's, in whole granules.
+    fn window(&self) -> (u64, u64) {
+        let start = self.base - self.base % self.granularity;
+        let bytes = self.base - start + self.size;
+        (start, bytes.checked_next_multiple_of(self.granularity).unwrap_or(u64::MAX))
+    }
+
+    /// Allocates memory for a sparse buffer, in one or several parts.
+    pub(super) fn allocate(&self, memory_type: u32, priority: f32) -> Result<Vec<Memory>, DriverError> {
+        let (_, mut left) = self.window();
+        let largest = self.device.hardware().max_allocation.min(MAX_PART);
+        let part = (largest - largest % self.granularity).max(self.granularity);
+        let mut parts = Vec::new();
+        while left > 0 {
+            let size = left.min(part);
+            parts.push(Memory::allocate(&self.device, size, memory_type, priority)?);
+            left -= size;
+        }
+        Ok(parts)
+    }
+
+    /// Binds memory from [`allocate`](Self::allocate) to a sparse buffer, or no memory, and waits until that is done.
+    pub(super) fn bind(&self, commands: &mut Commands, parts: Option<&[Memory]>) -> Result<(), DriverError> {
+        let (mut offset, len) = self.window();
+        let mut binds = Vec::new();
+        match parts {
+            None => binds.push(vk::SparseMemoryBind::default().resource_offset(offset).size(len)),
+            Some(parts) => {
+                for part in parts {
+                    let bind = vk::SparseMemoryBind::default().resource_offset(offset).size(part.size());
+                    binds.push(bind.memory(part.handle()));
+                    offset += part.size();
+                }
+            }
+        }
+        commands.bind(&self.buffer, &binds)
+    }
+}
+
+fn padded(size: ByteSize, padding: u64) -> Result<u64, DriverError> {
+    size.get().checked_add(padding).ok_or(DriverError::OutOfAddressSpace { requested: size })
+}

@@ -1,0 +1,192 @@
+//! The logical device, its queues, and whether it is lost.
+
+use std::ffi::c_char;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ash::vk;
+
+use super::error::VulkanError;
+use super::hardware::Hardware;
+use super::instance::VulkanInstance;
+use crate::ddi::DriverError;
+
+/// A logical device, destroyed when dropped.
+pub(super) struct LogicalDevice {
+    functions: ash::Device,
+    hardware: Hardware,
+    queues: Vec<Mutex<vk::Queue>>,
+    next_queue: AtomicUsize,
+    set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
+    /// The first call that lost the device.
+    lost: OnceLock<String>,
+    /// Total size of the sparse buffers that exist.
+    sparse_bytes: AtomicU64,
+    mapping: Mutex<()>,
+    instance: Arc<VulkanInstance>,
+}
+
+/// The number of queues that the driver uses at most. D3D12 queues share them.
+const MAX_QUEUES: u32 = 8;
+
+impl LogicalDevice {
+    /// Opens a device.
+    pub(super) fn open(instance: &Arc<VulkanInstance>, hardware: Hardware) -> Result<Arc<Self>, VulkanError> {
+        hardware.check()?;
+        let (family, count) = hardware.queue_family.unwrap_or((0, 1));
+        let priorities = vec![1.0; usize::try_from(count.min(MAX_QUEUES)).unwrap_or(1)];
+        let families =
+            [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&priorities)];
+        let (sparse, replay) = (hardware.has_sparse_binding, hardware.has_capture_replay);
+        let features = vk::PhysicalDeviceFeatures::default().sparse_binding(sparse);
+        let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default()
+            .timeline_semaphore(true)
+            .buffer_device_address(true)
+            .buffer_device_address_capture_replay(replay);
+        let mut vulkan13 =
+            vk::PhysicalDeviceVulkan13Features::default().maintenance4(true).synchronization2(true);
+        let mut priority = vk::PhysicalDeviceMemoryPriorityFeaturesEXT::default().memory_priority(true);
+        let mut pageable = vk::PhysicalDevicePageableDeviceLocalMemoryFeaturesEXT::default()
+            .pageable_device_local_memory(true);
+        let mut names: Vec<*const c_char> = Vec::new();
+        let mut info = vk::DeviceCreateInfo::default()
+            .queue_create_infos(&families)
+            .enabled_features(&features)
+            .push_next(&mut vulkan12)
+            .push_next(&mut vulkan13);
+        if hardware.extensions.memory_budget {
+            names.push(ash::ext::memory_budget::NAME.as_ptr());
+        }
+        if hardware.extensions.memory_priority {
+            names.push(ash::ext::memory_priority::NAME.as_ptr());
+            info = info.push_next(&mut priority);
+        }
+        if hardware.extensions.pageable_device_local_memory {
+            names.push(ash::ext::pageable_device_local_memory::NAME.as_ptr());
+            info = info.push_next(&mut pageable);
+        }
+        let info = info.enabled_extension_names(&names);
+        // SAFETY: the physical device belongs to the instance, which the result keeps alive, and has the features and
+        // extensions that are enabled; all structures outlive the call.
+        let functions = unsafe { instance.functions().create_device(hardware.device, &info, None) }
+            .map_err(VulkanError::of("vkCreateDevice"))?;
+        Ok(Arc::new(Self::new(Arc::clone(instance), hardware, functions, (family, priorities.len()))))
+    }
+
+    fn new(
+        instance: Arc<VulkanInstance>,
+        hardware: Hardware,
+        functions: ash::Device,
+        (family, queues): (u32, usize),
+    ) -> Self {
+        let queues = (0..).take(queues);
+        // SAFETY: the device was created with as many queues of this family.
+        let queues = queues.map(|index| Mutex::new(unsafe { functions.get_device_queue(family, index) }));
+        let queues = queues.collect();
+        let set_priority = hardware.extensions.pageable_device_local_memory.then(|| {
+            ash::ext::pageable_device_local_memory::Device::new(instance.functions(), &functions)
+                .fp()
+                .set_device_memory_priority_ext
+        });
+        Self {
+            functions,
+            hardware,
+            queues,
+            next_queue: AtomicUsize::new(0),
+            set_priority,
+            lost: OnceLock::new(),
+            sparse_bytes: AtomicU64::new(0),
+            mapping: Mutex::default(),
+            instance,
+        }
+    }
+
+    /// The device's functions.
+    pub(super) fn functions(&self) -> &ash::Device {
+        &self.functions
+    }
+
+    /// The physical device.
+    pub(super) fn hardware(&self) -> &Hardware {
+        &self.hardware
+    }
+
+    /// The instance.
+    pub(super) fn instance(&self) -> &VulkanInstance {
+        &self.instance
+    }
+
+    /// Returns the index of the next queue, in turn.
+    pub(super) fn choose_queue(&self) -> usize {
+        self.next_queue.fetch_add(1, Ordering::Relaxed) % self.queues.len().max(1)
+    }
+
+    /// Locks a queue, as Vulkan requires for every submission.
+    pub(super) fn queue(&self, index: usize) -> MutexGuard<'_, vk::Queue> {
+        self.queues[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the priority of memory, if the device supports that.
+    pub(super) fn set_priority(&self, memory: vk::DeviceMemory, priority: f32) {
+        if let Some(set_priority) = self.set_priority {
+            // SAFETY: the memory belongs to the device, and the extension is enabled.
+            unsafe { set_priority(self.functions.handle(), memory, priority) };
+        }
+    }
+
+    /// Counts `size` bytes of a new sparse buffer. Returns false, and counts nothing, if they would exceed the limit.
+    pub(super) fn take_sparse(&self, size: u64) -> bool {
+        let limit = self.hardware.sparse_address_space;
+        let add = |bytes: u64| bytes.checked_add(size).filter(|&sum| sum <= limit);
+        self.sparse_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+    }
+
+    /// Reverses [`take_sparse`](Self::take_sparse).
+    pub(super) fn give_back_sparse(&self, size: u64) {
+        self.sparse_bytes.fetch_sub(size, Ordering::Relaxed);
+    }
+
+    /// Locks the mapping of memory.
+    pub(super) fn mapping(&self) -> MutexGuard<'_, ()> {
+        self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a call failed for a reason after which the device's state is unknown, and returns the description of
+    /// the first such failure.
+    pub(super) fn lose(&self, call: &'static str, result: vk::Result) -> &str {
+        self.lost.get_or_init(|| format!("{call} returned {result} ({})", result.as_raw()))
+    }
+
+    /// Returns the description of the failure that lost the device, if it is lost.
+    pub(super) fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
+    }
+
+    /// Returns a closure for `map_err` that converts the result of a call that creates something of `requested` bytes.
+    pub(super) fn creating(
+        &self,
+        call: &'static str,
+        requested: heapwright_core::ByteSize,
+    ) -> impl FnOnce(vk::Result) -> DriverError {
+        move |result| match result {
+            vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_POOL_MEMORY => {
+                DriverError::OutOfDeviceMemory { requested }
+            }
+            vk::Result::ERROR_OUT_OF_HOST_MEMORY
+            | vk::Result::ERROR_TOO_MANY_OBJECTS
+            | vk::Result::ERROR_MEMORY_MAP_FAILED => DriverError::HostOutOfMemory { requested },
+            other => {
+                self.lose(call, other);
+                DriverError::DeviceLost { call }
+            }
+        }
+    }
+}
+
+impl Drop for LogicalDevice {
+    fn drop(&mut self) {
+        // SAFETY: everything that was created from the device holds a reference to it and destroyed itself; nothing is
+        // in execution, since each submission is waited for. A lost device may be destroyed, too.
+        unsafe { self.functions.destroy_device(None) };
+    }
+}

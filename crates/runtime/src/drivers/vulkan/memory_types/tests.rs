@@ -1,0 +1,1 @@
+//! Memory types of devices as they are sold.

@@ -1,0 +1,393 @@
+//! GPUs with a Vulkan driver.
+//!
+//! * `error`: why a device cannot be found or opened.
+//! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
+//!   logical device. `validation`: messages of the validation layer.
+//! * `memory`, `commands`: Vulkan's memory, buffers and command buffers as values that free themselves.
+//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: their copies in host memory.
+//! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
+//!   reserved resources.
+//! * `recorder`, `hazards`: queues' access to memory, and its order.
+//! * `budget`: budgets of the operating system.
+//!
+//! A heap is memory with one buffer across it, so the address of a placed resource is the heap's plus the offset. Texels
+//! are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between buffers:
+//! nothing draws, so no texture needs to be a Vulkan image. Heaps without CPU access have their memory bound by sparse
+//! binding: eviction copies it to the host, unbinds and frees it, and the address stays. Where sparse binding is missing,
+//! or the CPU has a pointer to the memory, eviction lowers the memory's priority, and the heap stays charged.
+
+mod address_map;
+mod budget;
+mod commands;
+mod error;
+mod hardware;
+mod hazards;
+mod heap;
+mod heap_buffer;
+mod heap_contents;
+mod instance;
+mod logical_device;
+mod memory;
+mod memory_types;
+mod paging_engine;
+mod recorder;
+mod reserved;
+mod reserved_addresses;
+mod validation;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ash::vk;
+use heapwright_core::{Alignment, ByteSize};
+
+use self::address_map::AddressMap;
+use self::budget::Budgets;
+pub use self::error::VulkanError;
+use self::hardware::Hardware;
+use self::heap::VulkanHeap;
+use self::heap_buffer::HeapBuffer;
+use self::heap_contents::HeapContents;
+use self::instance::VulkanInstance;
+use self::logical_device::LogicalDevice;
+use self::memory::{BUFFER_USAGE, Binding, Buffer, NORMAL_PRIORITY};
+use self::memory_types::{MemoryTypes, heap_of};
+use self::paging_engine::PagingEngine;
+use self::recorder::Recorder;
+use self::reserved::VulkanReserved;
+use self::reserved_addresses::ReservedAddresses;
+pub use self::validation::validation_messages;
+use super::host::profile::SegmentProfile;
+use super::layout::TextureLayout;
+use super::queue::ThreadQueue;
+use super::resource::MemoryResource;
+use super::segment::Segments;
+use super::tiles::NullAccess;
+use super::{KIB_4, KIB_64};
+use crate::ddi::command::{DriverQueue, RemovalSink};
+use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
+use crate::ddi::{
+    AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
+    DriverError, DriverHeap, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
+    ResourceKind, SegmentGroup, VideoMemory,
+};
+use crate::residency::ResidencyLedger;
+
+/// A Vulkan device that [`Instance::open_vulkan`](crate::Instance::open_vulkan) can open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VulkanGpu {
+    /// The index of the device, in the loader's order.
+    pub index: usize,
+    /// The device's name.
+    pub name: String,
+    /// The version of Vulkan that the device supports, like 1.3.
+    pub vulkan_version: String,
+    /// The reason why the device cannot be used, if it cannot.
+    pub unsuitable: Option<String>,
+}
+
+impl VulkanGpu {
+    /// Returns the devices that the system's Vulkan loader finds.
+    ///
+    /// # Errors
+    ///
+    /// [`VulkanError::NoLoader`] on a system without Vulkan, [`VulkanError::NoDevice`] without a driver, and
+    /// [`VulkanError::Call`] if a call fails.
+    pub fn all() -> Result<Vec<Self>, VulkanError> {
+        let hardware = VulkanInstance::load()?.hardware()?;
+        let describe = |(index, hardware): (usize, Hardware)| Self {
+            index,
+            name: hardware.name.clone(),
+            vulkan_version: hardware.version(),
+            unsuitable: hardware.check().err().map(|error| error.to_string()),
+        };
+        Ok(hardware.into_iter().enumerate().map(describe).collect())
+    }
+
+    /// Returns the index in a device's name: `vulkan` for the first device, or `vulkan:INDEX`. Returns `None` for other
+    /// names.
+    #[must_use]
+    pub fn parse_name(name: &str) -> Option<usize> {
+        match name.split_once(':') {
+            None => (name == "vulkan").then_some(0),
+            Some(("vulkan", index)) => index.parse().ok().filter(|index: &usize| index.to_string() == name[7..]),
+            Some(_) => None,
+        }
+    }
+}
+
+/// The virtual addresses that D3D12 resources have on current GPUs: 40 bits.
+const ADDRESS_BITS_PER_RESOURCE: u32 = 40;
+
+/// Addresses of a process on current GPUs. No Vulkan property has their number.
+const ADDRESS_BITS_PER_PROCESS: u32 = 48;
+
+/// The alignments that buffers can have with tight alignment (tight alignment specification).
+const TIGHT_ALIGNMENTS: [u64; 2] = [8, 256];
+
+/// An adapter: a device of the system's Vulkan.
+pub(crate) struct VulkanDriver {
+    identity: AdapterIdentity,
+    caps: DriverCaps,
+    types: MemoryTypes,
+    /// Alignment of buffers with tight alignment.
+    buffer_alignment: Alignment,
+    /// Whether memory of each type, by index, can be bound to sparse buffers.
+    sparse_types: u32,
+    segments: Arc<Segments>,
+    budgets: Arc<Budgets>,
+    map: Arc<AddressMap>,
+    engine: Arc<PagingEngine>,
+    residency: Arc<ResidencyLedger>,
+    device: Arc<LogicalDevice>,
+}
+
+impl VulkanDriver {
+    /// Opens the device with an index in the loader's order.
+    pub(crate) fn open(index: usize) -> Result<Self, VulkanError> {
+        let instance = VulkanInstance::load()?;
+        let mut hardware = instance.hardware()?;
+        let count = hardware.len();
+        if count == 0 {
+            return Err(VulkanError::NoDevice);
+        }
+        if index >= count {
+            return Err(VulkanError::NoSuchDevice { index, count });
+        }
+        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
+    }
+
+    /// Creates the adapter of an open device.
+    fn over(device: Arc<LogicalDevice>) -> Result<Self, VulkanError> {
+        static NEXT_LUID: AtomicU64 = AtomicU64::new(1 << 32);
+        let hardware = device.hardware();
+        let is_uma = hardware.is_uma();
+        let unsuitable = VulkanError::Unsuitable {
+            name: hardware.name.clone(),
+            missing: "memory that the CPU can access",
+        };
+        let types = MemoryTypes::of(&hardware.memory, is_uma).ok_or(unsuitable)?;
+        let segment = |memory_type| {
+            let heap = heap_of(&hardware.memory, memory_type);
+            (heap, hardware::heap_size(&hardware.memory, heap))
+        };
+        let (local_heap, local) = segment(types.video);
+        let (system_heap, system) = segment(types.upload);
+        let non_local = if is_uma { ByteSize::ZERO } else { system };
+        let whole = |capacity| SegmentProfile { capacity, budget: capacity };
+        let segments = Arc::new(Segments::new(whole(local), whole(non_local)));
+        let call = |call: &'static str| {
+            move |error: DriverError| VulkanError::Call { call, result: error.to_string() }
+        };
+        let sparse_types = if hardware.has_sparse_binding {
+            let probe = Buffer::create(&device, KIB_64.get(), Binding::Sparse { at: None });
+            probe.map_err(call("creating a sparse buffer"))?.requirements().memory_type_bits
+        } else {
+            0
+        };
+        let sparse_video = sparse_types & (1 << types.video) != 0;
+        let engine = PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
+        Ok(Self {
+            identity: AdapterIdentity {
+                description: hardware.name.clone(),
+                vendor_id: hardware.vendor_id,
+                device_id: hardware.device_id,
+                dedicated_video_memory: if is_uma { ByteSize::ZERO } else { local },
+                shared_system_memory: if is_uma { local } else { system },
+                luid: NEXT_LUID.fetch_add(1, Ordering::Relaxed),
+            },
+            caps: DriverCaps {
+                ddi_version: 115,
+                architecture: types.architecture,
+                resource_heap_tier: 2,
+                tight_alignment_tier: 1,
+                l1_memory_fully_cpu_accessible: is_uma || types.video_is_cpu_accessible(&hardware.memory),
+                // Vulkan requires no such mode.
+                developer_mode: true,
+                is_first_generation: false,
+                trim_notifications: false,
+                // The addresses of reserved resources are those of sparse buffers.
+                tiled_resources_tier: if hardware.has_sparse_binding { 3 } else { 0 },
+                standard_swizzle: false,
+                cross_adapter_row_major: true,
+                recreate_at_tier: u8::from(hardware.has_capture_replay && sparse_video),
+                gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
+                gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
+            },
+            types,
+            buffer_alignment: tight_buffer_alignment(&device),
+            sparse_types,
+            segments,
+            budgets,
+            map: Arc::default(),
+            engine: Arc::new(engine),
+            residency: Arc::default(),
+            device,
+        })
+    }
+
+    /// Returns whether memory of a type can be bound by sparse binding.
+    fn is_sparse(&self, memory_type: u32) -> bool {
+        self.sparse_types.checked_shr(memory_type).unwrap_or(0) & 1 != 0
+    }
+
+    /// Creates the buffer and the memory of a heap.
+    fn create_contents(
+        &self,
+        device: &dyn DriverDevice,
+        args: &HeapArgs,
+        size: ByteSize,
+    ) -> Result<HeapContents, DriverError> {
+        let memory_type = self.types.of_heap(args.memory_pool, args.cpu_page_property);
+        let kind = (memory_type, size, args.zeroed);
+        let is_sparse = self.is_sparse(memory_type);
+        let is_pageable = is_sparse && args.cpu_page_property == CpuPageProperty::NotAvailable;
+        // Sparse buffers have addresses that another process can get again. Their number of bytes is limited.
+        if is_pageable || (is_sparse && self.caps.recreate_at_tier > 0) {
+            match self.sparse_buffer(device, args.create_at, size, args.alignment) {
+                Ok(buffer) if is_pageable => {
+                    return HeapContents::pageable(buffer, kind, !args.not_resident, &self.engine);
+                }
+                Ok(buffer) => return HeapContents::fixed(buffer, kind, &self.engine),
+                Err(DriverError::OutOfAddressSpace { .. }) if args.create_at.is_none() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(start) = args.create_at {
+            let range = GpuVirtualAddressRange { start, size };
+            return Err(DriverError::CannotCreateAt {
+                range,
+                fault: CreateAtFault::NotReserved { address: start },
+            });
+        }
+        let (device, alignment) = (&self.device, args.alignment);
+        let whole = HeapBuffer::whole(device, size, alignment, memory_type, NORMAL_PRIORITY)?;
+        HeapContents::whole(whole, kind, &self.engine)
+    }
+
+    /// Creates a sparse buffer, at a reserved address of the device if one is given.
+    fn sparse_buffer(
+        &self,
+        device: &dyn DriverDevice,
+        at: Option<heapwright_core::GpuVirtualAddress>,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<HeapBuffer, DriverError> {
+        let Some(start) = at else { return HeapBuffer::sparse(&self.device, size, alignment, None) };
+        let range = GpuVirtualAddressRange { start, size };
+        let none =
+            DriverError::CannotCreateAt { range, fault: CreateAtFault::NotReserved { address: start } };
+        let reserved = device.as_any().downcast_ref::<ReservedAddresses>().ok_or(none)?;
+        reserved.create_at(start, size, alignment)
+    }
+}
+
+/// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
+fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
+    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE);
+    let request = vk::DeviceBufferMemoryRequirements::default().create_info(&info);
+    let mut requirements = vk::MemoryRequirements2::default();
+    // SAFETY: the device is of version 1.3; the structures outlive the call.
+    unsafe { device.functions().get_device_buffer_memory_requirements(&request, &mut requirements) };
+    let [least, most] = TIGHT_ALIGNMENTS;
+    hardware::alignment(requirements.memory_requirements.alignment.clamp(least, most))
+}
+
+impl Driver for VulkanDriver {
+    fn identity(&self) -> &AdapterIdentity {
+        &self.identity
+    }
+
+    fn caps(&self) -> &DriverCaps {
+        &self.caps
+    }
+
+    fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
+        Ok(Box::new(ReservedAddresses::create(&self.device, &self.map, args.reserve_ranges)?))
+    }
+
+    fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
+        self.budgets.video_memory(group)
+    }
+
+    fn reserve_video_memory(&self, group: SegmentGroup, reservation: ByteSize) -> Result<(), DriverError> {
+        self.segments.get(group).reserve(reservation)
+    }
+
+    fn residency(&self) -> &Arc<ResidencyLedger> {
+        &self.residency
+    }
+
+    fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
+        let restriction = resource.alignment_restriction;
+        let (bytes, own) = match &resource.kind {
+            ResourceKind::Buffer { width } => (*width, self.buffer_alignment),
+            ResourceKind::Texture(texture) => {
+                (TextureLayout::of_texture(*texture).total_size(), texture.largest_tight_alignment())
+            }
+        };
+        let is_tight_buffer = resource.tight_alignment && matches!(resource.kind, ResourceKind::Buffer { .. });
+        let alignment = match (resource.tight_alignment, &resource.kind) {
+            (true, _) => own.max(restriction),
+            (false, ResourceKind::Buffer { .. }) => KIB_64.max(restriction),
+            (false, ResourceKind::Texture(_)) => restriction,
+        };
+        // Tight alignment specification: the size of a buffer is its width, not rounded up to its alignment.
+        let size = if is_tight_buffer { bytes } else { bytes.align_up(alignment).unwrap_or(bytes) };
+        ResourceAllocation { size, alignment }
+    }
+
+    fn create_heap(
+        &self,
+        device: &dyn DriverDevice,
+        args: &HeapArgs,
+    ) -> Result<Arc<dyn DriverHeap>, DriverError> {
+        let granularity = if args.implicit || args.alignment < KIB_64 { KIB_4 } else { KIB_64 };
+        let size = args.size.align_up(granularity);
+        let size = size.ok_or(DriverError::OutOfAddressSpace { requested: args.size })?;
+        let group = match args.memory_pool {
+            MemoryPool::L0 if !self.caps.architecture.is_uma() => SegmentGroup::NonLocal,
+            MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
+        };
+        let make = || self.create_contents(device, args, size);
+        Ok(VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make)?)
+    }
+
+    fn create_resource(
+        &self,
+        device: &dyn DriverDevice,
+        args: &ResourceArgs,
+        placement: ResourcePlacement,
+    ) -> Result<Arc<dyn DriverResource>, DriverError> {
+        let allocation = self.check_resource_allocation_info(args);
+        Ok(Arc::new(match placement {
+            ResourcePlacement::Heap { heap, offset } => {
+                MemoryResource::placed(args, allocation, heap, offset)?
+            }
+            ResourcePlacement::Reserved => {
+                let none = DriverError::OutOfAddressSpace { requested: allocation.size };
+                let size = allocation.size.align_up(KIB_64).ok_or(none)?;
+                let alignment = allocation.alignment.max(KIB_64);
+                let buffer = self.sparse_buffer(device, args.create_at, size, alignment)?;
+                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+                let memory = VulkanReserved::new(buffer, size, null_access, &self.map)?;
+                MemoryResource::reserved(args, allocation, Box::new(memory))
+            }
+        }))
+    }
+
+    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
+        let recorder = Recorder::create(&self.device, &self.map, self.types.readback)?;
+        Ok(Box::new(ThreadQueue::start(Box::new(recorder), removal)?))
+    }
+
+    fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {
+        self.budgets.limit(group, budget);
+    }
+
+    fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync> {
+        self.budgets.listen(listener)
+    }
+}

@@ -1,0 +1,351 @@
+//! A queue's access to memory: commands are recorded, and executed when the queue finishes them.
+
+use std::sync::Arc;
+
+use ash::vk;
+
+use super::address_map::{AddressMap, Located};
+use super::commands::Commands;
+use super::hazards::Hazards;
+use super::heap::VulkanHeap;
+use super::logical_device::LogicalDevice;
+use super::memory::StagingBuffer;
+use crate::ddi::DriverError;
+use crate::drivers::gpu_memory::GpuMemory;
+use crate::drivers::page_fault::{FaultCause, PageFault};
+use crate::drivers::tiles::TILE_SIZE;
+
+/// Size of the staging buffer through which bytes go between this process and the GPU.
+const STAGING: u64 = 1 << 20;
+
+/// Number of regions of one Vulkan copy at most.
+const MAX_REGIONS: usize = 512;
+
+/// Bytes of a pattern that are staged for a fill.
+const PATTERN_RUN: usize = 4096;
+
+/// Records the accesses of one queue.
+pub(super) struct Recorder {
+    device: Arc<LogicalDevice>,
+    map: Arc<AddressMap>,
+    commands: Commands,
+    /// The heaps that recorded commands use.
+    heaps: Vec<Arc<VulkanHeap>>,
+    /// Regions that are not recorded yet, from one buffer to another.
+    regions: Vec<vk::BufferCopy>,
+    buffers: (vk::Buffer, vk::Buffer),
+    hazards: Hazards,
+    staging: StagingBuffer,
+    /// Bytes of the staging buffer that recorded commands use.
+    staged: u64,
+}
+
+/// Contiguous memory behind an address.
+enum Span {
+    Buffer { buffer: vk::Buffer, offset: u64, size: u64 },
+    /// A tile without memory: reads return zero, and writes are discarded.
+    Null { size: u64 },
+}
+
+impl Span {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Buffer { size, .. } | Self::Null { size } => *size,
+        }
+    }
+}
+
+impl Recorder {
+    pub(super) fn create(
+        device: &Arc<LogicalDevice>,
+        map: &Arc<AddressMap>,
+        host_type: u32,
+    ) -> Result<Self, DriverError> {
+        Ok(Self {
+            device: Arc::clone(device),
+            map: Arc::clone(map),
+            commands: Commands::create(device, device.choose_queue())?,
+            heaps: Vec::new(),
+            regions: Vec::new(),
+            buffers: (vk::Buffer::null(), vk::Buffer::null()),
+            hazards: Hazards::default(),
+            staging: StagingBuffer::create(device, STAGING, host_type)?,
+            staged: 0,
+        })
+    }
+
+    /// Converts a failure of Vulkan, after which the commands of the queue are lost.
+    fn failed(&self, error: DriverError) -> PageFault {
+        let what = self.device.lost().map_or_else(|| error.to_string(), str::to_owned);
+        PageFault::new(0, FaultCause::DeviceLost(what))
+    }
+
+    /// Finds the memory behind an address: at most `size` bytes.
+    fn span(&mut self, address: u64, size: u64) -> Result<Span, PageFault> {
+        if let Some(span) = self.span_of_used(address, size) {
+            return Ok(span);
+        }
+        match self.map.locate(address)? {
+            Located::Heap(heap) => self.use_heap(heap, address, size),
+            Located::Tiles { tiles, offset, left } => {
+                let size = size.min(left).min(TILE_SIZE - offset % TILE_SIZE);
+                let Some((heap, offset)) = tiles.locate(address, offset)? else {
+                    return Ok(Span::Null { size });
+                };
+                let address = heap.gpu_virtual_address().get() + offset;
+                match self.span_of_used(address, size) {
+                    Some(span) => Ok(span),
+                    None => match self.map.locate(address)? {
+                        Located::Heap(heap) => self.use_heap(heap, address, size),
+                        Located::Tiles { .. } => Err(PageFault::new(address, FaultCause::Unmapped)),
+                    },
+                }
+            }
+        }
+    }
+
+    /// Finds an address in the heaps that are in use already.
+    fn span_of_used(&self, address: u64, size: u64) -> Option<Span> {
+        let place = self.heaps.iter().rev().find_map(|heap| heap.place(address));
+        place.map(|(buffer, offset, left)| Span::Buffer { buffer, offset, size: size.min(left) })
+    }
+
+    /// Begins to use a heap.
+    fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64, size: u64) -> Result<Span, PageFault> {
+        heap.begin_use(address)?;
+        self.heaps.push(heap);
+        self.span_of_used(address, size).ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))
+    }
+
+    /// Records the regions that are not recorded yet.
+    fn record_regions(&mut self) -> Result<(), PageFault> {
+        if self.regions.is_empty() {
+            return Ok(());
+        }
+        let (source, target) = self.buffers;
+        let recorded = self.commands.copy(source, target, &self.regions);
+        self.regions.clear();
+        recorded.map_err(|error| self.failed(error))
+    }
+
+    /// Orders the next access after those before, if it depends on them.
+    fn order(
+        &mut self,
+        read: Option<(vk::Buffer, u64, u64)>,
+        write: (vk::Buffer, u64, u64),
+    ) -> Result<(), PageFault> {
+        if self.hazards.conflict(read, write) {
+            self.record_regions()?;
+            self.commands.barrier().map_err(|error| self.failed(error))?;
+            self.hazards.clear();
+        }
+        self.hazards.add(read, write);
+        Ok(())
+    }
+
+    /// Copies between buffers; the ranges do not overlap.
+    fn copy_buffer(
+        &mut self,
+        (source, src_offset): (vk::Buffer, u64),
+        (target, dst_offset): (vk::Buffer, u64),
+        size: u64,
+    ) -> Result<(), PageFault> {
+        self.order(Some((source, src_offset, size)), (target, dst_offset, size))?;
+        if self.buffers != (source, target) || self.regions.len() >= MAX_REGIONS {
+            self.record_regions()?;
+            self.buffers = (source, target);
+        }
+        if let Some(last) = self.regions.last_mut() {
+            let continues =
+                last.src_offset + last.size == src_offset && last.dst_offset + last.size == dst_offset;
+            if continues {
+                last.size += size;
+                return Ok(());
+            }
+        }
+        self.regions.push(vk::BufferCopy { src_offset, dst_offset, size });
+        Ok(())
+    }
+
+    /// Fills a range with a 32-bit value; offset and size are multiples of 4.
+    fn fill_words(&mut self, target: vk::Buffer, offset: u64, size: u64, value: u32) -> Result<(), PageFault> {
+        self.order(None, (target, offset, size))?;
+        self.record_regions()?;
+        self.commands.fill(target, offset, size, value).map_err(|error| self.failed(error))
+    }
+
+    /// Reserves bytes of the staging buffer, after the commands before are done if it is full. Returns their offset.
+    fn stage(&mut self, size: u64) -> Result<u64, PageFault> {
+        // Aligned like the largest block of a texture.
+        let start = self.staged.next_multiple_of(16);
+        if start + size <= self.staging.size() {
+            self.staged = start + size;
+            return Ok(start);
+        }
+        self.execute()?;
+        self.staged = size;
+        Ok(0)
+    }
+
+    /// Executes what is recorded, waits, and ends the uses of heaps.
+    fn execute(&mut self) -> Result<(), PageFault> {
+        let recorded = self.record_regions();
+        let executed = self.commands.execute().map_err(|error| self.failed(error));
+        self.hazards.clear();
+        self.staged = 0;
+        self.end_uses();
+        recorded.and(executed)
+    }
+
+    fn end_uses(&mut self) {
+        self.heaps.drain(..).for_each(|heap| heap.end_use());
+    }
+
+    /// Copies within one buffer from a range to one that overlaps it.
+    fn copy_overlapping(&mut self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+        let mut bytes = vec![0; len(size, source)?];
+        self.read(source, &mut bytes)?;
+        self.write(target, &bytes)
+    }
+}
+
+impl GpuMemory for Recorder {
+    fn copy(&mut self, target: u64, source: u64, size: u64) -> Result<(), PageFault> {
+        if source < target.saturating_add(size) && target < source.saturating_add(size) {
+            return self.copy_overlapping(target, source, size);
+        }
+        let mut done = 0;
+        while done < size {
+            let from = self.span(source + done, size - done)?;
+            let to = self.span(target + done, size - done)?;
+            let step = from.size().min(to.size());
+            match (from, to) {
+                (Span::Buffer { buffer, offset, .. }, Span::Buffer { buffer: to, offset: at, .. }) => {
+                    if buffer == to && offset < at + step && at < offset + step {
+                        // Two tiles of reserved resources in the same memory.
+                        self.copy_overlapping(target + done, source + done, step)?;
+                    } else {
+                        self.copy_buffer((buffer, offset), (to, at), step)?;
+                    }
+                }
+                (Span::Null { .. }, Span::Buffer { .. }) => self.fill(target + done, step, &[0])?,
+                // Writes to a null tile are discarded.
+                (_, Span::Null { .. }) => {}
+            }
+            done += step;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, target: u64, bytes: &[u8]) -> Result<(), PageFault> {
+        let mut address = target;
+        for part in bytes.chunks(len(STAGING, target)?) {
+            let mut rest = part;
+            let mut staged = self.stage(rest.len() as u64)?;
+            self.staging.write(staged, rest).map_err(|error| self.failed(error))?;
+            while !rest.is_empty() {
+                let span = self.span(address, rest.len() as u64)?;
+                let step = span.size();
+                if let Span::Buffer { buffer, offset, .. } = span {
+                    self.copy_buffer((self.staging.handle(), staged), (buffer, offset), step)?;
+                }
+                rest = &rest[len(step, address)?..];
+                (address, staged) = (address + step, staged + step);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault> {
+        let mut address = source;
+        for part in bytes.chunks_mut(len(STAGING, source)?) {
+            let size = part.len() as u64;
+            let staged = self.stage(size)?;
+            let mut done = 0;
+            // Bytes of null tiles read as zero.
+            part.fill(0);
+            let mut spans = Vec::new();
+            while done < size {
+                let span = self.span(address + done, size - done)?;
+                let step = span.size();
+                if let Span::Buffer { buffer, offset, .. } = span {
+                    self.copy_buffer((buffer, offset), (self.staging.handle(), staged + done), step)?;
+                    spans.push((done, step));
+                }
+                done += step;
+            }
+            self.execute()?;
+            for (at, step) in spans {
+                let range = len(at, address)?..len(at + step, address)?;
+                self.staging.read(staged + at, &mut part[range]).map_err(|error| self.failed(error))?;
+            }
+            address += size;
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
+        let mut done = 0;
+        let word = word_of(pattern);
+        while done < size {
+            let span = self.span(target + done, size - done)?;
+            let step = span.size();
+            match (span, word) {
+                (Span::Null { .. }, _) => {}
+                (Span::Buffer { buffer, offset, .. }, Some(word)) if [offset, step, done].iter().all(|bytes| bytes % 4 == 0) => {
+                    self.fill_words(buffer, offset, step, word)?;
+                }
+                (Span::Buffer { buffer, offset, .. }, _) => {
+                    // The pattern begins with the byte that is due at this place.
+                    let phase = len(done % pattern.len().max(1) as u64, target)?;
+                    let repeats = (PATTERN_RUN / pattern.len().max(1)).max(1);
+                    let run: Vec<u8> =
+                        pattern.iter().cycle().skip(phase).take(pattern.len() * repeats).copied().collect();
+                    let run_len = run.len() as u64;
+                    let staged = self.stage(run_len)?;
+                    // Waiting for room in the staging buffer ends the uses of heaps.
+                    let again = self.span(target + done, step)?;
+                    debug_assert_eq!(again.size(), step, "the same memory");
+                    self.staging.write(staged, &run).map_err(|error| self.failed(error))?;
+                    let mut at = 0;
+                    while at < step {
+                        let part = run_len.min(step - at);
+                        self.copy_buffer((self.staging.handle(), staged), (buffer, offset + at), part)?;
+                        at += part;
+                    }
+                }
+            }
+            done += step;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), PageFault> {
+        self.execute()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end_uses();
+    }
+}
+
+/// Returns the 32-bit value of which a pattern is a repetition, if there is one.
+fn word_of(pattern: &[u8]) -> Option<u32> {
+    if pattern.is_empty() {
+        return None;
+    }
+    let repeated: Vec<u8> = pattern.iter().cycle().take(4).copied().collect();
+    let word = <[u8; 4]>::try_from(repeated.as_slice()).ok()?;
+    // A pattern of three bytes is no repetition of four.
+    let is_repetition = 4 % pattern.len() == 0 || pattern.chunks(4).all(|chunk| chunk == word);
+    is_repetition.then(|| u32::from_le_bytes(word))
+}
+
+fn len(size: u64, address: u64) -> Result<usize, PageFault> {
+    usize::try_from(size).map_err(|_| PageFault::new(address, FaultCause::HostOutOfMemory))
+}
+
+#[cfg(test)]
+mod tests;
