@@ -49,6 +49,9 @@ pub(crate) trait Driver: Send + Sync {
     /// [`DriverError::AddressesInvalid`] or [`DriverError::AddressesInUse`]. Nothing is reserved then.
     fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError>;
 
+    /// Returns whether memory that is resident is mapped to a GPU virtual address. O(log objects).
+    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool;
+
     /// Returns DXGI's four numbers for a segment group at this moment. Cost: O(1), atomic loads.
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory;
 

@@ -13,10 +13,10 @@ use crate::aliasing::stub::Stub;
 use crate::aliasing::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
 use crate::aliasing::{Note, RecordedCall, Subresources, Violation};
 use crate::ddi::command::{Command, TexelLocation, TexelValue, TileMapping, TileMemory};
-use crate::ddi::driver_resource::{DriverResource, TexelRegion, TexelRows};
+use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::ddi::{
-    DriverError, DriverHeap, Extent, GpuVirtualAddressRange, PagingWork, ResourceAllocation, ResourceArgs,
-    ResourceKind, SegmentGroup, TextureArgs, TextureDimension, TextureMemoryLayout, TextureUsage,
+    DriverHeap, Extent, ResourceAllocation, ResourceArgs, ResourceKind, TextureArgs, TextureDimension,
+    TextureMemoryLayout, TextureUsage,
 };
 use crate::debug::MessageLog;
 use crate::fence::Fence;

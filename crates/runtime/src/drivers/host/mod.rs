@@ -116,11 +116,6 @@ impl HostDriver {
         }
     }
 
-    /// Returns whether the GPU can access memory at an address.
-    pub(crate) fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        self.space.translate(address.get(), 1).is_ok()
-    }
-
     fn buffer_allocation(&self, width: ByteSize, resource: &ResourceArgs) -> ResourceAllocation {
         if !resource.tight_alignment {
             let alignment = KIB_64.max(resource.alignment_restriction);
@@ -191,6 +186,10 @@ impl Driver for HostDriver {
 
     fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
         Ok(Box::new(HostDevice::create(args, &self.space)?))
+    }
+
+    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
+        self.space.translate(address.get(), 1).is_ok()
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {

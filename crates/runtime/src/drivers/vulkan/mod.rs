@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ash::vk;
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::address_map::AddressMap;
 use self::budget::Budgets;
@@ -271,7 +271,7 @@ impl VulkanDriver {
     fn sparse_buffer(
         &self,
         device: &dyn DriverDevice,
-        at: Option<heapwright_core::GpuVirtualAddress>,
+        at: Option<GpuVirtualAddress>,
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<HeapBuffer, DriverError> {
@@ -306,6 +306,10 @@ impl Driver for VulkanDriver {
 
     fn create_device(&self, args: &DeviceArgs<'_>) -> Result<Box<dyn DriverDevice>, DriverError> {
         Ok(Box::new(ReservedAddresses::create(&self.device, &self.map, args.reserve_ranges)?))
+    }
+
+    fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
+        self.map.locate(address.get()).is_ok()
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
