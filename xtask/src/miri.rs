@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Tests that take half a minute in total: threads that share a set of heaps, and the slots of slabs.
-const SHORT: &[&str] = &["threads_share_an_engine", "suballoc::slab::slots"];
+const SHORT: &[&str] = &["threads_share_slabs", "suballoc::slab::slots"];
 
 /// Runs all tests of the crate, or those in [`SHORT`].
 pub(crate) fn run(root: &Path, is_short: bool) -> Result<(), String> {

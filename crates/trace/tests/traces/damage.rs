@@ -10,9 +10,9 @@ use heapwright_trace::session::{Action, Record};
 use heapwright_trace::{RecordReader, Trace};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
 
 use crate::captures::{DAWN, DIRECTML, capture};
+use crate::properties::{Mutation, mutate, mutation};
 use crate::sessions::{read, write};
 
 fn records_of(bytes: &[u8]) -> Vec<Record> {
@@ -166,43 +166,8 @@ fn malformed_records_with_a_right_checksum_are_refused() {
     }
 }
 
-#[derive(Clone, Debug)]
-enum Mutation {
-    Set(Index, u8),
-    Insert(Index, Vec<u8>),
-    Remove(Index, usize),
-    Truncate(Index),
-}
-
-fn mutation() -> impl Strategy<Value = Mutation> {
-    let byte = prop_oneof![select(&b"{}[]\",:\\0x1 eE-.\0\xff"[..]), any::<u8>()];
-    prop_oneof![
-        4 => (any::<Index>(), byte.clone()).prop_map(|(at, byte)| Mutation::Set(at, byte)),
-        2 => (any::<Index>(), vec(byte, 1..30)).prop_map(|(at, bytes)| Mutation::Insert(at, bytes)),
-        2 => (any::<Index>(), 1..400_usize).prop_map(|(at, len)| Mutation::Remove(at, len)),
-        1 => any::<Index>().prop_map(Mutation::Truncate),
-    ]
-}
-
-fn mutate(bytes: &mut Vec<u8>, mutation: &Mutation) {
-    let place = |at: &Index, bytes: &[u8]| at.index(bytes.len() + 1);
-    match mutation {
-        Mutation::Set(at, byte) => {
-            let at = place(at, bytes);
-            if let Some(old) = bytes.get_mut(at) {
-                *old = *byte;
-            }
-        }
-        Mutation::Insert(at, new) => {
-            let at = place(at, bytes);
-            bytes.splice(at..at, new.iter().copied());
-        }
-        Mutation::Remove(at, len) => {
-            let at = place(at, bytes);
-            bytes.drain(at..(at + len).min(bytes.len()));
-        }
-        Mutation::Truncate(at) => bytes.truncate(place(at, bytes)),
-    }
+fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
+    vec(mutation(b"{}[]\",:\\0x1 eE-.\0\xff", 400), 1..5)
 }
 
 /// Reads bytes in any format. An error is one line with the file and a position.
@@ -218,14 +183,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
 
     #[test]
-    fn a_damaged_capture_never_panics(mutations in vec(mutation(), 1..5)) {
+    fn a_damaged_capture_never_panics(mutations in mutations()) {
         let mut bytes = CAPTURE.clone();
         mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
         check(&bytes);
     }
 
     #[test]
-    fn a_damaged_session_never_panics(mutations in vec(mutation(), 1..5)) {
+    fn a_damaged_session_never_panics(mutations in mutations()) {
         let mut bytes = SESSION.clone();
         mutations.iter().for_each(|mutation| mutate(&mut bytes, mutation));
         check(&bytes);

@@ -546,11 +546,22 @@ struct Shared {
     passed: Mutex<Vec<SharedPlaced<Heap>>>,
 }
 
+/// Slabs are in lanes with locks of their own; `cargo xtask miri --short` runs this test.
+#[test]
+fn threads_share_slabs() {
+    share(&descs()[..1]);
+}
+
 #[test]
 fn threads_share_an_engine() {
-    let rounds = if cfg!(miri) { 40 } else { 3000 };
-    for desc in descs() {
-        let engine = HeapEngine::new(&desc);
+    share(&descs()[1..]);
+}
+
+/// Four threads allocate and free, also what others allocated.
+fn share(descs: &[EngineDesc]) {
+    let rounds = if cfg!(miri) { 20 } else { 3000 };
+    for desc in descs {
+        let engine = HeapEngine::new(desc);
         let shared = Shared::default();
         let work = |seed: u64| {
             let mut random = fastrand::Rng::with_seed(seed);
