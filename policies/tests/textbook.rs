@@ -348,8 +348,8 @@ fn misses(kind: &PolicyKind, room: usize, ids: &[u32]) -> usize {
 /// The bound of `Adaptive`: three times the better of its experts, plus three times the capacity, plus the
 /// first uses.
 fn check_bound(room: usize, ids: &[u32]) -> Result<(), String> {
-    let [adaptive, next_use, lru] = [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru]
-        .map(|kind| misses(&kind, room, ids));
+    let [adaptive, next_use, lru] =
+        [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru].map(|kind| misses(&kind, room, ids));
     let first = ids.iter().collect::<std::collections::BTreeSet<_>>().len();
     let bound = 3 * next_use.min(lru) + 3 * room + first;
     if adaptive <= bound {
@@ -376,7 +376,11 @@ fn adversaries_do_not_exceed_the_bound_of_adaptive() {
         // Cyclic use, which is bad for LRU, and use with LRU's best order, in turn.
         for length in [10, 100, 500] {
             let phase = |turn: u32| {
-                if turn / length % 2 == 0 { turn % heaps } else { (turn * turn % 7919) % (heaps / 2) }
+                if (turn / length).is_multiple_of(2) {
+                    turn % heaps
+                } else {
+                    (turn * turn % 7919) % (heaps / 2)
+                }
             };
             let ids: Vec<u32> = (0..6_000).map(phase).collect();
             check_bound(room, &ids).expect("within the bound");
@@ -388,8 +392,8 @@ fn adversaries_do_not_exceed_the_bound_of_adaptive() {
 #[test]
 fn adaptive_is_near_the_better_expert() {
     let cycle: Vec<u32> = (0..50).cycle().take(20_000).collect();
-    let [adaptive, next_use, lru] = [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru]
-        .map(|kind| misses(&kind, 40, &cycle));
+    let [adaptive, next_use, lru] =
+        [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru].map(|kind| misses(&kind, 40, &cycle));
     assert_eq!(lru, cycle.len(), "lru always misses");
     assert!(adaptive < next_use + 200, "{adaptive} misses, next-use alone {next_use}");
 }

@@ -63,7 +63,7 @@ const RECORDED: [Recorded; 5] = [
     recorded("vision_serving", [9.85, 1.78, 1.410], [18.55, 1.85, 1.472]),
 ];
 
-/// The traces that the eviction policies were developed on, in addition to all built-in scenarios.
+/// The traces that the eviction policy `next-use` was developed on, in addition to all built-in scenarios.
 const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
 
 /// A table, with rows for single traces or scenarios and a summary of all.
@@ -223,7 +223,8 @@ fn residency(root: &Path, traces: &[(&Recorded, PathBuf)]) -> Result<Figures, St
             ));
         }
     }
-    let heading = ["| workload | adaptive (default) | LRU | developed on it |", "|---|---|---|---|"];
+    let heading =
+        ["| workload | adaptive (default) | LRU | `next-use` was developed on it |", "|---|---|---|---|"];
     Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 

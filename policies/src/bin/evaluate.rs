@@ -12,8 +12,8 @@ use std::error::Error;
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::PolicyKind;
-use heapwright_policies::workloads::{FIRST_EVALUATION_SEED, Shape, generate, geometric_mean};
 use heapwright_policies::kinds;
+use heapwright_policies::workloads::{FIRST_EVALUATION_SEED, Shape, generate, geometric_mean};
 use heapwright_simulation::{EVICT_AHEAD, Workload, from_trace, offline_bound, simulate};
 use heapwright_trace::Trace;
 
@@ -86,7 +86,10 @@ impl Table {
         groups.dedup();
         for group in groups.into_iter().map(Some).chain([None]) {
             let rows = self.rows.iter().filter(|(other, _)| group.is_none_or(|group| group == other));
-            self.summarize_group(group.unwrap_or("all"), &rows.map(|(_, ratios)| &**ratios).collect::<Vec<_>>());
+            self.summarize_group(
+                group.unwrap_or("all"),
+                &rows.map(|(_, ratios)| &**ratios).collect::<Vec<_>>(),
+            );
         }
     }
 

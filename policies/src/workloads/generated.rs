@@ -225,9 +225,7 @@ impl Generator {
         let in_turn = self.random.chance(0.5);
         for token in 0..600 {
             let serves: Vec<usize> = (0..batch)
-                .map(|place| {
-                    if in_turn { (token / 20 + place) % users } else { self.random.index(users) }
-                })
+                .map(|place| if in_turn { (token / 20 + place) % users } else { self.random.index(users) })
                 .collect();
             let mut uses = weights.clone();
             for user in serves {

@@ -19,8 +19,8 @@ use crate::ByteSize;
 /// # Bound
 ///
 /// For heaps of one size, a constant capacity, and victims that can all be evicted, the bytes paged in are at
-/// most three times what either expert alone pages in, plus three times the capacity, on *any* sequence of
-/// uses:
+/// most three times what either expert alone pages in, plus three times the capacity and the first uses, on
+/// *any* sequence of uses:
 ///
 /// - While an expert leads, the heaps paged in are those that it pages in, and once those that were missing
 ///   when it became the leader.
