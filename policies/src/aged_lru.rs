@@ -1,4 +1,8 @@
-//! LRU with eviction of unused heaps ahead of need.
+//! D3DX12Residency's rules: LRU with eviction of unused heaps ahead of need.
+//!
+//! Left out are what its authors would not defend: budgets of both segment groups added together, which lets
+//! usage exceed the budget of one of them (the planner bounds each group), victims of a periodic trim that
+//! are forgotten, and 32 open sets at most. Its sync points are submissions here.
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ pub use sieve::Sieve;
 pub fn kinds() -> Vec<PolicyKind> {
     let mut kinds = PolicyKind::all().to_vec();
     kinds.extend([
-        PolicyKind::custom("aged-lru", || Box::new(AgedLru::new(AgedLruDesc::default()))),
+        PolicyKind::custom("d3dx12-residency", || Box::new(AgedLru::new(AgedLruDesc::default()))),
         PolicyKind::custom("sieve", || Box::new(Sieve::new())),
         PolicyKind::custom("s3-fifo", || Box::new(S3Fifo::new())),
         PolicyKind::custom("lirs", || Box::new(Lirs::new())),

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for kind in &kinds {
         print!(" {:>8}", kind.name());
     }
-    println!("    next-use without eviction ahead of need");
+    println!("    {} without eviction ahead of need", kinds[0].name());
     let mut columns = vec![Vec::new(); kinds.len()];
     for (number, workload) in all.iter().enumerate() {
         let bound = offline_bound(workload);

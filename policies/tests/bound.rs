@@ -3,6 +3,7 @@
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::PolicyKind;
+use heapwright_policies::workloads::{FIRST_EVALUATION_SEED, Shape, generate};
 use heapwright_policies::{kinds, workloads};
 use heapwright_simulation::{Outcome, Workload, offline_bound, simulate};
 
@@ -66,6 +67,25 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
     let more = workloads::geometric_mean(&ratios);
     assert!(more < 1.002, "{more}");
     assert!(!ahead.is_zero(), "nothing went ahead anywhere");
+}
+
+/// In generated workloads of the part that is not developed on, the default pages in less than LRU, and never
+/// much more.
+#[test]
+fn the_default_is_never_much_worse_than_lru() {
+    let mut ratios = Vec::new();
+    for shape in Shape::ALL {
+        let workload = generate(shape, FIRST_EVALUATION_SEED);
+        let [default, lru] = [PolicyKind::default(), PolicyKind::Lru]
+            .map(|kind| run(&workload, &kind, ByteSize::ZERO).bytes_in.get() as f64);
+        // Where little is paged in, a few heaps make a large ratio.
+        let little = f64::from(64 << 20);
+        let ratio = (default + little) / (lru + little);
+        assert!(ratio < 1.16, "{}: {ratio} times LRU", workload.name);
+        ratios.push(ratio);
+    }
+    let mean = workloads::geometric_mean(&ratios);
+    assert!(mean < 0.97, "{mean}");
 }
 
 /// Whatever a policy chooses, planner and device agree, and no result is below the bound.

@@ -223,7 +223,7 @@ impl Textbook for TextbookLirs {
 fn textbook(kind: &PolicyKind, room: usize) -> Option<Box<dyn Textbook>> {
     Some(match kind.name() {
         // Nothing is evicted ahead of need here, so it is LRU.
-        "lru" | "aged-lru" => Box::new(TextbookLru { room, order: Vec::new() }),
+        "lru" | "d3dx12-residency" => Box::new(TextbookLru { room, order: Vec::new() }),
         "sieve" => Box::new(TextbookSieve { room, queue: Vec::new(), hand: None }),
         "s3-fifo" => Box::new(TextbookS3Fifo {
             room,
@@ -286,7 +286,7 @@ fn cyclic_use_always_misses_with_lru_and_is_near_the_optimum_with_next_use() {
             let hits = hits(kind, room, (0..heaps).cycle().take(warm + measured));
             hits[warm..].iter().filter(|&&hit| !hit).count()
         };
-        for kind in ["lru", "aged-lru"] {
+        for kind in ["lru", "d3dx12-residency"] {
             assert_eq!(misses(kind), measured, "{kind}, {heaps} heaps, room for {room}");
         }
         // (N - C) / (N - 1) of the uses, within one round.
@@ -337,4 +337,84 @@ fn sieve_lets_new_data_leave_before_old_data_in_use() {
     let of_used: Vec<_> =
         requests.iter().zip(&hits).skip(3).filter(|(id, _)| **id < 3).map(|(_, hit)| *hit).collect();
     assert_eq!(of_used, [true; 8]);
+}
+
+/// Returns the number of misses of a policy alone.
+fn misses(kind: &PolicyKind, room: usize, ids: &[u32]) -> usize {
+    let mut cache = Cache::new(kind, room);
+    ids.iter().filter(|&&id| !cache.request(id)).count()
+}
+
+/// The bound of `Adaptive`: three times the better of its experts, plus three times the capacity, plus the
+/// first uses.
+fn check_bound(room: usize, ids: &[u32]) -> Result<(), String> {
+    let [adaptive, next_use, lru] =
+        [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru].map(|kind| misses(&kind, room, ids));
+    let first = ids.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let bound = 3 * next_use.min(lru) + 3 * room + first;
+    if adaptive <= bound {
+        return Ok(());
+    }
+    Err(format!("{adaptive} misses with room for {room}; next-use alone {next_use}, lru alone {lru}"))
+}
+
+/// An adversary that always requests what the policy has just evicted makes every request a miss, also with
+/// the experts alone as far as it is the same for them.
+#[test]
+fn adversaries_do_not_exceed_the_bound_of_adaptive() {
+    for (heaps, room) in [(6_u32, 5_usize), (12, 8), (40, 20), (40, 39)] {
+        let mut cache = Cache::new(&PolicyKind::Adaptive, room);
+        let mut ids = Vec::new();
+        for turn in 0..6_000_u32 {
+            // From time to time a hit, so that there are different intervals.
+            let missing = (0..heaps).map(|at| (at + turn / 7) % heaps).find(|id| !cache.held.contains(id));
+            let id = if turn % 5 == 4 { turn * 7 % heaps } else { missing.expect("not all fit") };
+            cache.request(id);
+            ids.push(id);
+        }
+        check_bound(room, &ids).expect("within the bound");
+        // Cyclic use, which is bad for LRU, and use with LRU's best order, in turn.
+        for length in [10, 100, 500] {
+            let phase = |turn: u32| {
+                if (turn / length).is_multiple_of(2) {
+                    turn % heaps
+                } else {
+                    (turn * turn % 7919) % (heaps / 2)
+                }
+            };
+            let ids: Vec<u32> = (0..6_000).map(phase).collect();
+            check_bound(room, &ids).expect("within the bound");
+        }
+    }
+}
+
+/// The policy changes its leader: it is near the better expert where they differ most, in both directions.
+#[test]
+fn adaptive_is_near_the_better_expert() {
+    let cycle: Vec<u32> = (0..50).cycle().take(20_000).collect();
+    let [adaptive, next_use, lru] =
+        [PolicyKind::Adaptive, PolicyKind::NextUse, PolicyKind::Lru].map(|kind| misses(&kind, 40, &cycle));
+    assert_eq!(lru, cycle.len(), "lru always misses");
+    assert!(adaptive < next_use + 200, "{adaptive} misses, next-use alone {next_use}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn random_sequences_do_not_exceed_the_bound_of_adaptive(
+        room in 1..12_usize,
+        // Phases: the first heap, the number of heaps, the step, and the length.
+        phases in prop::collection::vec((0..10_u32, 1..16_u32, 0..5_u32, 1..200_u32), 1..20),
+    ) {
+        let ids: Vec<u32> = phases
+            .iter()
+            .flat_map(|&(first, count, step, length)| {
+                (0..length).map(move |turn| first + turn.wrapping_mul(step + turn % (step + 1)) % count)
+            })
+            .collect();
+        if let Err(exceeded) = check_bound(room, &ids) {
+            prop_assert!(false, "{}", exceeded);
+        }
+    }
 }

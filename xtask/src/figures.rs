@@ -44,7 +44,7 @@ impl Cost {
 const RECORDED: [&str; 5] =
     ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
 
-/// The traces that the eviction policy `next-use` was tuned on, in addition to all built-in scenarios.
+/// The traces that the eviction policy `next-use` was developed on, in addition to all built-in scenarios.
 const TUNED_ON: [&str; 2] = ["vision_serving", "unet_diffusion"];
 
 /// A table, with rows for single traces or scenarios and a summary of all.
@@ -172,7 +172,7 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
     let listed = program(root, &["residency", "--list", "--json"], &[])?;
     let scenarios = listed.iter().filter(|object| object["kind"] == "scenario");
     let scenarios: Vec<&str> = scenarios.filter_map(|object| object["name"].as_str()).collect();
-    let mut args = vec!["residency", "--json", "--policy", "next-use", "--policy", "lru"];
+    let mut args = vec!["residency", "--json", "--policy", "adaptive", "--policy", "lru"];
     args.extend(&scenarios);
     let paths: Vec<&Path> = traces.iter().map(|(_, path)| path.as_path()).collect();
     let objects = program(root, &args, &paths)?;
@@ -181,7 +181,7 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
     let mut ratios = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
     let mut row = |name: &str, shown: &str, is_tuned_on: bool| {
         let ratio = |policy| number(find(&objects, &[("scenario", name), ("policy", policy)])?, "ratio");
-        let of_both = [ratio("next-use")?, ratio("lru")?];
+        let of_both = [ratio("adaptive")?, ratio("lru")?];
         for (list, ratio) in ratios[usize::from(is_tuned_on)].iter_mut().zip(of_both) {
             list.push(ratio);
         }
@@ -198,13 +198,14 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
     let mut summary = Vec::new();
     if traces.len() == RECORDED.len() {
         for (place, name, tuned) in [(1, "those tuned on", "yes"), (0, "those not", "no")] {
-            let [next_use, lru] = [0, 1].map(|policy: usize| geometric_mean(&ratios[place][policy]));
+            let [adaptive, lru] = [0, 1].map(|policy: usize| geometric_mean(&ratios[place][policy]));
             summary.push(format!(
-                "| **geometric mean of {name}** | **{next_use:.2}** | **{lru:.2}** | {tuned} |"
+                "| **geometric mean of {name}** | **{adaptive:.2}** | **{lru:.2}** | {tuned} |"
             ));
         }
     }
-    let heading = ["| workload | next-use (default) | LRU | next-use was tuned on it |", "|---|---|---|---|"];
+    let heading =
+        ["| workload | adaptive (default) | LRU | `next-use` was developed on it |", "|---|---|---|---|"];
     Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 

@@ -643,7 +643,7 @@ device, a filter without matching checks, or an invalid line in the file of know
 const RESIDENCY_HELP: &str = "\
 Examples:
   heapwright residency level-change
-  heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
+  heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy lru --policy next-use session.hws
   heapwright residency --list";
@@ -651,7 +651,7 @@ Examples:
 const RESIDENCY_LONG_HELP: &str = "\
 Examples:
   heapwright residency level-change
-  heapwright residency --policy next-use --policy lru cyclic-scan unet_diffusion
+  heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --list
 

@@ -41,6 +41,8 @@ pub(super) struct BooksState {
     external_given: [ByteSize; 2],
     /// Bytes of heaps that exist, or are being created, and are not in the books.
     pending: [ByteSize; 2],
+    /// The bytes that were ever added to `pending`.
+    ever_pending: [ByteSize; 2],
     pub(super) counters: Counters,
     /// Usage and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
     seen: [[ByteSize; 2]; 2],
@@ -83,6 +85,7 @@ impl Books {
             external: zero,
             external_given: zero,
             pending: zero,
+            ever_pending: zero,
             counters: Counters::default(),
             seen: [zero; 2],
         };
@@ -197,8 +200,12 @@ impl Books {
     /// Queries the operating system for budgets and usage. Usage must not change meanwhile, so the pager must be
     /// locked.
     pub(super) fn refresh(&self) {
+        let before = {
+            let state = self.lock();
+            (state.pending, state.ever_pending)
+        };
         match self.budgets.refresh() {
-            Ok(()) => self.sample(&SegmentGroup::ALL),
+            Ok(()) => self.sample_since(&SegmentGroup::ALL, before),
             // An old sample says nothing about what is resident now.
             Err(error) => {
                 tracing::warn!(%error, "QueryVideoMemoryInfo failed; keeping the last budget and usage");
@@ -209,15 +216,40 @@ impl Books {
 
     /// Applies the usage that the operating system just reported: bytes that are not the manager's are external.
     pub(super) fn sample(&self, groups: &[SegmentGroup]) {
+        let before = {
+            let state = self.lock();
+            (state.pending, state.ever_pending)
+        };
+        self.sample_since(groups, before);
+    }
+
+    /// Like [`sample`](Self::sample), where `before` has the pending bytes, and all bytes that were ever pending, from
+    /// before the operating system was queried.
+    ///
+    /// Other threads create and release heaps meanwhile. Whether the report includes these is not known, so external
+    /// usage is not changed by more than the report proves.
+    fn sample_since(&self, groups: &[SegmentGroup], before: ([ByteSize; 2], [ByteSize; 2])) {
         // First apply what was found to be the manager's since the last sample, which includes it.
         let mut state = self.lock_updated();
         for &group in groups {
             if state.planner.effective_group(group) == group {
+                let index = group.index();
+                let since = state.ever_pending[index].saturating_sub(before.1[index]);
+                let in_transit = before.0[index].saturating_add(since);
                 let managed = state.planner.totals(group).resident;
-                state.external[group.index()] = self.budgets.external(group, managed);
+                let least = self.budgets.external(group, managed.saturating_add(in_transit));
+                let most = self.budgets.external(group, managed.saturating_sub(in_transit));
+                let external = &mut state.external[index];
+                *external = (*external).clamp(least, most);
             }
         }
         state.update_memory(&self.budgets);
+    }
+
+    /// Returns whether the usage of a segment group exceeds its budget.
+    pub(super) fn is_over_budget(&self) -> bool {
+        let usage = self.lock().usage();
+        SegmentGroup::ALL.into_iter().any(|group| usage[group.index()] > self.budgets.budget(group))
     }
 
     /// Returns the statistics. `cpu_stalls` is counted elsewhere.
@@ -272,8 +304,9 @@ impl BooksState {
     }
 
     fn add_pending(&mut self, group: SegmentGroup, bytes: ByteSize) {
-        let pending = &mut self.pending[group.index()];
-        *pending = pending.saturating_add(bytes);
+        for sum in [&mut self.pending, &mut self.ever_pending] {
+            sum[group.index()] = sum[group.index()].saturating_add(bytes);
+        }
     }
 
     fn subtract_pending(&mut self, group: SegmentGroup, bytes: ByteSize) {

@@ -21,7 +21,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// A GPU does not make memory resident on access: everything that a command list uses must be resident before it runs.
 /// The manager manages [heaps](ResidencyHeap), receives [lists](ResidencyList) of the heaps that command lists use, and
 /// [executes](Self::execute_command_lists) the command lists when these heaps are resident. It makes missing heaps
-/// resident, and the queue, not the CPU, waits for them. It evicts the least recently used heaps, or those that its
+/// resident, and the queue, not the CPU, waits for them. It evicts the heaps that its
 /// [policy](ResidencyManagerDesc::policy) selects, once the GPU has finished with them.
 ///
 /// Cloning returns another handle to the same manager. Heaps keep it alive.

@@ -50,6 +50,10 @@ impl ManagerParts {
         });
         if desc.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) {
             parts.start_background_updates(adapter);
+            let sends_notifications = adapter.is_some() && parts.upkeep.background.get().is_some();
+            if desc.refresh_interval == 0 && !sends_notifications {
+                parts.pager.books.budgets.query_after_each_submission();
+            }
         }
         Ok(parts)
     }

@@ -5,6 +5,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use heapwright::d3d12::*;
+use heapwright::residency::eviction::PolicyKind;
 use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
 use heapwright::*;
 
@@ -453,7 +454,8 @@ fn budgets_are_the_operating_systems_without_an_override() {
 #[test]
 fn what_is_needed_soon_goes_when_the_gpu_stands_still() {
     let max_stall = Duration::from_secs(60);
-    let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(2) });
+    let policy = PolicyKind::NextUse;
+    let scene = Scene::new(ResidencyManagerDesc { max_stall, policy, ..budget(2) });
     let (blocked, queue) = (scene.queue(), scene.queue());
     let things = scene.things(2);
     let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{EvictionPolicy, Lru, NextUse};
+use super::{Adaptive, EvictionPolicy, Lru, NextUse};
 
 /// An eviction policy, by name.
 ///
@@ -28,8 +28,10 @@ use super::{EvictionPolicy, Lru, NextUse};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
-    /// The policy [`NextUse`].
+    /// The policy [`Adaptive`].
     #[default]
+    Adaptive,
+    /// The policy [`NextUse`].
     NextUse,
     /// The policy [`Lru`].
     Lru,
@@ -72,13 +74,14 @@ impl PolicyKind {
     /// Returns every policy of this crate, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
-        &[Self::NextUse, Self::Lru]
+        &[Self::Adaptive, Self::NextUse, Self::Lru]
     }
 
     /// Returns the name, which [`parse`](str::parse) accepts unless the policy is custom.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Adaptive => "adaptive",
             Self::NextUse => "next-use",
             Self::Lru => "lru",
             Self::Custom(custom) => custom.name,
@@ -89,6 +92,7 @@ impl PolicyKind {
     #[must_use]
     pub fn create(&self) -> Box<dyn EvictionPolicy> {
         match self {
+            Self::Adaptive => Box::new(Adaptive::new()),
             Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
             Self::Custom(custom) => (custom.create)(),
@@ -138,6 +142,6 @@ fn every_kind_is_named_and_found_by_its_name() {
     assert_eq!(PolicyKind::default(), PolicyKind::all()[0]);
     assert_eq!(
         "LRU".parse::<PolicyKind>().unwrap_err().to_string(),
-        "unknown eviction policy \"LRU\"; available: next-use, lru"
+        "unknown eviction policy \"LRU\"; available: adaptive, next-use, lru"
     );
 }

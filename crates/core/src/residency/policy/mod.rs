@@ -4,6 +4,7 @@
 //! the planner passes the number of bytes needed, and accepts or rejects each heap
 //! ([`EvictionPolicy::choose`]).
 
+mod adaptive;
 pub mod chains;
 mod kind;
 mod lru;
@@ -14,6 +15,7 @@ use std::fmt;
 
 use crate::ByteSize;
 
+pub use adaptive::Adaptive;
 pub use kind::{CustomPolicy, PolicyKind, UnknownPolicy};
 pub use lru::Lru;
 pub use next_use::NextUse;

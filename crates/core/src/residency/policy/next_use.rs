@@ -121,6 +121,11 @@ impl NextUse {
         }
     }
 
+    /// Returns the number of submissions since the last use of a heap.
+    pub(super) fn age(&self, heap: HeapSlot, now: u32) -> u32 {
+        self.rows.get(heap).map_or(0, |habit| habit.age(now) / SUBMISSION)
+    }
+
     /// Learns from a use of a heap, and returns the chain to which the heap belongs.
     #[inline]
     fn learn(

@@ -35,7 +35,7 @@ pub(crate) struct Budgets {
     unifies_memory: bool,
     source: BudgetSource,
     reservation_cap: Fraction,
-    refresh_interval: u64,
+    refresh_interval: AtomicU64,
     groups: [Group; 2],
     state: Mutex<[GroupState; 2]>,
     /// The number of submissions at which the operating system is queried again.
@@ -121,7 +121,7 @@ impl Budgets {
             next_step: AtomicU64::new(source.next_step(0)),
             source,
             reservation_cap: Fraction::new(desc.reservation_cap()),
-            refresh_interval: interval,
+            refresh_interval: AtomicU64::new(interval),
             groups: [unbounded(), unbounded()],
             state: Mutex::default(),
             next_refresh: AtomicU64::new(interval),
@@ -174,6 +174,12 @@ impl Budgets {
         external(self.usage_sample(group), managed, self.reservation(group))
     }
 
+    /// Queries the operating system after each submission from now on, because it sends no notifications.
+    pub(crate) fn query_after_each_submission(&self) {
+        self.refresh_interval.store(1, Ordering::Relaxed);
+        self.next_refresh.store(0, Ordering::Relaxed);
+    }
+
     /// Returns how often the operating system was queried.
     pub(crate) fn refreshes(&self) -> u64 {
         self.refreshes.load(Ordering::Relaxed)
@@ -206,7 +212,7 @@ impl Budgets {
         }
         let due = self.next_refresh.load(Ordering::Relaxed);
         submissions >= due && {
-            let next = submissions.saturating_add(self.refresh_interval);
+            let next = submissions.saturating_add(self.refresh_interval.load(Ordering::Relaxed));
             self.next_refresh.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         }
     }

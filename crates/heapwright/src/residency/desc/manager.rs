@@ -31,7 +31,8 @@ pub struct ResidencyManagerDesc {
     pub initial_fence_value: FenceValue,
     /// Budgets that replace the operating system's. Without an adapter, either this or `max_budget` is required.
     pub budget_override: Option<BudgetOverride>,
-    /// Number of submissions after which the operating system is queried again; zero is 32.
+    /// Number of submissions after which the operating system is queried again; zero is 1, and 32 with
+    /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES).
     ///
     /// External usage, the process's usage apart from the manager's heaps, may be out of date by this interval; budgets
     /// too, if there are no notifications. A query is a kernel call on Windows. With
@@ -102,7 +103,12 @@ impl ResidencyManagerDesc {
 
     /// Returns the number of submissions between two queries.
     pub(crate) fn effective_refresh_interval(&self) -> u64 {
-        if self.refresh_interval == 0 { 32 } else { self.refresh_interval }
+        let is_told = self.flags.contains(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES);
+        match (self.refresh_interval, is_told) {
+            (0, false) => 1,
+            (0, true) => 32,
+            (interval, _) => interval,
+        }
     }
 }
 
@@ -122,7 +128,9 @@ mod tests {
         desc.check().expect("sound");
         assert_eq!((desc.max_pct(), desc.reservation_cap()), (0.95, 0.5));
         assert_eq!(desc.effective_evict_size(), ByteSize::from_mib(50));
-        assert_eq!(desc.effective_refresh_interval(), 32);
+        assert_eq!(desc.effective_refresh_interval(), 1);
+        let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
+        assert_eq!(ResidencyManagerDesc { flags, ..desc }.effective_refresh_interval(), 32);
         assert_eq!(ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES.bits(), 1);
         assert_eq!(ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY.bits(), 2);
         assert_eq!(ResidencyManagerFlags::ALWAYS_IN_BUDGET.bits(), 4);

@@ -202,8 +202,11 @@ impl Pager {
         queue: Option<(&'q ManagedQueue, &SubmittedHeaps)>,
         mut request: PlanRequest<'_>,
     ) -> Result<PagedIn<'q>, Error> {
-        // A request that must not even wait is not worth a query.
-        let mut refreshes_before_refusal = request.may_wait;
+        // A request that must not even wait is not worth a query. Otherwise a query precedes both a refusal and usage
+        // above the budget.
+        let mut refreshes_before = request.may_wait;
+        let may_exceed = request.may_exceed;
+        request.may_exceed &= !refreshes_before;
         loop {
             let guard = queue.map(|(queue, _)| queue.lock());
             let mut current = self.lock();
@@ -233,7 +236,10 @@ impl Pager {
                     request.hurries = !self.wait_for(target, self.max_stall.min(SOON_USED_STALL))?;
                 }
                 // The last sample of budget and usage may be out of date.
-                Step::OverBudget(_) if std::mem::take(&mut refreshes_before_refusal) => self.books.refresh(),
+                Step::OverBudget(_) if std::mem::take(&mut refreshes_before) => {
+                    self.books.refresh();
+                    request.may_exceed = may_exceed;
+                }
                 Step::OverBudget(over) => return Err(Error::over_budget(over)),
                 Step::OutOfMemory { call, evicted, wanted } => {
                     let is_repeated = request.at_least != [ByteSize::ZERO; 2];

@@ -10,11 +10,22 @@ use crate::residency::budget::TrimRequest;
 impl Pager {
     /// Evicts idle heaps above the budget, and then idle heaps that the policy does not want to keep.
     pub(in crate::residency) fn trim(&self, current: &mut CurrentPlan) {
-        self.evict_planned(current, |planner, plan, now| {
+        self.trim_to_budget(current);
+        self.evict_ahead(current);
+    }
+
+    /// Evicts idle heaps above the budget. Returns whether any was evicted.
+    pub(in crate::residency) fn trim_to_budget(&self, current: &mut CurrentPlan) -> bool {
+        let evicted = self.evict_planned(current, |planner, plan, now| {
             let request = PlanRequest { may_exceed: true, ..PlanRequest::new(now) };
             // The request has no heaps, so none can be unknown.
             let _ = planner.plan(&request, plan);
         });
+        evicted != [ByteSize::ZERO; 2]
+    }
+
+    /// Evicts idle heaps that the policy does not want to keep.
+    pub(in crate::residency) fn evict_ahead(&self, current: &mut CurrentPlan) {
         let limit = [self.evict_size; 2];
         self.evict_planned(current, |planner, plan, now| planner.plan_ahead(limit, now, plan));
     }

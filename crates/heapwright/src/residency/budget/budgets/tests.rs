@@ -203,7 +203,8 @@ fn without_an_adapter_a_budget_is_required() {
 #[test]
 fn the_operating_system_is_queried_once_per_interval() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
-    let budgets = of_script(&adapter, &whole()).expect("answered");
+    let seldom = ResidencyManagerDesc { refresh_interval: 32, ..whole() };
+    let budgets = of_script(&adapter, &seldom).expect("answered");
     assert_eq!(adapter.script().queries, 2, "one query for each segment group");
     let due: Vec<_> = (0..100).filter(|&submissions| budgets.refresh_due(submissions)).collect();
     assert_eq!(due, [32, 64, 96]);
@@ -220,7 +221,8 @@ fn the_operating_system_is_queried_once_per_interval() {
 #[test]
 fn one_of_many_threads_queries() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
-    let budgets = of_script(&adapter, &whole()).expect("answered");
+    let seldom = ResidencyManagerDesc { refresh_interval: 32, ..whole() };
+    let budgets = of_script(&adapter, &seldom).expect("answered");
     let told: usize = std::thread::scope(|scope| {
         let ask = || (0..1000).filter(|&submissions| budgets.refresh_due(submissions)).count();
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();

@@ -2,16 +2,21 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::missing_panics_doc,
     reason = "the numbers of workloads are small"
 )]
+
+mod generated;
 
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 use heapwright_simulation::{Frame, HeapNumber, PagingCost, Random, WorkHeap, Workload};
+
+pub use generated::{FIRST_EVALUATION_SEED, Shape, generate};
 
 const MIB: u64 = 1 << 20;
 
@@ -39,6 +44,7 @@ struct Heap {
 
 #[derive(Debug)]
 struct Submission {
+    queue: usize,
     budget: u64,
     heaps: Vec<usize>,
 }
@@ -72,10 +78,14 @@ impl Build {
         (0..count).map(|_| self.heap(random.range(sizes.start, sizes.end), beginning)).collect()
     }
 
-    fn submit(&mut self, budget: u64, mut heaps: Vec<usize>) {
+    fn submit(&mut self, budget: u64, heaps: Vec<usize>) {
+        self.submit_to(0, budget, heaps);
+    }
+
+    fn submit_to(&mut self, queue: usize, budget: u64, mut heaps: Vec<usize>) {
         heaps.sort_unstable();
         heaps.dedup();
-        self.submissions.push(Submission { budget, heaps });
+        self.submissions.push(Submission { queue, budget, heaps });
     }
 
     fn bytes(&self, heaps: &[usize]) -> u64 {
@@ -88,6 +98,11 @@ impl Build {
 
     /// Returns the maximum size of the heaps that `passes` consecutive submissions use.
     fn peak(&self, passes: usize) -> u64 {
+        self.peak_from(0, passes)
+    }
+
+    /// Like [`peak`](Self::peak), from a submission on.
+    fn peak_from(&self, begin: usize, passes: usize) -> u64 {
         let frame = |submissions: &[Submission]| {
             let mut heaps: Vec<_> =
                 submissions.iter().flat_map(|submission| &submission.heaps).copied().collect();
@@ -95,18 +110,42 @@ impl Build {
             heaps.dedup();
             self.bytes(&heaps)
         };
-        self.submissions.windows(passes).map(frame).max().unwrap_or(0)
+        self.submissions[begin..].windows(passes).map(frame).max().unwrap_or(0)
     }
 
-    /// Returns the workload with one frame per submission.
-    fn done(self) -> Workload {
+    /// Returns the first and the last submission that use each heap.
+    fn lives(&self) -> Vec<Option<(usize, usize)>> {
         let mut lives = vec![None; self.heaps.len()];
         for (number, submission) in self.submissions.iter().enumerate() {
             for &heap in &submission.heaps {
                 lives[heap].get_or_insert((number, number)).1 = number;
             }
         }
-        let mut workload = Workload::new(self.name, PAGING, FRAMES_IN_FLIGHT, 1);
+        lives
+    }
+
+    /// Returns the most bytes that are alive at a time, of the heaps that are first used from `begin` on.
+    fn most_alive(&self, begin: usize) -> u64 {
+        let mut changes = vec![0_i64; self.submissions.len() + 1];
+        for (heap, life) in self.heaps.iter().zip(self.lives()) {
+            let Some((first, last)) = life.filter(|&(first, _)| first >= begin) else { continue };
+            changes[first] += heap.size as i64;
+            if heap.transient {
+                changes[last + 1] -= heap.size as i64;
+            }
+        }
+        let alive = changes.iter().scan(0, |alive, change| {
+            *alive += change;
+            Some(*alive)
+        });
+        alive.max().unwrap_or(0) as u64
+    }
+
+    /// Returns the workload with one frame per submission.
+    fn done(self) -> Workload {
+        let lives = self.lives();
+        let queues = self.submissions.iter().map(|submission| submission.queue + 1).max().unwrap_or(1);
+        let mut workload = Workload::new(self.name.clone(), PAGING, FRAMES_IN_FLIGHT, queues);
         let mut numbers: Vec<Option<HeapNumber>> = vec![None; self.heaps.len()];
         for (at, submission) in self.submissions.iter().enumerate() {
             let (mut born, mut died) = (Vec::new(), Vec::new());
@@ -129,7 +168,7 @@ impl Build {
                 }
             }
             let set: Vec<_> = submission.heaps.iter().filter_map(|&heap| numbers[heap]).collect();
-            workload.submit(0, GPU, set);
+            workload.submit(submission.queue, GPU, set);
             workload.frames.push(Frame {
                 budget: [ByteSize::new(submission.budget), ByteSize::ZERO],
                 cpu: Duration::ZERO,
