@@ -38,7 +38,8 @@ if(GPGMM_D3D12_STATIC_LIBRARY AND NOT TARGET gpgmm_d3d12::static)
         # What Rust's standard library needs.
         target_link_libraries(gpgmm_d3d12::static INTERFACE kernel32 ntdll userenv ws2_32 dbghelp)
     else()
-        target_link_libraries(gpgmm_d3d12::static INTERFACE pthread dl m)
+        # Sections that are not used refer to functions that only Windows has.
+        target_link_libraries(gpgmm_d3d12::static INTERFACE -Wl,--gc-sections pthread dl m)
     endif()
 endif()
 if(NOT TARGET gpgmm_d3d12::gpgmm_d3d12)

@@ -22,6 +22,12 @@ use crate::residency_heap::{Heap, Name};
 pub(crate) struct Allocation {
     /// Written only to set the name.
     allocation: RwLock<ResourceAllocation>,
+    /// State that only few allocations need.
+    extras: OnceLock<Box<Extras>>,
+}
+
+#[derive(Default)]
+struct Extras {
     /// Number of `Map` calls without `Unmap`.
     mapped: AtomicU32,
     /// What `GetMemory` returned, which does not add a reference for its caller.
@@ -32,40 +38,39 @@ pub(crate) struct Allocation {
 impl Allocation {
     #[inline]
     pub(crate) fn new(allocation: ResourceAllocation) -> Self {
-        Self {
-            allocation: RwLock::new(allocation),
-            mapped: AtomicU32::new(0),
-            memory: OnceLock::new(),
-            name: DebugName::default(),
-        }
+        Self { allocation: RwLock::new(allocation), extras: OnceLock::new() }
     }
 
     fn read(&self) -> RwLockReadGuard<'_, ResourceAllocation> {
         self.allocation.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn extras(&self) -> &Extras {
+        self.extras.get_or_init(Box::default)
     }
 }
 
 impl Drop for Allocation {
     #[inline]
     fn drop(&mut self) {
-        if *self.mapped.get_mut() != 0 {
-            self.release_mapped();
+        if let Some(extras) = self.extras.get_mut() {
+            let mapped = *extras.mapped.get_mut();
+            if mapped != 0 {
+                let allocation = self.allocation.get_mut().unwrap_or_else(PoisonError::into_inner);
+                release_mapped(allocation, mapped);
+            }
         }
     }
 }
 
-impl Allocation {
-    /// Releases what `Map` keeps resident.
-    #[cold]
-    fn release_mapped(&mut self) {
-        let mapped = *self.mapped.get_mut();
-        tracing::warn!("IResourceAllocation: released while mapped; Unmap calls that are missing: {mapped}");
-        let allocation = self.allocation.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(heap) = allocation.memory() else { return };
-        for _ in 0..mapped {
-            if let Err(error) = heap.unlock() {
-                tracing::error!("IResourceAllocation: {error}");
-            }
+/// Releases what `Map` keeps resident.
+#[cold]
+fn release_mapped(allocation: &ResourceAllocation, mapped: u32) {
+    tracing::warn!("IResourceAllocation: released while mapped; Unmap calls that are missing: {mapped}");
+    let Some(heap) = allocation.memory() else { return };
+    for _ in 0..mapped {
+        if let Err(error) = heap.unlock() {
+            tracing::error!("IResourceAllocation: {error}");
         }
     }
 }
@@ -103,7 +108,7 @@ unsafe extern "system" fn get_debug_name(this: This) -> *const WideChar {
     call::value("IResourceAllocation::GetDebugName", || {
         // SAFETY: C++ calls the method of a live object.
         let this = unsafe { body::<Allocation>(this) };
-        Name(this.name.get(|| this.read().debug_name().map(Into::into)))
+        Name(this.extras().name.get(|| this.read().debug_name().map(Into::into)))
     })
     .0
 }
@@ -113,7 +118,7 @@ unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> H
         // SAFETY: C++ calls the method of a live object, with null or a terminated string.
         unsafe {
             let this = body::<Allocation>(this);
-            this.name.set(name, |name| {
+            this.extras().name.set(name, |name| {
                 this.allocation.write().unwrap_or_else(PoisonError::into_inner).set_debug_name(name)
             })
         }
@@ -133,7 +138,7 @@ unsafe extern "system" fn map(
         // SAFETY: the duties are those of `Map` in D3D12, and the caller's. `Unmap` never unmaps more often than this maps, and
         // the allocation is not moved.
         let address = unsafe { this.read().map_subresource(subresource, read_range, !out.is_null()) }?;
-        this.mapped.fetch_add(1, Ordering::Relaxed);
+        this.extras().mapped.fetch_add(1, Ordering::Relaxed);
         if let Some(address) = address {
             out.set(address.as_ptr().cast());
         }
@@ -146,7 +151,7 @@ unsafe extern "system" fn unmap(this: This, subresource: u32, written_range: *co
         // SAFETY: C++ calls the method of a live object, with null or a range.
         let (this, written_range) = unsafe { (body::<Allocation>(this), written_range.as_ref().copied()) };
         let one_less = |mapped: u32| mapped.checked_sub(1);
-        if this.mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+        if this.extras().mapped.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             tracing::error!("IResourceAllocation::Unmap: the allocation is not mapped");
             return;
         }
@@ -187,10 +192,10 @@ unsafe extern "system" fn get_memory(this: This) -> *mut c_void {
     call::value("IResourceAllocation::GetMemory", || {
         // SAFETY: C++ calls the method of a live object.
         let this = unsafe { body::<Allocation>(this) };
-        let memory = match this.memory.get() {
+        let memory = match this.extras().memory.get() {
             Some(memory) => memory,
             None => match Heap::of_allocation(&this.read()) {
-                Ok(memory) => this.memory.get_or_init(|| memory),
+                Ok(memory) => this.extras().memory.get_or_init(|| memory),
                 Err(error) => {
                     tracing::error!("IResourceAllocation::GetMemory: {error}");
                     return 0;

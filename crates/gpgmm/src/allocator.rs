@@ -51,6 +51,8 @@ impl Body for Allocator {
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATOR];
 
+    const IS_REGISTERED: bool = true;
+
     fn registration(&self) -> Option<Registration> {
         Some(Registration { registry: &ALLOCATORS, number: self.allocator.id() })
     }

@@ -27,6 +27,9 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Whether objects of this kind have a [`registration`](Self::registration).
+    const IS_REGISTERED: bool = false;
+
     /// Returns where the object is registered as the one that stands for something of the library.
     fn registration(&self) -> Option<Registration> {
         None
@@ -172,7 +175,13 @@ unsafe extern "system" fn add_ref<B: Body>(this: *mut c_void) -> u32 {
 
 unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
     // SAFETY: the object is alive until the count is zero.
-    let left = unsafe { &*this.cast::<Object<B>>() }.count.fetch_sub(1, Ordering::Release).wrapping_sub(1);
+    let count = unsafe { &(*this.cast::<Object<B>>()).count };
+    // Nobody can add a reference to an object that is not registered while the caller has the last one.
+    let left = if !B::IS_REGISTERED && count.load(Ordering::Acquire) == 1 {
+        0
+    } else {
+        count.fetch_sub(1, Ordering::Release).wrapping_sub(1)
+    };
     if left == 0 {
         fence(Ordering::Acquire);
         call::value("Release", || {

@@ -92,6 +92,8 @@ impl Body for Heap {
         Some(self.heap().pageable().clone().into())
     }
 
+    const IS_REGISTERED: bool = true;
+
     fn registration(&self) -> Option<Registration> {
         let number = match &self.source {
             Source::Own(_) => return None,

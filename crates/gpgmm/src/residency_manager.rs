@@ -52,6 +52,8 @@ impl Body for Manager {
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESIDENCY_MANAGER];
 
+    const IS_REGISTERED: bool = true;
+
     fn registration(&self) -> Option<Registration> {
         Some(Registration { registry: &MANAGERS, number: self.manager.id() })
     }

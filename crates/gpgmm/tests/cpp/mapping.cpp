@@ -79,8 +79,9 @@ void test_mapping(const environment &env) {
         UINT32 texels[64] = {}, read[64] = {};
         for (UINT32 i = 0; i < 64; i++) texels[i] = i * 0x01010101;
         const HRESULT mapped = texture->Map(1, nullptr, nullptr);
-        if (!env.is_ours && mapped == E_NOTIMPL) {
-            std::printf("this device maps no textures\n");
+        if (!env.is_ours && FAILED(mapped)) {
+            /* Wine's maps none. */
+            std::printf("this device maps no textures: 0x%08x\n", static_cast<unsigned>(mapped));
             return;
         }
         REQUIRE(mapped == S_OK);

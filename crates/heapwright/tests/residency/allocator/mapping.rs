@@ -154,3 +154,29 @@ fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
     drop((other, backing));
     scene.end();
 }
+
+#[test]
+fn a_mapped_subresource_is_locked_until_it_is_unmapped_as_often() {
+    let scene = Scene::of_mib(64);
+    for (made, is_part) in
+        [(scene.upload(1000, ResourceAllocationFlags::empty()), false), (scene.upload(100, WITHIN), true)]
+    {
+        let nothing = D3D12_RANGE::default();
+        // SAFETY: nothing else maps the allocation, which is unmapped as often as it was mapped. The bytes are inside.
+        unsafe {
+            let first = made.map_subresource(0, Some(nothing), true).expect("mappable").expect("an address");
+            first.write(7);
+            assert_eq!(made.map_subresource(0, None, true).expect("mappable"), Some(first));
+            assert_eq!(made.map_subresource(0, None, false).expect("mappable"), None);
+            for _ in 0..2 {
+                made.unmap_subresource(0, None);
+                assert!(is_locked(&made));
+            }
+            made.unmap_subresource(0, Some(nothing));
+            let error = made.map_subresource(1, None, true).expect_err("a buffer has one subresource");
+            assert_eq!(error.is_invalid_argument(), is_part, "{error}");
+        }
+        assert!(!is_locked(&made));
+    }
+    scene.end();
+}

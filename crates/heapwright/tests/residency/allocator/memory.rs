@@ -324,3 +324,26 @@ fn unified_memory_is_one_group() {
         scene.end();
     }
 }
+
+#[test]
+fn a_reference_keeps_the_memory() {
+    let scene = Scene::new(Setup::default());
+    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        let made = scene
+            .allocator
+            .create_resource(&place(HeapType::Default, flags), &buffer_desc(ByteSize::new(MIB)), COMMON, None)
+            .expect("there is room");
+        let memory = made.memory_reference().expect("managed");
+        assert!(std::ptr::eq(&*memory, made.memory().expect("managed")));
+        let again = memory.clone();
+        drop(made);
+        scene.allocator.release_empty_heaps();
+        drop(memory);
+        assert_eq!(scene.manager.stats().current_heap_count, 1);
+        again.lock().expect("still managed");
+        assert_eq!(again.unlock().expect("locked"), 0);
+        drop(again);
+        assert_eq!(scene.manager.stats().current_heap_count, 0);
+    }
+    scene.end();
+}
