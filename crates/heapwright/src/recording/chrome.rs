@@ -38,7 +38,7 @@ impl<W: Write + Seek> ChromeTrace<W> {
     /// Completes the file. The next event replaces the end.
     pub(super) fn checkpoint(&mut self) -> io::Result<()> {
         self.output.write_all(END.as_bytes())?;
-        const BACK: i64 = -(END.len() as i64);
+        const BACK: i64 = -(END.len().cast_signed() as i64);
         // Seeking flushes the buffer first.
         self.output.seek(SeekFrom::Current(BACK)).map(drop)
     }
