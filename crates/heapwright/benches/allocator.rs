@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocator, buffer_desc,
+    ByteSize, HeapType, RecordFlags, RecordOptions, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -122,6 +122,44 @@ fn threads(_: &mut Criterion) {
     print_scaling("arithmetic alone", |i| (0..300).fold(i, |sum, i| black_box(sum.wrapping_mul(31) + i)));
 }
 
+/// Prints what each recorded event adds to a call. A pair has two events. Pairs come in bursts, as in a frame, after which the writer
+/// catches up; the fastest of many bursts is without other load of the machine.
+fn recording(_: &mut Criterion) {
+    const BURST: u64 = 5_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let within = ResourceAllocationDesc {
+        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+        ..ResourceAllocationDesc::new(HeapType::Upload)
+    };
+    let default = ResourceAllocationDesc::new(HeapType::Default);
+    let (_gpu, plain) = open();
+    for (place, place_name) in [(&within, "within a resource"), (&default, "placed")] {
+        for (flags, flags_name) in [(RecordFlags::CAPTURE, "capture"), (RecordFlags::ALL, "all")] {
+            for file in ["session.hws", "trace.json"] {
+                let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+                let path = folder.path().join(format!("{place_name}-{flags_name}-{file}"));
+                let record_options = RecordOptions { flags, trace_file: Some(path), ..Default::default() };
+                let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+                let recorded = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
+                let burst = |allocator: &ResourceAllocator| {
+                    let begin = Instant::now();
+                    for i in 0..BURST {
+                        drop(create(allocator, place, 100 + i % 1000));
+                    }
+                    let time = begin.elapsed();
+                    std::thread::sleep(Duration::from_millis(20));
+                    time
+                };
+                let fastest = |allocator| (0..20).map(|_| burst(allocator)).min().unwrap_or_default();
+                let (without, with) = (fastest(&plain), fastest(&recorded));
+                let events = if flags == RecordFlags::ALL { 3 } else { 2 } * BURST;
+                let added = with.saturating_sub(without).as_nanos() as f64 / events as f64;
+                println!("recording, {place_name}, {flags_name}, {file}: {added:.0} ns per event");
+            }
+        }
+    }
+}
+
 fn large_heap(device: &ID3D12Device) -> ID3D12Heap {
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: 64 << 20,
@@ -147,5 +185,5 @@ fn place_at(device: &ID3D12Device, heap: &ID3D12Heap, offset: u64, size: u64) ->
     resource.expect("S_OK comes with a resource")
 }
 
-criterion_group!(benches, pairs, threads);
+criterion_group!(benches, pairs, threads, recording);
 criterion_main!(benches);

@@ -122,7 +122,7 @@ impl Recreation<'_> {
         };
         self.made.buffers += 1;
         if self.at_addresses {
-            let found = address_of(&buffer) + offset;
+            let found = address_of(&buffer).wrapping_add(offset);
             match recorded.address {
                 Some(address) if address == found => self.made.same_addresses += 1,
                 Some(address) => {
@@ -132,9 +132,9 @@ impl Recreation<'_> {
                 None => {}
             }
         }
-        for (at, bytes) in recorded.expected() {
+        for (at, bytes) in &recorded.contents {
             let len = bytes.len() as u64;
-            match upload(&buffer, offset + at, &bytes) {
+            match upload(&buffer, offset.saturating_add(*at), bytes) {
                 Ok(true) => self.made.verified_bytes += len,
                 Ok(false) => {
                     let reason =

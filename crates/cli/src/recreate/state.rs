@@ -32,8 +32,8 @@ pub(super) struct RecordedBuffer {
     pub(super) heap: u64,
     pub(super) offset: u64,
     pub(super) address: Option<u64>,
-    /// The recorded contents, in order.
-    pub(super) contents: Vec<(u64, Vec<u8>)>,
+    /// The recorded contents, as parts that do not overlap, by their offsets.
+    pub(super) contents: BTreeMap<u64, Vec<u8>>,
 }
 
 impl RecordedBuffer {
@@ -42,25 +42,33 @@ impl RecordedBuffer {
         self.description.as_ref().map_or(PlacementKind::Unknown, |description| description.placement)
     }
 
-    /// Returns the bytes that all contents together leave behind, as ranges that do not overlap.
-    pub(super) fn expected(&self) -> Vec<(u64, Vec<u8>)> {
-        let end = self.contents.iter().map(|(offset, bytes)| offset + bytes.len() as u64).max().unwrap_or(0);
-        let len = usize::try_from(end).unwrap_or(usize::MAX);
-        let (mut image, mut is_known) = (vec![0; len], vec![false; len]);
-        for (offset, bytes) in &self.contents {
-            let start = usize::try_from(*offset).unwrap_or(usize::MAX);
-            image[start..start + bytes.len()].copy_from_slice(bytes);
-            is_known[start..start + bytes.len()].fill(true);
-        }
-        let mut ranges = Vec::new();
-        let mut start = 0;
-        for part in is_known.chunk_by(|one, next| one == next) {
-            if part[0] {
-                ranges.push((start as u64, image[start..start + part.len()].to_vec()));
+    /// Replaces a part of the contents.
+    fn write(&mut self, offset: u64, bytes: Vec<u8>) {
+        let end = offset + bytes.len() as u64;
+        let end_of = |start: u64, part: &[u8]| start + part.len() as u64;
+        let overlapped: Vec<u64> = self
+            .contents
+            .range(..end)
+            .rev()
+            // Parts do not overlap, so their ends are in order, too.
+            .take_while(|(start, part)| end_of(**start, part) > offset)
+            .map(|(start, _)| *start)
+            .collect();
+        for start in overlapped {
+            let Some(mut part) = self.contents.remove(&start) else { continue };
+            let len = |from: u64, to: u64| usize::try_from(to - from).unwrap_or(usize::MAX);
+            if end_of(start, &part) > end {
+                let rest = part.split_off(len(start, end));
+                self.contents.insert(end, rest);
             }
-            start += part.len();
+            if start < offset {
+                part.truncate(len(start, offset));
+                self.contents.insert(start, part);
+            }
         }
-        ranges
+        if !bytes.is_empty() {
+            self.contents.insert(offset, bytes);
+        }
     }
 }
 
@@ -125,9 +133,8 @@ impl State {
                 }
             }
             Action::Free { allocation } => {
-                if unplaced.remove(&allocation).is_none() {
-                    self.buffers.remove(&allocation);
-                }
+                unplaced.remove(&allocation);
+                self.buffers.remove(&allocation);
             }
             Action::Place { allocation, heap, offset } => {
                 if let Some(buffer) = self.buffers.get_mut(&allocation) {
@@ -142,7 +149,7 @@ impl State {
                         heap,
                         offset,
                         address: None,
-                        contents: Vec::new(),
+                        contents: BTreeMap::new(),
                     };
                     self.buffers.insert(allocation, buffer);
                 }
@@ -154,9 +161,7 @@ impl State {
             }
             Action::Contents { allocation, offset, bytes } => {
                 if let Some(buffer) = self.buffers.get_mut(&allocation) {
-                    // The same range again replaces its bytes.
-                    buffer.contents.retain(|(at, old)| (*at, old.len()) != (offset, bytes.len()));
-                    buffer.contents.push((offset, bytes));
+                    buffer.write(offset, bytes);
                 }
             }
             _ => {}
@@ -213,5 +218,55 @@ fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
     match reader.format() {
         Format::Session => Ok(reader),
         format => Err(NoState::Format { path: path.display().to_string(), format }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_trace::session::HeapType;
+
+    use super::*;
+
+    fn buffer() -> RecordedBuffer {
+        let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Upload);
+        RecordedBuffer {
+            allocation: Allocation { id: 1, size: 1 << 60, kind, heap_type, flags: 0, name: None },
+            description: None,
+            heap: 1,
+            offset: 0,
+            address: None,
+            contents: BTreeMap::new(),
+        }
+    }
+
+    /// Compared with bytes that are written one after the other.
+    #[test]
+    fn later_contents_replace_earlier_ones() {
+        let mut number = 1_u64;
+        let mut below = |end: u64| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) % end
+        };
+        for _ in 0..200 {
+            let (mut buffer, mut expected) = (buffer(), BTreeMap::new());
+            for value in 0..20 {
+                let (offset, len) = (below(40), below(12));
+                let bytes = vec![value; usize::try_from(len).unwrap()];
+                expected.extend((offset..offset + len).map(|at| (at, value)));
+                buffer.write(offset, bytes);
+            }
+            let parts = buffer.contents.iter();
+            let found: Vec<(u64, u8)> =
+                parts.flat_map(|(start, part)| (*start..).zip(part.iter().copied())).collect();
+            assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn contents_far_apart_take_no_memory_between_them() {
+        let mut buffer = buffer();
+        buffer.write(1 << 59, vec![1; 8]);
+        buffer.write(0, vec![2; 8]);
+        assert_eq!(buffer.contents.values().map(Vec::len).sum::<usize>(), 16);
     }
 }

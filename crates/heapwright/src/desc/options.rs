@@ -21,79 +21,79 @@ const OPTIONS: [AllocatorOption; 13] = [
     AllocatorOption {
         name: "flags",
         text: |desc| bitflags_text(desc.flags),
-        set: |desc, text| Some(desc.flags = bitflags::parser::from_str_strict(text).ok()?),
+        set: |desc, text| store(&mut desc.flags, bitflags::parser::from_str_strict(text).ok()),
         values: "names of ResourceAllocatorFlags, separated by |",
     },
     AllocatorOption {
         name: "resource_heap_tier",
         text: |desc| optional(desc.resource_heap_tier),
-        set: |desc, text| Some(desc.resource_heap_tier = parse_optional(text, |text| text.parse().ok())?),
+        set: |desc, text| store(&mut desc.resource_heap_tier, parse_optional(text, |text| text.parse().ok())),
         values: "default, 1 or 2",
     },
     AllocatorOption {
         name: "suballocation_algorithm",
         text: |desc| name_of(&ALGORITHMS, desc.suballocation_algorithm),
-        set: |desc, text| Some(desc.suballocation_algorithm = named(&ALGORITHMS, text)?),
+        set: |desc, text| store(&mut desc.suballocation_algorithm, named(&ALGORITHMS, text)),
         values: "default, slab, buddy-system or dedicated",
     },
     AllocatorOption {
         name: "empty_heap_policy",
         text: |desc| name_of(&POLICIES, desc.empty_heap_policy),
-        set: |desc, text| Some(desc.empty_heap_policy = named(&POLICIES, text)?),
+        set: |desc, text| store(&mut desc.empty_heap_policy, named(&POLICIES, text)),
         values: "default, least-memory, fewest-hitches, fixed-pool or segmented-pool",
     },
     AllocatorOption {
         name: "preferred_heap_size",
         text: |desc| optional(desc.preferred_heap_size.map(ByteSize::get)),
-        set: |desc, text| Some(desc.preferred_heap_size = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.preferred_heap_size, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
     AllocatorOption {
         name: "max_heap_size",
         text: |desc| optional(desc.max_heap_size.map(ByteSize::get)),
-        set: |desc, text| Some(desc.max_heap_size = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.max_heap_size, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
     AllocatorOption {
         name: "heap_fragmentation_limit",
         text: |desc| optional(desc.heap_fragmentation_limit),
-        set: |desc, text| Some(desc.heap_fragmentation_limit = parse_optional(text, number)?),
+        set: |desc, text| store(&mut desc.heap_fragmentation_limit, parse_optional(text, number)),
         values: OPTIONAL_NUMBER,
     },
     AllocatorOption {
         name: "heap_growth_factor",
         text: |desc| optional(desc.heap_growth_factor),
-        set: |desc, text| Some(desc.heap_growth_factor = parse_optional(text, number)?),
+        set: |desc, text| store(&mut desc.heap_growth_factor, parse_optional(text, number)),
         values: OPTIONAL_NUMBER,
     },
     AllocatorOption {
         name: "release_size",
         text: |desc| desc.release_size.get().to_string(),
-        set: |desc, text| Some(desc.release_size = size(text)?),
+        set: |desc, text| store(&mut desc.release_size, size(text)),
         values: SIZE,
     },
     AllocatorOption {
         name: "limit_default",
         text: |desc| optional(desc.limits.default.map(ByteSize::get)),
-        set: |desc, text| Some(desc.limits.default = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.limits.default, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
     AllocatorOption {
         name: "limit_upload",
         text: |desc| optional(desc.limits.upload.map(ByteSize::get)),
-        set: |desc, text| Some(desc.limits.upload = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.limits.upload, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
     AllocatorOption {
         name: "limit_readback",
         text: |desc| optional(desc.limits.readback.map(ByteSize::get)),
-        set: |desc, text| Some(desc.limits.readback = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.limits.readback, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
     AllocatorOption {
         name: "limit_gpu_upload",
         text: |desc| optional(desc.limits.gpu_upload.map(ByteSize::get)),
-        set: |desc, text| Some(desc.limits.gpu_upload = parse_optional(text, size)?),
+        set: |desc, text| store(&mut desc.limits.gpu_upload, parse_optional(text, size)),
         values: OPTIONAL_SIZE,
     },
 ];
@@ -147,6 +147,12 @@ impl ResourceAllocatorDesc {
             .map(|(name, text, _)| (name, text))
             .collect()
     }
+}
+
+/// Sets a field to a value, if there is one.
+fn store<T>(field: &mut T, value: Option<T>) -> Option<()> {
+    *field = value?;
+    Some(())
 }
 
 fn bitflags_text(flags: ResourceAllocatorFlags) -> String {

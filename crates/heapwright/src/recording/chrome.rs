@@ -38,7 +38,7 @@ impl<W: Write + Seek> ChromeTrace<W> {
     /// Completes the file. The next event replaces the end.
     pub(super) fn checkpoint(&mut self) -> io::Result<()> {
         self.output.write_all(END.as_bytes())?;
-        const BACK: i64 = -(END.len() as i64);
+        const BACK: i64 = -(END.len().cast_signed() as i64);
         // Seeking flushes the buffer first.
         self.output.seek(SeekFrom::Current(BACK)).map(drop)
     }
@@ -47,8 +47,8 @@ impl<W: Write + Seek> ChromeTrace<W> {
         let Entry { time_ns, thread, event } = entry;
         if self.named_threads.insert(thread) {
             if let Some(name) = thread_name(thread) {
-                let args = format_args!(",\"args\":{{\"name\":{}}}", Text(&name));
-                self.event(0, thread, "thread_name", 'M', args)?;
+                let name = Text(&name);
+                self.event(0, thread, "thread_name", 'M', format_args!(",\"args\":{{\"name\":{name}}}"))?;
             }
         }
         let time = time_ns;
@@ -184,8 +184,13 @@ impl<W: Write + Seek> ChromeTrace<W> {
     }
 
     fn snapshot(&mut self, time: u64, thread: u32, name: &str, id: u64, fields: &str) -> io::Result<()> {
-        let fields = format_args!(",\"id\":\"{id:#x}\",\"args\":{{\"snapshot\":{{{fields}}}}}");
-        self.event(time, thread, name, 'O', fields)
+        self.event(
+            time,
+            thread,
+            name,
+            'O',
+            format_args!(",\"id\":\"{id:#x}\",\"args\":{{\"snapshot\":{{{fields}}}}}"),
+        )
     }
 
     fn of_instance(

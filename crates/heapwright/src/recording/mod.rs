@@ -29,11 +29,20 @@
 //!
 //! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer.
 //!
+//! # What a replay repeats
+//!
+//! `heapwright replay --profile captured` makes the same calls with the same settings, and on the same device every size, offset and
+//! heap is the same. There are these limits: calls of several threads are repeated in the order in which they were recorded; custom
+//! pools and nesting are not recorded, so their allocations are made in an allocator's own heaps; prefetching is done by a
+//! thread, whose timing is not repeated; deferred frees are recorded when they happen; a resource in a `D3D12_BARRIER_LAYOUT` is created
+//! in state COMMON.
+//!
 //! # Threads, crashes and cost
 //!
 //! Calls put their events in a queue, and a thread writes them four times per second. Each time, the file is complete, so that
 //! a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events, waits for the writer:
-//! no event is lost. If writing fails, as on a full disk, an error is logged, and nothing more is recorded. Events of several
+//! no event is lost. If writing fails, as on a full disk, or takes more than ten seconds, an error is logged, and nothing more is
+//! recorded. Events of several
 //! threads are in the order in which they enter the queue. The file is also written when the last object that is recorded in it is
 //! dropped.
 //!

@@ -23,6 +23,9 @@ const WAKE_AT: usize = 8 << 10;
 /// Number of events at which calls wait for the writer.
 const CAPACITY: usize = 64 << 10;
 
+/// How long calls wait for the writer.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
 /// The recording of a file.
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -122,8 +125,11 @@ impl Recorder {
         }
         let thread = thread_number();
         let mut queue = shared.lock();
-        while queue.entries.len() >= CAPACITY && !shared.has_failed.load(Ordering::Relaxed) {
-            queue = shared.written.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        if queue.entries.len() >= CAPACITY {
+            queue = shared.wait_while(queue, |queue| queue.entries.len() >= CAPACITY);
+            if shared.has_failed.load(Ordering::Relaxed) {
+                return;
+            }
         }
         // Read under the lock, so that times do not decrease.
         let time_ns = u64::try_from(shared.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -140,9 +146,7 @@ impl Recorder {
         queue.requested += 1;
         let request = queue.requested;
         shared.work.notify_one();
-        while queue.done < request && !shared.has_failed.load(Ordering::Relaxed) {
-            queue = shared.written.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
+        drop(shared.wait_while(queue, |queue| queue.done < request));
     }
 }
 
@@ -160,6 +164,23 @@ impl Drop for Recorder {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the writer while a condition holds. A writer without progress has failed, so that a call does not wait for a thread
+    /// that Windows has ended with the process.
+    fn wait_while<'a>(
+        &self,
+        queue: MutexGuard<'a, Queue>,
+        mut condition: impl FnMut(&Queue) -> bool,
+    ) -> MutexGuard<'a, Queue> {
+        let is_waiting = |queue: &mut Queue| condition(queue) && !self.has_failed.load(Ordering::Relaxed);
+        let waited = self.written.wait_timeout_while(queue, MAX_WAIT, is_waiting);
+        let (queue, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        if result.timed_out() {
+            self.has_failed.store(true, Ordering::Relaxed);
+            tracing::error!(path = %self.path.display(), "recording has stopped: its thread makes no progress");
+        }
+        queue
     }
 
     /// Writes entries until the recorder is dropped.

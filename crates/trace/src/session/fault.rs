@@ -95,7 +95,7 @@ pub enum SessionFault {
         size: u64,
     },
     /// There are too many objects at the same time.
-    #[error("more than {limit} {what} exist at the same time")]
+    #[error("there are more than {limit} {what}")]
     TooManyObjects {
         /// The kind of object.
         what: &'static str,

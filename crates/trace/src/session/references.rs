@@ -6,6 +6,9 @@ use super::fault::SessionFault;
 use super::record::{Action, Record};
 use crate::trace::Trace;
 
+/// Maximum number of allocators. A replay has one for each.
+const MAX_ALLOCATORS: u16 = 1024;
+
 /// The objects to which records may refer.
 ///
 /// Allocations are checked by the rules of traces; here, only their sizes are held. An allocation may be freed after its heap was
@@ -16,6 +19,7 @@ pub(crate) struct References {
     allocations: HashMap<u64, u64>,
     heaps: HashSet<u64>,
     sets: HashSet<u64>,
+    allocators: HashSet<u64>,
 }
 
 impl References {
@@ -69,8 +73,14 @@ impl References {
             Action::Describe(description) => {
                 self.allocation(description.allocation)?;
             }
-            Action::SelectAllocator { .. }
-            | Action::SetOption { .. }
+            Action::SelectAllocator { allocator } => {
+                self.allocators.insert(*allocator);
+                let (what, limit) = ("allocators", MAX_ALLOCATORS);
+                if self.allocators.len() > usize::from(limit) {
+                    return Err(SessionFault::TooManyObjects { what, limit: limit.into() });
+                }
+            }
+            Action::SetOption { .. }
             | Action::Frame
             | Action::IdlePeriod
             | Action::ReleaseHeaps { .. }

@@ -1,5 +1,6 @@
 //! Writes a session block by block.
 
+use std::fmt;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use super::block::{BLOCK_HEADER_LEN, header, header_of};
@@ -33,14 +34,12 @@ const _: () = assert!(
 );
 
 /// Error of writing a session.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The output failed.
-    #[error("cannot write the session: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The time of a record is before that of the previous record.
-    #[error("time_us decreases from {previous} to {found}; records must be in order of time")]
     TimeGoesBack {
         /// Time of the previous record.
         previous: u64,
@@ -48,17 +47,46 @@ pub enum WriteError {
         found: u64,
     },
     /// The size of an allocation is 0.
-    #[error("the size of allocation {id} is 0, but must be at least 1")]
     ZeroSize {
         /// Id of the allocation.
         id: u64,
     },
     /// A list has more than [`MAX_LIST_LEN`] ids.
-    #[error("a list has {len} ids, which exceeds the limit of {MAX_LIST_LEN}")]
     ListTooLong {
         /// Number of ids.
         len: usize,
     },
+}
+
+// Written by hand, so that the writer needs no crate for it.
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot write the session: {error}"),
+            Self::TimeGoesBack { previous, found } => {
+                write!(f, "time_us decreases from {previous} to {found}; records must be in order of time")
+            }
+            Self::ZeroSize { id } => write!(f, "the size of allocation {id} is 0, but must be at least 1"),
+            Self::ListTooLong { len } => {
+                write!(f, "a list has {len} ids, which exceeds the limit of {MAX_LIST_LEN}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 impl<W: Write> SessionWriter<W> {
@@ -155,7 +183,7 @@ impl<W: Write> SessionWriter<W> {
         let end = header_of(&[], 0);
         self.output.write_all(&end)?;
         self.output.flush()?;
-        const BACK: i64 = -(BLOCK_HEADER_LEN as i64);
+        const BACK: i64 = -(BLOCK_HEADER_LEN.cast_signed() as i64);
         self.output.seek(SeekFrom::Current(BACK)).map(drop)
     }
 
