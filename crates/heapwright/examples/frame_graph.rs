@@ -1,4 +1,4 @@
-//! A frame graph whose resources share memory: an image is rendered, blurred twice and copied out.
+//! A frame graph whose resources share memory: data goes from stage to stage, each a pass with a buffer of its own.
 //!
 //! ```text
 //! cargo run -p heapwright --example frame_graph                    a simulated GPU, on any operating system

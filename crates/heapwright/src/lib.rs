@@ -32,7 +32,7 @@
 //! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
 //! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
-//! | [`transient`]: resources of a frame that share memory, with their barriers | available |
+//! | [`transient`]: resources of a frame that share memory, with their barriers; [`aliasing`]: the planner over the caller's own sizes and lifetimes | available |
 //! | [`recording`]: what an application does with memory, in a file | available |
 //! | reserved resources | not implemented |
 //!
@@ -46,7 +46,7 @@
 //!
 //! | operation | why it is safe |
 //! |---|---|
-//! | dropping an allocation, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of everything that lists reference, and the allocations of its memory |
+//! | dropping an allocation, transient resources, a pool, a residency heap or an allocator; [`free_after`](ResourceAllocator::free_after) and [`collect`](ResourceAllocator::collect); [`release_empty_heaps`](ResourceAllocator::release_empty_heaps) | the promise covers the lifetime of everything that lists reference, and the allocations of its memory |
 //! | [`Move::complete`](defragmentation::Move::complete), and dropping a [`Move`] | the same promise: either the old range or the new one is freed |
 //! | [`ResidencyManager::trim`](residency::ResidencyManager::trim), [`evict_at_least`](residency::ResidencyManager::evict_at_least), [`manage`](residency::ResidencyManager::manage), [`set_residency_status`](residency::ResidencyManager::set_residency_status), [`ResidencyHeap::unlock`](residency::ResidencyHeap::unlock), creating memory for which other heaps are evicted | the promise covers residency; the manager does not evict heaps that unfinished submissions through it use |
 //! | [`ResourceAllocation::map`], [`Mapping`] | the mapped bytes belong to one mapping and are copied; the caller that executes lists orders them with CPU accesses |
@@ -54,6 +54,7 @@
 //! | interfaces that are passed in, and those that a callback of [`create_heap`](residency::ResidencyManager::create_heap) returns | by its type, an interface is a live COM object; its device and kind are checked |
 //!
 //! Operations whose preconditions cannot be checked are `unsafe fn`s that document them: `execute_command_lists`,
+//! [`begin_pass`](transient::TransientResources::begin_pass) and [`end_pass`](transient::TransientResources::end_pass),
 //! [`ResourceAllocator::import`] (other code may map the resource), `from_raw` (a pointer), and [`windows_interop!`] (a
 //! crate that is named `windows`).
 //!
@@ -113,7 +114,7 @@ pub use heap_type::HeapType;
 pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::Strategy;
 pub use heapwright_core::{
-    Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, suballoc,
+    Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, aliasing, suballoc,
 };
 pub use heapwright_d3d12 as d3d12;
 pub use memory::{AllocationId, MemoryReference, ProbedMemory};

@@ -67,21 +67,22 @@ impl Instance {
 /// far is returned.
 #[must_use]
 pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut() -> bool) -> Packing {
-    let mut work = Work { left: options.steps, taken: 0, stop, stopped: false };
-    let mut offsets = vec![0; instance.buffers.len()];
+    let mut planner = Planner {
+        instance,
+        first_fit: FirstFit::new(instance),
+        offsets: vec![0; instance.buffers.len()],
+        work: Work { left: options.steps, taken: 0, stop, stopped: false },
+    };
     let enough = options.capacity.map_or(0, ByteSize::get);
-    let mut first_fit = FirstFit::new(instance);
-    let mut parts: Vec<Part> = connected_parts(instance)
-        .into_iter()
-        .map(|buffers| Part::new(instance, buffers, &mut first_fit, &mut offsets))
-        .collect();
+    let mut parts: Vec<Part> =
+        connected_parts(instance).into_iter().map(|buffers| planner.part(buffers)).collect();
     // A part needs no work below the height that another part needs.
     let needed = |parts: &[Part]| parts.iter().map(|part| part.bound).max().unwrap_or(0).max(enough);
     // The parts with the largest bound first, because it is the aim of the others.
     parts.sort_by_key(|part| std::cmp::Reverse(part.bound));
     for number in 0..parts.len() {
         let aim = needed(&parts);
-        parts[number].improve_orders(instance, &mut first_fit, &mut offsets, aim, &mut work);
+        planner.improve_orders(&mut parts[number], aim);
     }
     // The highest part decides about the height.
     let mut exhausted = vec![false; parts.len()];
@@ -90,20 +91,20 @@ pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut()
         let highest =
             (0..parts.len()).filter(|&part| !exhausted[part]).max_by_key(|&part| parts[part].height);
         let Some(number) = highest.filter(|&part| parts[part].height > aim) else { break };
-        if work.done() {
+        if planner.work.done() {
             break;
         }
         exhausted[number] = true;
-        parts[number].search(instance, &mut first_fit, &mut offsets, aim, &mut work);
+        planner.search(&mut parts[number], aim);
     }
     let height = parts.iter().map(|part| part.height).max().unwrap_or(0);
     let bound = parts.iter().map(|part| part.bound).max().unwrap_or(0);
     Packing {
-        offsets: offsets.into_iter().map(HeapOffset::new).collect(),
+        offsets: planner.offsets.into_iter().map(HeapOffset::new).collect(),
         height: ByteSize::new(height),
         lower_bound: ByteSize::new(bound),
         proved: height == bound,
-        steps: work.taken,
+        steps: planner.work.taken,
     }
 }
 
@@ -148,14 +149,18 @@ struct Part {
     order: Vec<u32>,
 }
 
-impl Part {
+/// The best packing so far, and what improves it.
+struct Planner<'a, 'b> {
+    instance: &'a Instance,
+    first_fit: FirstFit<'a>,
+    offsets: Vec<u64>,
+    work: Work<'b>,
+}
+
+impl Planner<'_, '_> {
     /// Creates a part and its first packing.
-    fn new(
-        instance: &Instance,
-        buffers: Vec<u32>,
-        first_fit: &mut FirstFit<'_>,
-        offsets: &mut [u64],
-    ) -> Self {
+    fn part(&mut self, buffers: Vec<u32>) -> Part {
+        let instance = self.instance;
         let sections = &instance.sections;
         let load = (buffers.iter().flat_map(|&buffer| sections.ranges(buffer as usize)))
             .flat_map(|&(first, end)| &sections.loads[first as usize..end as usize])
@@ -167,108 +172,95 @@ impl Part {
         let bound = ends.chain(load.copied()).max().unwrap_or(0);
         let mut order = buffers.clone();
         Order::Size.sort(instance, &mut order);
-        let height = first_fit.place(&order, u64::MAX, offsets).unwrap_or(u64::MAX);
-        let mut part = Self { buffers, height, bound, order };
-        part.keep_hints(instance, first_fit, offsets);
+        let height = self.first_fit.place(&order, u64::MAX, &mut self.offsets).unwrap_or(u64::MAX);
+        let mut part = Part { buffers, height, bound, order };
+        self.keep_hints(&mut part);
         part
     }
 
     /// Keeps the offsets of an earlier plan if the packing is no higher: the buffers whose hints still fit stay, and the
     /// others are placed around them.
-    fn keep_hints(&mut self, instance: &Instance, first_fit: &mut FirstFit<'_>, offsets: &mut [u64]) {
+    fn keep_hints(&mut self, part: &mut Part) {
+        let instance = self.instance;
         let desc = |buffer: u32| instance.buffers[buffer as usize];
-        if self.buffers.iter().all(|&buffer| desc(buffer).hint.is_none()) {
+        if part.buffers.iter().all(|&buffer| desc(buffer).hint.is_none()) {
             return;
         }
-        let mut placed = offsets.to_vec();
+        let mut placed = self.offsets.clone();
         let (mut height, mut others) = (0, Vec::new());
-        first_fit.clear();
+        self.first_fit.clear();
         // Buffers with a fixed offset are the first of the order.
-        for &buffer in &self.order {
+        for &buffer in &part.order {
             let Buffer { size, alignment, fixed_offset, hint } = desc(buffer);
             let end = |offset: &HeapOffset| offset.get().saturating_add(size.get());
-            let usable = |offset: &HeapOffset| offset.is_aligned(alignment) && end(offset) <= self.height;
+            let usable = |offset: &HeapOffset| offset.is_aligned(alignment) && end(offset) <= part.height;
             match fixed_offset.or(hint).filter(usable) {
-                Some(offset) if first_fit.place_at(buffer, offset.get(), end(&offset)) => {
+                Some(offset) if self.first_fit.place_at(buffer, offset.get(), end(&offset)) => {
                     placed[buffer as usize] = offset.get();
                     height = height.max(end(&offset));
                 }
                 _ => others.push(buffer),
             }
         }
-        let limit = self.height.saturating_add(1);
-        if let Some(top) = first_fit.place_others(&others, limit, &mut placed) {
-            offsets.copy_from_slice(&placed);
-            self.height = height.max(top);
+        let limit = part.height.saturating_add(1);
+        if let Some(top) = self.first_fit.place_others(&others, limit, &mut placed) {
+            self.offsets.copy_from_slice(&placed);
+            part.height = height.max(top);
         }
     }
 
-    /// Tries other orders, and then orders that place the buffers at the top earlier.
-    fn improve_orders(
-        &mut self,
-        instance: &Instance,
-        first_fit: &mut FirstFit<'_>,
-        offsets: &mut [u64],
-        aim: u64,
-        work: &mut Work<'_>,
-    ) {
+    /// Tries other orders of first fit.
+    fn improve_orders(&mut self, part: &mut Part, aim: u64) {
         for order in &Order::ALL[1..] {
-            if self.height <= aim.max(self.bound) || !work.step() || work.poll() {
+            if part.height <= aim.max(part.bound) || !self.work.step() || self.work.poll() {
                 return;
             }
-            let mut buffers = self.buffers.clone();
-            order.sort(instance, &mut buffers);
-            self.try_order(&buffers, first_fit, offsets);
+            let mut buffers = part.buffers.clone();
+            order.sort(self.instance, &mut buffers);
+            self.try_order(part, &buffers);
         }
     }
 
     /// Places the buffers in an order and keeps the packing if it is lower.
-    fn try_order(&mut self, order: &[u32], first_fit: &mut FirstFit<'_>, offsets: &mut [u64]) -> bool {
-        let mut placed = offsets.to_vec();
-        let Some(height) = first_fit.place(order, self.height, &mut placed) else { return false };
-        self.height = height;
-        self.order = order.to_vec();
-        offsets.copy_from_slice(&placed);
-        true
+    fn try_order(&mut self, part: &mut Part, order: &[u32]) {
+        let mut placed = self.offsets.clone();
+        if let Some(height) = self.first_fit.place(order, part.height, &mut placed) {
+            part.height = height;
+            part.order = order.to_vec();
+            self.offsets = placed;
+        }
     }
 
     /// Searches for lower packings until the height is proved, at most `aim`, or no work may be done any more.
-    fn search(
-        &mut self,
-        instance: &Instance,
-        first_fit: &mut FirstFit<'_>,
-        offsets: &mut [u64],
-        aim: u64,
-        work: &mut Work<'_>,
-    ) {
-        match Problem::new(instance, self.buffers.clone()) {
-            Some(problem) => self.search_exactly(&problem, offsets, aim, work),
-            None => self.search_orders(instance, first_fit, offsets, aim, work),
+    fn search(&mut self, part: &mut Part, aim: u64) {
+        match Problem::new(self.instance, part.buffers.clone()) {
+            Some(problem) => self.search_exactly(part, &problem, aim),
+            None => self.search_orders(part, aim),
         }
     }
 
     /// Runs many short searches with different strategies and heights.
-    fn search_exactly(&mut self, problem: &Problem, offsets: &mut [u64], aim: u64, work: &mut Work<'_>) {
+    fn search_exactly(&mut self, part: &mut Part, problem: &Problem, aim: u64) {
         let unit = problem.unit.max(1);
-        self.bound = self.bound.next_multiple_of(unit);
+        part.bound = part.bound.next_multiple_of(unit);
         let base = SHORTEST_RUN.max(2 * problem.len() as u64);
         // The part of the gap, as a power of 1/2, that a run between the bound and the best height tries to close, and
         // the number of such runs without success since it was set.
         let (mut halvings, mut failures) = (1, 0);
         let mut successful = None;
         let mut runs = 0;
-        while self.height > self.bound.max(aim) && !work.done() {
+        while part.height > part.bound.max(aim) && !self.work.done() {
             let round = runs / PLAIN_STRATEGIES;
             // The lower bound at first, and at every fourth run later. A height that suffices at every other run.
-            let at_bound = if aim > self.bound { runs % 2 == 0 } else { round == 0 || runs % 4 == 0 };
-            let gap = self.height - self.bound;
-            let target = match (at_bound, aim > self.bound) {
-                (true, _) => self.bound,
+            let at_bound = if aim > part.bound { runs % 2 == 0 } else { round == 0 || runs % 4 == 0 };
+            let gap = part.height - part.bound;
+            let target = match (at_bound, aim > part.bound) {
+                (true, _) => part.bound,
                 (false, true) => aim,
-                (false, false) => self.height - (gap >> halvings).max(1).next_multiple_of(unit),
+                (false, false) => part.height - (gap >> halvings).max(1).next_multiple_of(unit),
             };
             // No height between two multiples is needed; hints alone can lead to one.
-            let target = (target / unit * unit).max(self.bound);
+            let target = (target / unit * unit).max(part.bound);
             // What worked before is likely to work again.
             let strategy = match successful {
                 Some(strategy) if runs % 2 == 1 => strategy + round * PLAIN_STRATEGIES,
@@ -277,20 +269,20 @@ impl Part {
             let mut limit = base * luby(round);
             let outcome = search(problem, target, Strategy { number: strategy }, || {
                 limit -= 1;
-                limit > 0 && work.step()
+                limit > 0 && self.work.step()
             });
             match outcome {
                 Outcome::Packed(packed) => {
                     let tops =
                         packed.iter().enumerate().map(|(buffer, &offset)| offset + problem.size(buffer));
-                    self.height = tops.max().unwrap_or(0);
+                    part.height = tops.max().unwrap_or(0);
                     for (&buffer, &offset) in problem.buffers.iter().zip(&packed) {
-                        offsets[buffer as usize] = offset;
+                        self.offsets[buffer as usize] = offset;
                     }
                     successful = Some(strategy % PLAIN_STRATEGIES);
                     failures = 0;
                 }
-                Outcome::Infeasible => self.bound = target + unit,
+                Outcome::Infeasible => part.bound = target + unit,
                 Outcome::Stopped => {
                     failures += u64::from(!at_bound);
                     if failures == FAILURES {
@@ -303,30 +295,23 @@ impl Part {
     }
 
     /// Repeats first fit, each time with the buffers at the top moved forward, or with neighbours exchanged.
-    fn search_orders(
-        &mut self,
-        instance: &Instance,
-        first_fit: &mut FirstFit<'_>,
-        offsets: &mut [u64],
-        aim: u64,
-        work: &mut Work<'_>,
-    ) {
+    fn search_orders(&mut self, part: &mut Part, aim: u64) {
         let mut random = Random::new(1);
-        let mut placed = offsets.to_vec();
-        let mut order = self.order.clone();
-        while self.height > self.bound.max(aim) && work.step() && !work.poll() {
-            let Some(height) = first_fit.place(&order, u64::MAX, &mut placed) else { return };
-            if height < self.height {
-                self.height = height;
-                self.order.clone_from(&order);
-                offsets.copy_from_slice(&placed);
+        let mut placed = self.offsets.clone();
+        let mut order = part.order.clone();
+        while part.height > part.bound.max(aim) && self.work.step() && !self.work.poll() {
+            let Some(height) = self.first_fit.place(&order, u64::MAX, &mut placed) else { return };
+            if height < part.height {
+                part.height = height;
+                part.order.clone_from(&order);
+                self.offsets.copy_from_slice(&placed);
             }
             // From time to time, back to the best order.
             if random.next_below(8) == 0 {
-                order.clone_from(&self.order);
+                order.clone_from(&part.order);
             }
-            let target = self.bound + (height - self.bound) * random.next_below(1000) / 1000;
-            promote(instance, &mut order, &placed, target);
+            let target = part.bound + (height - part.bound) * random.next_below(1000) / 1000;
+            promote(self.instance, &mut order, &placed, target);
         }
     }
 }
