@@ -46,8 +46,11 @@ fn a_history_has_every_place_and_lifetime() {
     let history = history(sample());
     // Allocation, submission, move, allocation, free.
     assert_eq!(history.times_us, [10, 50, 60, 80, 90]);
-    let blocks: Vec<_> =
-        history.blocks.iter().map(|block| (block.id, block.heap, block.offset, block.start, block.end)).collect();
+    let blocks: Vec<_> = history
+        .blocks
+        .iter()
+        .map(|block| (block.id, block.heap, block.offset, block.start, block.end))
+        .collect();
     assert_eq!(blocks, [(1, Some(0), 10, 0, 2), (1, Some(1), 30, 2, 4), (2, None, 0, 3, 5)]);
     let heaps: Vec<_> = history.heaps.iter().map(|heap| (heap.id, heap.start, heap.end)).collect();
     assert_eq!(heaps, [(7, 0, 3), (9, 1, 5)]);
@@ -91,7 +94,8 @@ fn paging_and_budgets_have_moments() {
     builder.set_budget(500).unwrap();
     builder.page(1, Paging::MakeResident).unwrap();
     let history = builder.finish();
-    let paging: Vec<_> = history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
+    let paging: Vec<_> =
+        history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
     assert_eq!(paging, [(0, 0, Paging::Evict), (1, 0, Paging::MakeResident)]);
     assert_eq!(history.budgets, [(0, 1000), (1, 500)]);
     assert_eq!(history.unknown_references, 1);
@@ -120,7 +124,9 @@ fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
     let mut page = Vec::new();
     write_session_html(&title, history, &mut page).unwrap();
     let text = String::from_utf8(page).unwrap();
-    for word in ["http:", "https:", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+    for word in
+        ["http:", "https:", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("]
+    {
         assert!(!text.contains(word), "{word}");
     }
     let parsed = html::parse(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -131,7 +137,12 @@ fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
 fn the_page_of_the_sample() {
     let (text, page) = page_of("</title><script>x</script>", &history(sample()));
     assert_eq!(page.scripts.len(), 2);
-    for words in ["</title><script>x</script>", "<b>GPU</b>", "The session has no end", "Budgets and residency were not recorded"] {
+    for words in [
+        "</title><script>x</script>",
+        "<b>GPU</b>",
+        "The session has no end",
+        "Budgets and residency were not recorded",
+    ] {
         assert!(page.text.contains(words), "{words}: {}", page.text);
     }
     assert!(text.contains("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-"));
