@@ -206,3 +206,34 @@ proptest! {
         prop_assert_eq!(history.unknown_references, 0);
     }
 }
+
+proptest! {
+    /// Whatever a file claims, the history is consistent and has a page.
+    #[test]
+    fn any_records_have_a_history(
+        records in proptest::collection::vec((0_u8..8, 0_u64..4, 0_u64..4, any::<u64>(), any::<u64>()), 0..60)
+    ) {
+        let history = history(records.into_iter().map(|(what, id, other, size, offset)| {
+            // Small numbers overlap, large ones overflow.
+            let [size, offset] = [size, offset].map(|number| if number % 3 == 0 { number } else { number % 64 });
+            match what {
+                0 | 1 => Action::Allocate(allocation(id, size.max(1))),
+                2 => Action::Free { allocation: id },
+                3 => Action::CreateHeap(heap(id, size)),
+                4 => Action::DestroyHeap { heap: id },
+                5 => Action::DefineSet { set: id, heaps: vec![other, id] },
+                6 => Action::Submit { queue: id, fence_value: size, sets: vec![other] },
+                _ => Action::Place { allocation: id, heap: other, offset },
+            }
+        }));
+        let end = u32::try_from(history.times_us.len()).unwrap();
+        prop_assert!(history.blocks.iter().all(|block| block.start < block.end && block.end <= end));
+        prop_assert!(history.blocks.is_sorted_by_key(|block| block.start));
+        prop_assert!(history.heaps.iter().all(|heap| heap.start <= heap.end && heap.end <= end));
+        prop_assert!(history.fragmentation.iter().all(|&part| part <= 10_000));
+        prop_assert_eq!(history.fragmentation.len(), history.times_us.len());
+        let mut page = Vec::new();
+        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false };
+        write_session_html(&title, &history, &mut page).unwrap();
+    }
+}
