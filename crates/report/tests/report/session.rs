@@ -167,7 +167,7 @@ proptest! {
     #[test]
     fn sums_match_a_model(actions in proptest::collection::vec((0_u8..5, 0_u64..6, 0_u64..100), 0..80)) {
         let mut builder = HistoryBuilder::new();
-        let (mut live, mut heaps): (Vec<(u64, u64)>, Vec<(u64, u64)>) = Default::default();
+        let (mut live, mut heaps) = (Vec::new(), Vec::new());
         let mut expected = Vec::new();
         for (number, (what, id, size)) in (0_u64..).zip(actions) {
             let is_live = live.iter().any(|&(other, _)| other == id);

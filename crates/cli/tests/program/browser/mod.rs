@@ -203,6 +203,7 @@ fn a_session_without_events_has_a_page() {
 /// The limits: a million events open in less than 3 s, and 10,000 heaps with 100,000 live allocations stay usable.
 #[test]
 #[ignore = "needs chromium-driver"]
+#[expect(clippy::print_stderr, reason = "the figures are wanted when the test passes, too")]
 fn a_million_events_open_in_three_seconds() {
     const HEAPS: u64 = 10_000;
     const SLOTS: u64 = 100_000;
