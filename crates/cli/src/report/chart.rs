@@ -21,7 +21,8 @@ pub(super) fn write_svg(
     history: &SessionHistory,
 ) -> Result<(), OutputFileError> {
     let mut svg = String::new();
-    let drawn = draw(SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area(), chart, name, history);
+    let drawn =
+        draw(SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area(), chart, name, history);
     file.write(|writer| {
         drawn.map_err(|error| io::Error::other(error.to_string()))?;
         io::Write::write_all(writer, svg.as_bytes())
@@ -105,7 +106,8 @@ where
     };
     let count = history.times_us.len();
     area.fill(&PAPER)?;
-    let name: String = name.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect();
+    let name: String =
+        name.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect();
     let mut context = ChartBuilder::on(&area)
         .caption(format!("{name}: {what}"), (FAMILY, 20).into_font().color(&INK))
         .margin(12)
@@ -130,7 +132,9 @@ where
             context.draw_series(LineSeries::new(points, colour.stroke_width(2)))?
         };
         let colour = *colour;
-        entry.label(*name).legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
+        entry
+            .label(*name)
+            .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
     }
     context
         .configure_series_labels()

@@ -41,7 +41,8 @@ pub(super) enum CannotReplay {
 pub(super) fn replay(history: &SessionHistory) -> Result<Replayed, CannotReplay> {
     let profile = HostProfile::default_profile();
     let gpu = Instance::open(profile).map_err(|error| CannotReplay::Open(Named(error.code()).to_string()))?;
-    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())?;
+    let allocator =
+        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())?;
     let mut replay = Replay {
         gpu,
         allocator,
@@ -98,7 +99,8 @@ impl Replay {
         let created =
             self.allocator.create_resource(&desc, &buffer_desc(size), initial_state(heap_type), None);
         self.forget_released_heaps();
-        let place = created.as_ref().ok().map(|buffer| self.place_of(buffer, heap_type)).transpose()?.flatten();
+        let place =
+            created.as_ref().ok().map(|buffer| self.place_of(buffer, heap_type)).transpose()?.flatten();
         self.builder.allocate(&recorded::Allocation {
             id: block.id,
             size: block.requested,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use heapwright_report::Visible;
 use heapwright_report::session::{
-    HistoryBuilder, HistoryError, PlacementSource, SessionHistory, SessionSummary, SessionTitle, write_session_html,
+    HistoryBuilder, HistoryError, PlacementSource, SessionHistory, SessionSummary, SessionTitle,
+    write_session_html,
 };
 use heapwright_trace::{RecordReader, TraceError, UnknownWorkload, Workload};
 use serde::Serialize;
@@ -98,8 +99,11 @@ pub(super) fn run(
         output.warning(&convert::truncated(source.path(), offset));
     }
     if session.failures > 0 {
-        let count = format::count_of(session.failures, "allocation");
-        output.warning(&format_args!("{}: {count} failed in the replay and are shown outside of heaps", session.name));
+        output.warning(&format_args!(
+            "{}: allocations that failed in the replay and are shown outside of heaps: {}",
+            session.name,
+            format::count(session.failures)
+        ));
     }
     let summary = Summary::of(&session, page.as_deref());
     if args.json {
@@ -169,7 +173,11 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
     for record in reader.by_ref() {
         builder.push(&record?).map_err(too_long)?;
     }
-    let format = if source.workload().is_some() { "generated workload".to_owned() } else { reader.format().to_string() };
+    let format = if source.workload().is_some() {
+        "generated workload".to_owned()
+    } else {
+        reader.format().to_string()
+    };
     let truncated_at = reader.truncated_at();
     let history = builder.finish();
     let title = path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
@@ -214,15 +222,33 @@ impl Summary {
         let bold = anstyle::Style::new().bold();
         let mut text = format!("{bold}{}{bold:#}", Visible(&self.session));
         let lines = [
-            ("events", format!("{} in {}", format::count(self.events), format::duration(microseconds(self.duration_us)))),
-            ("used", format!(
-                "at most {}, at event {}; {} at the end",
-                format::size(self.peak_used_bytes), format::count(self.peak_event), format::size(self.end_used_bytes)
-            )),
-            ("heaps", format!(
-                "{} ({}), at most {} reserved; {} at the end",
-                format::count(self.heaps), self.placements, format::size(self.peak_reserved_bytes), format::size(self.end_reserved_bytes)
-            )),
+            (
+                "events",
+                format!(
+                    "{} in {}",
+                    format::count(self.events),
+                    format::duration(microseconds(self.duration_us))
+                ),
+            ),
+            (
+                "used",
+                format!(
+                    "at most {}, at event {}; {} at the end",
+                    format::size(self.peak_used_bytes),
+                    format::count(self.peak_event),
+                    format::size(self.end_used_bytes)
+                ),
+            ),
+            (
+                "heaps",
+                format!(
+                    "{} ({}), at most {} reserved; {} at the end",
+                    format::count(self.heaps),
+                    self.placements,
+                    format::size(self.peak_reserved_bytes),
+                    format::size(self.end_reserved_bytes)
+                ),
+            ),
             ("allocations", format::count(self.allocations)),
         ];
         for (label, line) in lines {

@@ -33,7 +33,11 @@ impl Source {
 
     /// Returns the path, or "standard input".
     pub(super) fn name(&self) -> String {
-        if input::is_stdin(&self.path) { input::STDIN_NAME.to_owned() } else { self.path.display().to_string() }
+        if input::is_stdin(&self.path) {
+            input::STDIN_NAME.to_owned()
+        } else {
+            self.path.display().to_string()
+        }
     }
 
     pub(super) fn path(&self) -> &Path {

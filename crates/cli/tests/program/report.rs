@@ -9,9 +9,10 @@ use heapwright::report::{
 };
 use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use heapwright_report::{JSON_SCHEMA, write_html};
+use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind, SessionWriter};
 use serde_json::Value;
 
-use crate::support::{Folder, Outcome, command, heapwright};
+use crate::support::{Folder, Outcome, command, heapwright, repository};
 
 /// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
 fn report(name: &str) -> AllocatorReport {
@@ -125,9 +126,13 @@ fn the_summary_as_json_has_the_documented_keys() {
 fn every_example_in_the_help_runs() {
     let folder = Folder::new();
     file(&folder, "report.json");
+    folder.file("session.hws", session_bytes(&[]));
+    std::fs::create_dir(folder.path().join("traces")).unwrap();
+    let trace = "traces/vision_serving.csv.gz";
+    std::fs::copy(repository().join(trace), folder.path().join(trace)).unwrap();
     let help = heapwright(["report", "--help"]).ok();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  heapwright ")).collect();
-    assert_eq!(examples.len(), 4);
+    assert_eq!(examples.len(), 7);
     for example in examples {
         let output = command().current_dir(folder.path()).args(example.split_whitespace()).output().unwrap();
         assert!(!Outcome::from_output(output).ok().is_empty(), "{example}");
@@ -268,4 +273,155 @@ fn a_full_disk_is_a_failure() {
     let outcome = heapwright(["report", &path, "-o", "/dev/full"]);
     let error = outcome.one_error(1);
     assert!(error.starts_with("/dev/full: cannot write the page: "), "{error}");
+}
+
+/// Returns a session with a heap of 1 MiB and an allocation in it, followed by these actions.
+fn session_bytes(more: &[Action]) -> Vec<u8> {
+    let heap_type = HeapType::Default;
+    let heap =
+        Heap { id: 4, size: 1 << 20, alignment: 65536, heap_type, flags: 0, name: Some("meshes".into()) };
+    let allocation =
+        Allocation { id: 1, size: 4096, kind: ResourceKind::Buffer, heap_type, flags: 0, name: None };
+    let actions = [
+        Action::CreateHeap(heap),
+        Action::Allocate(allocation),
+        Action::Place { allocation: 1, heap: 4, offset: 65536 },
+    ];
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    for (time_us, action) in (0..).step_by(5).zip(actions.iter().chain(more)) {
+        writer.write(&Record { time_us, action: action.clone() }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn a_session_is_shown_as_recorded() {
+    let folder = Folder::new();
+    let path = folder.file("s.hws", session_bytes(&[Action::Free { allocation: 1 }]));
+    let stdout = heapwright(["report", &path]).ok();
+    assert_eq!(
+        stdout.trim_end(),
+        format!(
+            "\
+s.hws
+  events      2 in 10µs
+  used        at most 4.00 KiB, at event 1; 0 B at the end
+  heaps       1 (recorded), at most 1.00 MiB reserved; 1.00 MiB at the end
+  allocations 1
+
+page: {}",
+            path.replace(".hws", ".html")
+        )
+    );
+    let page = page(&folder, "s.html");
+    assert!(page.contains("Heaps and placements are shown as recorded."));
+    assert!(page.contains(r#""names":["","meshes"]"#), "the heap's name");
+}
+
+#[test]
+fn a_trace_without_placements_is_replayed() {
+    let folder = Folder::new();
+    let path = folder.trace("t.csv", "0,alloc,1,70000\n5,alloc,2,4096\n9,free,1,70000\n");
+    let summary: Value = serde_json::from_str(&heapwright(["report", "--json", &path]).ok()).unwrap();
+    assert_eq!(summary["placements"], "replayed");
+    assert_eq!(
+        (&summary["events"], &summary["allocations"], &summary["failures"]),
+        (&3.into(), &2.into(), &0.into())
+    );
+    assert_eq!(summary["end_used_bytes"], 4096);
+    assert!(summary["peak_used_bytes"].as_u64().unwrap() >= 74_096, "{summary}");
+    assert!(summary["heaps"].as_u64().unwrap() >= 1, "{summary}");
+    assert!(summary["peak_reserved_bytes"].as_u64() >= summary["peak_used_bytes"].as_u64(), "{summary}");
+    assert!(page(&folder, "t.html").contains("The file contains no placements."));
+    let help = heapwright(["report", "--help"]).ok();
+    for key in summary.as_object().unwrap().keys() {
+        assert!(help.contains(key), "{key} is not documented");
+    }
+}
+
+/// The heaps of the page are those of `heapwright replay`.
+#[test]
+fn a_replay_has_the_same_heaps_as_the_command_replay() {
+    let folder = Folder::new();
+    let page = folder.path().join("page.html");
+    let trace = "traces/unet_diffusion.csv.gz";
+    let report = heapwright(["report", "--json", trace, "-o", page.to_str().unwrap()]).ok();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let replay: Value = serde_json::from_str(&heapwright(["replay", "--json", trace]).ok()).unwrap();
+    assert_eq!(report["peak_reserved_bytes"], replay["peak_reserved_bytes"]);
+    assert_eq!(report["heaps"], replay["heaps_created"]);
+    assert_eq!(report["end_reserved_bytes"], replay["held_at_end_bytes"]);
+}
+
+#[test]
+fn allocations_that_fail_are_shown_outside_of_heaps() {
+    let folder = Folder::new();
+    let path = folder.trace("t.csv", &format!("0,alloc,1,{}\n5,alloc,2,4096\n", 1_u64 << 50));
+    let outcome = heapwright(["report", "--json", &path]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let warning = "warning: t.csv: allocations that failed in the replay and are shown outside of heaps: 1";
+    assert!(outcome.stderr.lines().any(|line| line == warning), "{}", outcome.stderr);
+    let summary: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(summary["failures"], 1);
+}
+
+#[test]
+fn captures_and_workloads_have_pages() {
+    let folder = Folder::new();
+    let page = folder.path().join("page.html");
+    let page = page.to_str().unwrap();
+    let capture = "crates/trace/tests/captures/webnn_mobilenetv2_2022-03.json.gz";
+    let summary: Value =
+        serde_json::from_str(&heapwright(["report", "--json", capture, "-o", page]).ok()).unwrap();
+    assert_eq!(summary["placements"], "recorded");
+    assert_eq!((&summary["heaps"], &summary["unknown_references"]), (&7.into(), &0.into()));
+    let summary = heapwright(["report", "--json", "workload:editor:1", "-o", page]).ok();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!((&summary["session"], &summary["failures"]), (&"workload:editor:1".into(), &0.into()));
+    assert!(heapwright(["report", "workload:nothing:1"]).one_error(2).contains("nothing"));
+}
+
+#[test]
+fn charts_are_written_as_svg_and_png() {
+    let folder = Folder::new();
+    let path = folder.file("a&b.hws", session_bytes(&[]));
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (svg, png) = (file("m.svg"), file("m.png"));
+    let stdout = heapwright(["report", &path, "--svg", &svg, "--png", &png]).ok();
+    assert!(stdout.ends_with(&format!("\nchart: {svg}\nchart: {png}\n")), "{stdout}");
+    assert!(!folder.path().join("a&b.html").exists());
+    let drawing = std::fs::read_to_string(&svg).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains("a&amp;b.hws: memory"), "{drawing}");
+    assert!(drawing.contains("reserved in heaps"));
+    let memory = std::fs::read(&png).unwrap();
+    assert!(memory.starts_with(b"\x89PNG\r\n\x1a\n"));
+    heapwright(["report", &path, "--png", &png, "--chart", "fragmentation"]).ok();
+    assert_ne!(std::fs::read(&png).unwrap(), memory);
+    // A report of one moment has no chart.
+    let report = self::file(&folder, "r.json");
+    assert_eq!(
+        heapwright(["report", &report, "--svg", &svg]).one_error(2),
+        format!(
+            "{report}: is an allocator's report of one moment; --svg and --png need a trace or a session"
+        )
+    );
+}
+
+#[test]
+fn a_damaged_session_is_an_error_and_changes_nothing() {
+    let folder = Folder::new();
+    let mut bytes = session_bytes(&[]);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let path = folder.file("s.hws", &bytes);
+    let old = folder.file("s.html", "the old page");
+    assert!(heapwright(["report", &path]).one_error(2).starts_with(&format!("{path}: byte ")));
+    assert_eq!(std::fs::read_to_string(old).unwrap(), "the old page");
+    // Without its end, it is shown up to the last complete block.
+    let mut bytes = session_bytes(&[]);
+    bytes.truncate(bytes.len() - 5);
+    let path = folder.file("t.hws", &bytes);
+    let outcome = heapwright(["report", &path]);
+    assert!(outcome.code == 0 && outcome.stderr.contains("the session has no end"), "{}", outcome.stderr);
+    assert!(page(&folder, "t.html").contains("The session has no end, as after a crash"));
 }

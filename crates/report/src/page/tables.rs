@@ -7,8 +7,8 @@ use heapwright::ByteSize;
 use heapwright::report::{AllocatorReport, HeapReport, ResourceReport, TotalsReport};
 
 use super::LISTED_WITHOUT_SCRIPT;
-use crate::html_text::HtmlText;
 use crate::free_ranges::share;
+use crate::html_text::HtmlText;
 use crate::{
     AllocationLocation, external_fragmentation, heap_external_fragmentation, largest_allocations,
     largest_free_range,

@@ -28,10 +28,10 @@ impl Column {
 
     fn push(&mut self, mut number: u64) {
         while number >= 0x80 {
-            self.0.push(number as u8 | 0x80);
+            self.0.push(number.to_le_bytes()[0] | 0x80);
             number >>= 7;
         }
-        self.0.push(number as u8);
+        self.0.push(number.to_le_bytes()[0]);
     }
 }
 

@@ -152,11 +152,11 @@ mod tests {
                 if gives_back && !taken.is_empty() {
                     let (offset, size) = taken.swap_remove(usize::try_from(offset).unwrap() % taken.len());
                     space.give_back(offset, size);
-                    (offset..(offset + size).min(SIZE as u64)).for_each(|byte| bytes[byte as usize] -= 1);
+                    (0..).zip(&mut bytes).filter(|(byte, _)| (offset..offset + size).contains(byte)).for_each(|(_, count)| *count -= 1);
                 } else {
                     space.take(offset, size);
                     taken.push((offset, size));
-                    (offset..(offset + size).min(SIZE as u64)).for_each(|byte| bytes[byte as usize] += 1);
+                    (0..).zip(&mut bytes).filter(|(byte, _)| (offset..offset + size).contains(byte)).for_each(|(_, count)| *count += 1);
                 }
                 let free = bytes.iter().filter(|&&count| count == 0).count();
                 let largest = bytes.split(|&count| count != 0).map(<[u32]>::len).max().unwrap();

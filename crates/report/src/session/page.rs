@@ -32,7 +32,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/main.js"),
 );
 /// SHA-256 hash of [`SCRIPT`] in base64, checked by a test.
-const SCRIPT_HASH: &str = "WeMHR+phm1tJO22H2VI6a5lHQ+SG9EMXN3SAVjThE30=";
+const SCRIPT_HASH: &str = "8JZ03/FgTZLrhNBUEcXvqJkPM6CCoCNCQzN/dI2F1t8=";
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -111,7 +111,9 @@ impl fmt::Display for Origin<'_> {
             (false, false) => {}
         }
         if title.is_truncated {
-            f.write_str(" The session has no end, as after a crash; it is shown up to its last complete block.")?;
+            f.write_str(
+                " The session has no end, as after a crash; it is shown up to its last complete block.",
+            )?;
         }
         if history.unknown_references > 0 {
             write!(
@@ -224,7 +226,9 @@ impl<'a> Data<'a> {
                 id: Column::differences(blocks.iter().map(|block| block.id)),
                 requested: Column::plain(blocks.iter().map(|block| block.requested)),
                 size: Column::plain(blocks.iter().map(|block| block.size)),
-                heap: Column::plain(blocks.iter().map(|block| block.heap.map_or(0, |heap| u64::from(heap) + 1))),
+                heap: Column::plain(
+                    blocks.iter().map(|block| block.heap.map_or(0, |heap| u64::from(heap) + 1)),
+                ),
                 offset: Column::plain(blocks.iter().map(|block| block.offset)),
                 start: Column::differences(blocks.iter().map(|block| block.start.into())),
                 length: Column::plain(blocks.iter().map(|block| u64::from(block.end - block.start))),

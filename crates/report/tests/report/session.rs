@@ -46,8 +46,11 @@ fn a_history_has_every_place_and_lifetime() {
     let history = history(sample());
     // Allocation, submission, move, allocation, free.
     assert_eq!(history.times_us, [10, 50, 60, 80, 90]);
-    let blocks: Vec<_> =
-        history.blocks.iter().map(|block| (block.id, block.heap, block.offset, block.start, block.end)).collect();
+    let blocks: Vec<_> = history
+        .blocks
+        .iter()
+        .map(|block| (block.id, block.heap, block.offset, block.start, block.end))
+        .collect();
     assert_eq!(blocks, [(1, Some(0), 10, 0, 2), (1, Some(1), 30, 2, 4), (2, None, 0, 3, 5)]);
     let heaps: Vec<_> = history.heaps.iter().map(|heap| (heap.id, heap.start, heap.end)).collect();
     assert_eq!(heaps, [(7, 0, 3), (9, 1, 5)]);
@@ -91,7 +94,8 @@ fn paging_and_budgets_have_moments() {
     builder.set_budget(500).unwrap();
     builder.page(1, Paging::MakeResident).unwrap();
     let history = builder.finish();
-    let paging: Vec<_> = history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
+    let paging: Vec<_> =
+        history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
     assert_eq!(paging, [(0, 0, Paging::Evict), (1, 0, Paging::MakeResident)]);
     assert_eq!(history.budgets, [(0, 1000), (1, 500)]);
     assert_eq!(history.unknown_references, 1);
@@ -120,7 +124,9 @@ fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
     let mut page = Vec::new();
     write_session_html(&title, history, &mut page).unwrap();
     let text = String::from_utf8(page).unwrap();
-    for word in ["http:", "https:", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+    for word in
+        ["http:", "https:", "url(", "@import", "innerHTML", "insertAdjacentHTML", "document.write", "eval("]
+    {
         assert!(!text.contains(word), "{word}");
     }
     let parsed = html::parse(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -131,7 +137,12 @@ fn page_of(name: &str, history: &SessionHistory) -> (String, html::Page) {
 fn the_page_of_the_sample() {
     let (text, page) = page_of("</title><script>x</script>", &history(sample()));
     assert_eq!(page.scripts.len(), 2);
-    for words in ["</title><script>x</script>", "<b>GPU</b>", "The session has no end", "Budgets and residency were not recorded"] {
+    for words in [
+        "</title><script>x</script>",
+        "<b>GPU</b>",
+        "The session has no end",
+        "Budgets and residency were not recorded",
+    ] {
         assert!(page.text.contains(words), "{words}: {}", page.text);
     }
     assert!(text.contains("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-"));
@@ -156,7 +167,7 @@ proptest! {
     #[test]
     fn sums_match_a_model(actions in proptest::collection::vec((0_u8..5, 0_u64..6, 0_u64..100), 0..80)) {
         let mut builder = HistoryBuilder::new();
-        let (mut live, mut heaps): (Vec<(u64, u64)>, Vec<(u64, u64)>) = Default::default();
+        let (mut live, mut heaps) = (Vec::new(), Vec::new());
         let mut expected = Vec::new();
         for (number, (what, id, size)) in (0_u64..).zip(actions) {
             let is_live = live.iter().any(|&(other, _)| other == id);
@@ -193,5 +204,36 @@ proptest! {
         // At most one moment more, for heaps after the last event.
         prop_assert!(found.len() <= expected.len() + 1);
         prop_assert_eq!(history.unknown_references, 0);
+    }
+}
+
+proptest! {
+    /// Whatever a file claims, the history is consistent and has a page.
+    #[test]
+    fn any_records_have_a_history(
+        records in proptest::collection::vec((0_u8..8, 0_u64..4, 0_u64..4, any::<u64>(), any::<u64>()), 0..60)
+    ) {
+        let history = history(records.into_iter().map(|(what, id, other, size, offset)| {
+            // Small numbers overlap, large ones overflow.
+            let [size, offset] = [size, offset].map(|number| if number % 3 == 0 { number } else { number % 64 });
+            match what {
+                0 | 1 => Action::Allocate(allocation(id, size.max(1))),
+                2 => Action::Free { allocation: id },
+                3 => Action::CreateHeap(heap(id, size)),
+                4 => Action::DestroyHeap { heap: id },
+                5 => Action::DefineSet { set: id, heaps: vec![other, id] },
+                6 => Action::Submit { queue: id, fence_value: size, sets: vec![other] },
+                _ => Action::Place { allocation: id, heap: other, offset },
+            }
+        }));
+        let end = u32::try_from(history.times_us.len()).unwrap();
+        prop_assert!(history.blocks.iter().all(|block| block.start < block.end && block.end <= end));
+        prop_assert!(history.blocks.is_sorted_by_key(|block| block.start));
+        prop_assert!(history.heaps.iter().all(|heap| heap.start <= heap.end && heap.end <= end));
+        prop_assert!(history.fragmentation.iter().all(|&part| part <= 10_000));
+        prop_assert_eq!(history.fragmentation.len(), history.times_us.len());
+        let mut page = Vec::new();
+        let title = SessionTitle { name: "any", format: "session", placements: &PlacementSource::Recorded, is_truncated: false };
+        write_session_html(&title, &history, &mut page).unwrap();
     }
 }

@@ -36,7 +36,9 @@ impl Browser {
         let port = lines
             .by_ref()
             .map_while(Result::ok)
-            .find_map(|line| line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok())
+            .find_map(|line| {
+                line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
+            })
             .expect("chromedriver prints its port");
         // The pipe must stay open.
         std::thread::spawn(move || lines.for_each(drop));
@@ -89,7 +91,10 @@ impl Browser {
     pub(super) fn errors(&self) -> Vec<Value> {
         let log = self.command("se/log", &json!({ "type": "browser" }));
         let entries = log.as_array().expect("a list").iter();
-        entries.filter(|entry| ["SEVERE", "WARNING"].iter().any(|level| entry["level"] == *level)).cloned().collect()
+        entries
+            .filter(|entry| ["SEVERE", "WARNING"].iter().any(|level| entry["level"] == *level))
+            .cloned()
+            .collect()
     }
 
     #[track_caller]

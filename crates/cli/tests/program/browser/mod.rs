@@ -7,6 +7,7 @@ mod driver;
 
 use std::time::{Duration, Instant};
 
+use heapwright_report::session::{HistoryBuilder, Paging, PlacementSource, SessionTitle, write_session_html};
 use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind, SessionWriter};
 use serde_json::{Value, json};
 
@@ -112,6 +113,7 @@ fn the_charts_choose_the_moment_that_the_maps_show() {
     assert_eq!((&zoomed["moment"], &zoomed["map"]), (&middle["moment"], &middle["map"]));
     // A heap and an allocation can be chosen.
     browser.press(&browser.element("#overview"), "\u{e014}");
+    shown(&browser);
     assert_eq!(browser.run("return document.querySelectorAll('.is-picked').length"), 1);
     browser.click(&browser.element("#list button"));
     shown(&browser);
@@ -142,6 +144,54 @@ fn names_are_text() {
 
 #[test]
 #[ignore = "needs chromium-driver"]
+fn budgets_and_evictions_are_shown() {
+    let mut builder = HistoryBuilder::new();
+    builder.set_budget(3 << 20).unwrap();
+    for id in 0..4 {
+        builder.push(&create_heap(0, id, 1 << 20, None)).unwrap();
+        builder.push(&allocate(id, id, 512 << 10, None)).unwrap();
+        builder.push(&place(id, id, id, 0)).unwrap();
+    }
+    for round in 0..4 {
+        builder.set_time(100 * (round + 1));
+        builder.page(round, Paging::Evict).unwrap();
+        builder.submit(0, &[]).unwrap();
+    }
+    builder.page(1, Paging::MakeResident).unwrap();
+    let folder = Folder::new();
+    let page = folder.path().join("page.html");
+    let title = SessionTitle {
+        name: "paging",
+        format: "session",
+        placements: &PlacementSource::Recorded,
+        is_truncated: false,
+    };
+    let mut html = Vec::new();
+    write_session_html(&title, &builder.finish(), &mut html).unwrap();
+    std::fs::write(&page, html).unwrap();
+    let browser = Browser::start();
+    browser.open(&page);
+    ready(&browser);
+    let legend = browser.run("return document.getElementById('series').innerText");
+    for line in ["resident", "budget", "evicted"] {
+        assert!(legend.as_str().unwrap().contains(line), "{legend}");
+    }
+    // Resident bytes at each event: of four heaps, one less with each eviction, and one more at the end.
+    let mebibytes = browser.run("return [...resident].map((bytes) => bytes / 2 ** 20)");
+    assert_eq!(mebibytes, json!([1, 2, 3, 4, 3, 3, 2, 2, 1, 1, 0, 0, 1]));
+    let timeline = browser.element("#timeline");
+    browser.press(&timeline, "\u{e010}");
+    let facts = "return [...document.querySelectorAll('.facts')].map((facts) => facts.textContent.includes('evicted'))";
+    shown(&browser);
+    assert_eq!(browser.run(facts), json!([true, false, true, true]));
+    browser.press(&timeline, "p");
+    shown(&browser);
+    assert_eq!(browser.run(facts), json!([false, false, false, false]));
+    assert_eq!(browser.errors(), [Value::Null; 0]);
+}
+
+#[test]
+#[ignore = "needs chromium-driver"]
 fn a_session_without_events_has_a_page() {
     let (browser, _folder) = open([]);
     ready(&browser);
@@ -153,6 +203,7 @@ fn a_session_without_events_has_a_page() {
 /// The limits: a million events open in less than 3 s, and 10,000 heaps with 100,000 live allocations stay usable.
 #[test]
 #[ignore = "needs chromium-driver"]
+#[expect(clippy::print_stderr, reason = "the figures are wanted when the test passes, too")]
 fn a_million_events_open_in_three_seconds() {
     const HEAPS: u64 = 10_000;
     const SLOTS: u64 = 100_000;
@@ -161,7 +212,8 @@ fn a_million_events_open_in_three_seconds() {
     // Each allocation takes the place of an older one.
     let events = (0..ROUNDS * SLOTS).flat_map(|id| {
         let (time_us, slot) = (10 * id, id * 7919 % SLOTS);
-        let free = id.checked_sub(SLOTS).map(|older| Record { time_us, action: Action::Free { allocation: older } });
+        let free =
+            id.checked_sub(SLOTS).map(|older| Record { time_us, action: Action::Free { allocation: older } });
         let new = [
             allocate(time_us, id, 1024 + id % 64 * 1024, None),
             place(time_us, id, slot % HEAPS, slot / HEAPS * 65536),

@@ -16,7 +16,7 @@ const tiles = () => {
   if (counts.submissions) facts.push(['submissions', formatCount(counts.submissions), '']);
   if (counts.paging) {
     const evictions = paging.isEviction.reduce((sum, is) => sum + is, 0);
-    facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' times made resident']);
+    facts.push(['evictions', formatCount(evictions), formatCount(counts.paging - evictions) + ' made resident']);
   }
   for (const [name, value, note] of facts) {
     const tile = make('div');

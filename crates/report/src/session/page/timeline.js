@@ -58,8 +58,9 @@ const makeTimeline = (choose) => {
   let view = null;
   let width = 0;
   const last = counts.moments - 1;
-  const whole = () => (byTime ? [times[0], Math.max(times[last], times[0] + 1)] : [0, Math.max(last, 1)]);
-  const valueOf = (at) => (byTime ? times[at] : at);
+  // On the axis of events, the state after event n is from n - 1 to n, and its middle stands for it.
+  const whole = () => (byTime ? [times[0], Math.max(times[last], times[0] + 1)] : [0, counts.moments]);
+  const valueOf = (at) => (byTime ? times[at] : at + .5);
   const plotWidth = () => Math.max(1, width - LEFT - RIGHT);
   const xOf = (value) => LEFT + (value - view[0]) / (view[1] - view[0]) * plotWidth();
   const valueAt = (x) => view[0] + (x - LEFT) / plotWidth() * (view[1] - view[0]);
@@ -67,7 +68,7 @@ const makeTimeline = (choose) => {
   const firstFrom = (value) => (byTime ? lowerBound(times, value) : Math.min(counts.moments, Math.max(0, Math.ceil(value))));
   const momentAt = (x) => {
     const value = valueAt(x);
-    const found = byTime ? lowerBound(times, value + 1e-6) - 1 : Math.round(value);
+    const found = byTime ? lowerBound(times, value + 1e-6) - 1 : Math.floor(value);
     return Math.max(0, Math.min(last, found));
   };
 
@@ -181,7 +182,7 @@ const makeTimeline = (choose) => {
     context.textAlign = 'center';
     const range = view[1] - view[0];
     const step = Math.max(byTime ? 1e-3 : 1, niceStep(range, Math.max(2, plotWidth() / 85)));
-    const origin = byTime ? times[0] : -1;
+    const origin = byTime ? times[0] : -.5;
     for (let value = Math.ceil((view[0] - origin) / step) * step; value <= view[1] - origin; value += step) {
       const x = xOf(value + origin);
       const text = byTime ? formatTime(value) : formatCount(Math.round(value));
