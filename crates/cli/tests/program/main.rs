@@ -12,4 +12,6 @@ mod replay;
 mod report;
 mod residency;
 mod support;
+#[cfg(feature = "vulkan")]
+mod vulkan_device;
 mod workload;

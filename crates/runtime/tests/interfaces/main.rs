@@ -13,3 +13,5 @@ mod residency_ledger;
 #[cfg(any(windows, target_os = "linux"))]
 mod shared_handles;
 mod trim;
+#[cfg(feature = "vulkan")]
+mod vulkan;
