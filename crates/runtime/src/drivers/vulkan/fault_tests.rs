@@ -135,6 +135,11 @@ replacements! {
         (d: vk::Device, n: u32, f: *const vk::Fence) -> vk::Result;
 }
 
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+fn skipped(reason: &VulkanError) {
+    eprintln!("skipped: {reason}");
+}
+
 /// Opens the first suitable device with functions that may fail, or prints why there is none.
 fn open() -> Option<Arc<LogicalDevice>> {
     let opened = VulkanInstance::load().and_then(|instance| {
@@ -154,7 +159,7 @@ fn open() -> Option<Arc<LogicalDevice>> {
             }
         })
     });
-    opened.map_err(|error| eprintln!("skipped: {error}")).ok()
+    opened.map_err(|error| skipped(&error)).ok()
 }
 
 /// What a program does: heaps, a queue, copies, eviction and return. Returns the code of the first call that fails.

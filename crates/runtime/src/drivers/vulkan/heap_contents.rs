@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
@@ -108,7 +109,9 @@ impl HeapContents {
     /// Allocates device memory for a heap that is away. It is bound by [`restore`](Self::restore).
     pub(super) fn allocate(&mut self) -> Result<(), DriverError> {
         if let HeapMemory::Away(copy) = &mut self.memory {
+            let start = Instant::now();
             let memory = self.buffer.allocate(self.memory_type, self.priority)?;
+            tracing::trace!(size = self.size.get(), time = ?start.elapsed(), "allocated");
             self.memory = HeapMemory::Arriving(memory, copy.take());
         }
         Ok(())
@@ -116,11 +119,13 @@ impl HeapContents {
 
     /// Binds allocated memory and copies the bytes into it. On error, the bytes remain where they were.
     pub(super) fn restore(&mut self) -> Result<(), DriverError> {
+        let start = Instant::now();
         let HeapMemory::Arriving(memory, copy) = &mut self.memory else {
             self.set_priority(self.priority);
             return Ok(());
         };
         self.engine.bind(&self.buffer, Some(memory))?;
+        let bound = start.elapsed();
         let copied = match copy {
             Some(copy) => self.engine.copy_in(copy, self.buffer.handle(), self.buffer.base()),
             None if self.zeroed => {
@@ -133,6 +138,7 @@ impl HeapContents {
             self.engine.bind(&self.buffer, None)?;
             return Err(error);
         }
+        tracing::trace!(size = self.size.get(), ?bound, total = ?start.elapsed(), "paged in");
         self.memory = HeapMemory::Device(std::mem::take(memory));
         Ok(())
     }
@@ -147,10 +153,14 @@ impl HeapContents {
                 Ok(false)
             }
             HeapMemory::Device(_) => {
+                let start = Instant::now();
                 let (handle, base) = (self.buffer.handle(), self.buffer.base());
                 let copy = self.engine.copy_out(handle, base, self.size.get())?;
+                let copied = start.elapsed();
                 self.engine.bind(&self.buffer, None)?;
+                let unbound = start.elapsed();
                 self.memory = HeapMemory::Away(Some(copy));
+                tracing::trace!(size = self.size.get(), ?copied, ?unbound, total = ?start.elapsed(), "paged out");
                 Ok(true)
             }
             HeapMemory::Arriving(_, copy) => {

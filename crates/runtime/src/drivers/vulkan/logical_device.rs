@@ -181,16 +181,19 @@ impl LogicalDevice {
         call: &'static str,
         requested: heapwright_core::ByteSize,
     ) -> impl FnOnce(vk::Result) -> DriverError {
-        move |result| match result {
-            vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_POOL_MEMORY => {
-                DriverError::OutOfDeviceMemory { requested }
-            }
-            vk::Result::ERROR_OUT_OF_HOST_MEMORY
-            | vk::Result::ERROR_TOO_MANY_OBJECTS
-            | vk::Result::ERROR_MEMORY_MAP_FAILED => DriverError::HostOutOfMemory { requested },
-            other => {
-                self.lose(call, other);
-                DriverError::DeviceLost { call }
+        move |result| {
+            tracing::debug!(call, %requested, result = result.as_raw(), "a Vulkan call failed");
+            match result {
+                vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_POOL_MEMORY => {
+                    DriverError::OutOfDeviceMemory { requested }
+                }
+                vk::Result::ERROR_OUT_OF_HOST_MEMORY
+                | vk::Result::ERROR_TOO_MANY_OBJECTS
+                | vk::Result::ERROR_MEMORY_MAP_FAILED => DriverError::HostOutOfMemory { requested },
+                other => {
+                    self.lose(call, other);
+                    DriverError::DeviceLost { call }
+                }
             }
         }
     }

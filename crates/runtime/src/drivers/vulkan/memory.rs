@@ -149,8 +149,9 @@ impl Binding {
     /// The address from an earlier process.
     fn at(self) -> Option<u64> {
         match self {
-            Self::Whole => None,
-            Self::Replayable { at } | Self::Sparse { at } => at,
+            // The address of a replayable buffer is that of its memory.
+            Self::Whole | Self::Replayable { .. } => None,
+            Self::Sparse { at } => at,
         }
     }
 }
