@@ -8,12 +8,14 @@
 //! | [`interleave`] | runs a workload with all rivals alternately, in rounds |
 //! | [`suite`] | all workloads, timed for the report, or with each result checked |
 //! | [`refusals`] | checks that all rivals did the same work: a run fails if one refuses what others serve |
+//! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
 //! | [`report`] | the report, as tables for the terminal, as markdown and as JSON |
 //!
 //! `cargo xtask bench-table` prints the report. `cargo bench -p heapwright-core` runs the same workloads through
 //! criterion.
 
+pub mod gpu;
 pub mod interleave;
 pub mod memory;
 pub mod random;

@@ -17,6 +17,8 @@ macro_rules! device_help {
             ":\n\n",
             "host          the simulated GPU host:discrete\n",
             "host:PROFILE  a simulated GPU; `heapwright devices` lists the profiles\n",
+            "vulkan        the first device of the system's Vulkan (1.3 or newer)\n",
+            "vulkan:INDEX  another device of the system's Vulkan, by its number from 0\n",
             "d3d12         the system's Direct3D 12 on its default adapter (Windows only)\n",
             "d3d12:N       the system's Direct3D 12 on adapter N (Windows only)\n",
             "d3d12:PATH    the Direct3D 12 in a shared library, on its default adapter; write d3d12:./7\n",
@@ -25,6 +27,9 @@ macro_rules! device_help {
             "heapwright's own runtime. Its dependencies are searched for in its directory on Windows, and by ",
             "the dynamic linker's rules (LD_LIBRARY_PATH) elsewhere. It has an adapter if it also exports ",
             "CreateDXGIFactory2 or CreateDXGIFactory1; without an adapter, usage and budgets are unknown.\n\n",
+            "On a Vulkan device, heapwright's own Direct3D 12 manages real video memory. It loads the system's Vulkan ",
+            "loader. The environment variable HEAPWRIGHT_VULKAN_VALIDATION=1 turns the validation layer on, whose ",
+            "messages are logged as errors.\n\n",
             "Example: --device d3d12:/opt/vkd3d-proton/lib/libvkd3d-proton-d3d12.so",
         )
     };
@@ -578,13 +583,13 @@ const DEVICES_HELP: &str = "\
 Examples:
   heapwright devices
   heapwright devices --json
-  heapwright devices --device host:uma";
+  heapwright devices --device vulkan:0";
 
 const DEVICES_LONG_HELP: &str = "\
 Examples:
   heapwright devices
   heapwright devices --json
-  heapwright devices --device host:uma
+  heapwright devices --device vulkan:0
 
 JSON keys (stable; a key never changes its meaning):
   device (the value for --device), default, description, adapter, architecture,

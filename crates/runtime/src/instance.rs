@@ -22,7 +22,7 @@ use crate::debug::{DebugSettings, MessageLog};
 use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
-use crate::drivers::vulkan::VulkanDriver;
+use crate::drivers::vulkan::{VulkanDriver, VulkanError};
 use crate::residency::ResidencyReport;
 use crate::rules::{Options, recreate};
 
@@ -149,20 +149,22 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// Returns E_FAIL if there is no such device or it cannot be opened; the error's message says why. Also returns the
-    /// errors of [`open_reserving`](Self::open_reserving).
+    /// Returns a [`VulkanError`] if there is no such device or it cannot be opened. Errors of
+    /// [`open_reserving`](Self::open_reserving) are of the variant `Call`.
     #[cfg(feature = "vulkan")]
     pub fn open_vulkan(
         index: usize,
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],
-    ) -> windows_core::Result<Self> {
-        let driver = VulkanDriver::open(index)
-            .map_err(|error| windows_core::Error::new(heapwright_d3d12::E_FAIL, error.to_string()))?;
-        Self::over(Arc::new(driver), options, ranges)
+    ) -> Result<Self, VulkanError> {
+        Self::over(Arc::new(VulkanDriver::open(index)?), options, ranges).map_err(|error| {
+            let result = format!("{:#}", heapwright_d3d12::hresult::Named(error.code()));
+            VulkanError::Call { call: "D3D12CreateDevice", result }
+        })
     }
 
-    fn over(
+    /// Opens a GPU over its driver.
+    pub(crate) fn over(
         gpu: Arc<dyn Driver>,
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],

@@ -184,7 +184,18 @@ mod tests {
 
     #[test]
     fn the_error_for_an_unknown_device_lists_all() {
-        let names = ["", "vulkan:", "host:", "host:nothing", "hosts", "vulkan:x", "vulkan:00", "HOST", "D3D12", "d3d12:"];
+        let names = [
+            "",
+            "vulkan:",
+            "host:",
+            "host:nothing",
+            "hosts",
+            "vulkan:x",
+            "vulkan:00",
+            "HOST",
+            "D3D12",
+            "d3d12:",
+        ];
         for name in names {
             let error = DeviceChoice::find(name).unwrap_err();
             assert_eq!(error.exit(), Exit::BadInput);

@@ -44,7 +44,7 @@ impl VulkanDevice {
     /// Opens the device, which shares no state with others that are open. The error says why it cannot be opened.
     pub(super) fn open(&self) -> Result<Gpu, String> {
         let opened = Instance::open_vulkan(self.gpu.index, DeviceOptions::default(), &[]);
-        let Instance { device, adapter, .. } = opened.map_err(|error| error.message().to_string())?;
+        let Instance { device, adapter, .. } = opened.map_err(|error| error.to_string())?;
         Ok(Gpu { device, adapter: Some(adapter) })
     }
 

@@ -239,7 +239,7 @@ fn a_device_that_cannot_be_opened() {
 
 #[test]
 fn the_error_for_an_unknown_device_explains_libraries() {
-    for device in ["d3d12:", "d3d11", "D3D12", "vulkan"] {
+    for device in ["d3d12:", "d3d11", "D3D12", "vulkan:"] {
         for command in [&["devices"][..], &["conformance"], &["replay", TRACE]] {
             let outcome = heapwright(command.iter().chain(&["--device", device]));
             let error = outcome.one_error(2);
@@ -256,9 +256,15 @@ fn the_error_for_an_unknown_device_explains_libraries() {
 fn every_command_explains_the_device_option() {
     for command in ["replay", "conformance", "devices"] {
         let help = heapwright([command, "--help"]).ok();
-        for part in
-            ["host:PROFILE ", "d3d12 ", "d3d12:N ", "d3d12:PATH ", "D3D12CreateDevice", "--device d3d12:/opt"]
-        {
+        for part in [
+            "host:PROFILE ",
+            "vulkan:INDEX ",
+            "d3d12 ",
+            "d3d12:N ",
+            "d3d12:PATH ",
+            "D3D12CreateDevice",
+            "--device d3d12:/opt",
+        ] {
             assert!(help.contains(part), "{command}: {part}");
         }
         for line in help.lines() {

@@ -14,4 +14,7 @@ mod replay;
 mod report;
 mod residency;
 mod support;
+#[cfg(feature = "vulkan")]
+#[allow(clippy::print_stderr, reason = "a test that did not run says so")]
+mod vulkan_device;
 mod workload;

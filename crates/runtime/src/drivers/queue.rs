@@ -31,8 +31,7 @@ impl ThreadQueue {
     ) -> Result<Self, DriverError> {
         let (works, received) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
-        let worker =
-            Worker { memory, removal, ended: Arc::clone(&ended), has_unfinished: false };
+        let worker = Worker { memory, removal, ended: Arc::clone(&ended), has_unfinished: false };
         let none = DriverError::HostOutOfMemory { requested: heapwright_core::ByteSize::ZERO };
         let thread = std::thread::Builder::new()
             .name("heapwright queue".to_owned())

@@ -101,7 +101,10 @@ impl Segment {
     }
 
     /// The size of the memory.
-    #[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "a simulated budget does not depend on it"))]
+    #[cfg_attr(
+        not(feature = "vulkan"),
+        expect(dead_code, reason = "a simulated budget does not depend on it")
+    )]
     pub(super) fn capacity(&self) -> ByteSize {
         self.capacity
     }

@@ -18,6 +18,9 @@ pub(super) trait ReservedMemory: Send + Sync {
     fn tiles(&self) -> &TileTable;
 }
 
+/// A heap, and an offset in it.
+pub(super) type Place = (Arc<dyn DriverHeap>, u64);
+
 /// The mappings of one reserved resource's tiles.
 pub(super) struct TileTable {
     tiles: RwLock<Vec<Option<Backing>>>,
@@ -66,11 +69,7 @@ impl TileTable {
 
     /// Returns the heap, and the offset in it, of the byte that is `offset` bytes into the resource and has the GPU
     /// address `address`. Returns `None` for a null tile that reads as zero.
-    pub(super) fn locate(
-        &self,
-        address: u64,
-        offset: u64,
-    ) -> Result<Option<(Arc<dyn DriverHeap>, u64)>, PageFault> {
+    pub(super) fn locate(&self, address: u64, offset: u64) -> Result<Option<Place>, PageFault> {
         match (self.get(offset / TILE_SIZE), self.null_access) {
             (None, NullAccess::Zero) => Ok(None),
             (None, NullAccess::Fault) => Err(PageFault::new(address, FaultCause::NullTile)),

@@ -13,3 +13,6 @@ mod residency_ledger;
 #[cfg(any(windows, target_os = "linux"))]
 mod shared_handles;
 mod trim;
+#[cfg(feature = "vulkan")]
+#[allow(clippy::print_stderr, reason = "a test that did not run says so")]
+mod vulkan;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::free_addresses::{FreeAddresses, Interval};
-use crate::drivers::KIB_64;
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
+use crate::drivers::KIB_64;
 
 /// The beginning of the simulated GPU's address space. Zero and the addresses near it are invalid.
 const BASE: u64 = 1 << 32;

@@ -8,9 +8,9 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use super::address_owners::{AddressOwners, ReservationId};
 use super::free_addresses::Interval;
 use super::heap::HostHeap;
+use crate::ddi::{DriverError, GpuVirtualAddressRange};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::tiles::{TILE_SIZE, TileTable};
-use crate::ddi::{DriverError, GpuVirtualAddressRange};
 
 /// The address space of one simulated GPU, with its page table.
 pub(super) struct AddressSpace {
@@ -75,7 +75,8 @@ impl AddressSpace {
                 let Some((heap, offset)) = tiles.upgrade().ok_or_else(fault)?.locate(address, offset)? else {
                     return Ok(Span::Null { size });
                 };
-                let heap = heap.as_any().downcast_ref::<HostHeap>().and_then(|heap| heap.downgrade().upgrade());
+                let heap =
+                    heap.as_any().downcast_ref::<HostHeap>().and_then(|heap| heap.downgrade().upgrade());
                 let heap = heap.ok_or_else(fault)?;
                 heap.check_access(address)?;
                 Ok(Span::Memory { heap, offset, size })

@@ -227,7 +227,9 @@ impl Driver for HostDriver {
     ) -> Result<Arc<dyn DriverResource>, DriverError> {
         let allocation = self.check_resource_allocation_info(args);
         Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => MemoryResource::placed(args, allocation, heap, offset)?,
+            ResourcePlacement::Heap { heap, offset } => {
+                MemoryResource::placed(args, allocation, heap, offset)?
+            }
             ResourcePlacement::Reserved => {
                 let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
                 let at = HostDevice::create_at(device, args.create_at);
@@ -263,7 +265,14 @@ impl HostDriver {
         let too_large = DriverError::OutOfAddressSpace { requested: args.size };
         let size = args.size.align_up(granularity).ok_or(too_large)?;
         let addresses = AddressRange::new(&self.space, size, args.alignment, at)?;
-        HostHeap::create(args, size, &self.segments, (self.residence(args), self.paging_nanos_per_mib), addresses, &self.residency)
+        HostHeap::create(
+            args,
+            size,
+            &self.segments,
+            (self.residence(args), self.paging_nanos_per_mib),
+            addresses,
+            &self.residency,
+        )
     }
 }
 

@@ -8,8 +8,8 @@ use heapwright_d3d12::{DXGI_FORMAT_R8G8_UNORM, DXGI_FORMAT_R16_UINT};
 use super::super::KIB_64;
 use super::super::gpu_memory::GpuMemory as _;
 use super::super::host::HostDriver;
-use super::super::host::profile::HostProfile;
 use super::super::host::memory_access::HostMemory;
+use super::super::host::profile::HostProfile;
 use super::resolve;
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion};
 use crate::ddi::{

@@ -49,7 +49,8 @@ impl Commands {
         // SAFETY: the family is one that the device was created with.
         commands.pool = unsafe { functions.create_command_pool(&info, None) }
             .map_err(device.creating("vkCreateCommandPool", ByteSize::ZERO))?;
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(commands.pool).command_buffer_count(1);
+        let info =
+            vk::CommandBufferAllocateInfo::default().command_pool(commands.pool).command_buffer_count(1);
         // SAFETY: the pool is the device's.
         let buffers = unsafe { functions.allocate_command_buffers(&info) }
             .map_err(device.creating("vkAllocateCommandBuffers", ByteSize::ZERO))?;
@@ -63,21 +64,30 @@ impl Commands {
     /// The command buffer, in the state of recording.
     pub(super) fn recording(&mut self) -> Result<vk::CommandBuffer, DriverError> {
         if !self.is_recording {
+            self.check_present()?;
             let functions = self.device.functions();
             let flags = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
             let info = vk::CommandBufferBeginInfo::default().flags(flags);
             // SAFETY: the commands are not being executed (type invariant).
             unsafe {
-                functions.reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty()).map_err(
-                    self.device.creating("vkResetCommandPool", ByteSize::ZERO),
-                )?;
-                functions.begin_command_buffer(self.buffer, &info).map_err(
-                    self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO),
-                )?;
+                functions
+                    .reset_command_pool(self.pool, vk::CommandPoolResetFlags::empty())
+                    .map_err(self.device.creating("vkResetCommandPool", ByteSize::ZERO))?;
+                functions
+                    .begin_command_buffer(self.buffer, &info)
+                    .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
             }
             self.is_recording = true;
         }
         Ok(self.buffer)
+    }
+
+    /// Refuses work for a device that is lost.
+    fn check_present(&self) -> Result<(), DriverError> {
+        match self.device.lost() {
+            None => Ok(()),
+            Some(_) => Err(DriverError::DeviceLost { call: "an earlier call" }),
+        }
     }
 
     /// Makes all writes of the commands so far visible to the ones after, and orders reads before writes.
@@ -173,6 +183,7 @@ impl Commands {
         buffer: &Buffer,
         binds: &[vk::SparseMemoryBind],
     ) -> Result<(), DriverError> {
+        self.check_present()?;
         let functions = self.device.functions();
         let buffers = [vk::SparseBufferMemoryBindInfo::default().buffer(buffer.handle()).binds(binds)];
         let infos = [vk::BindSparseInfo::default().buffer_binds(&buffers)];
@@ -209,7 +220,11 @@ impl Commands {
                 self.device.lose("vkWaitForFences", result);
                 DriverError::DeviceLost { call: "vkWaitForFences" }
             })?;
-            functions.reset_fences(&fences).map_err(self.device.creating("vkResetFences", ByteSize::ZERO))
+            // A fence that stays signalled cannot be used again.
+            functions.reset_fences(&fences).map_err(|result| {
+                self.device.lose("vkResetFences", result);
+                DriverError::DeviceLost { call: "vkResetFences" }
+            })
         }
     }
 }

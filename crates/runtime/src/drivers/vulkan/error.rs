@@ -15,7 +15,9 @@ pub enum VulkanError {
     #[error("no Vulkan device: the loader found no driver with a device (vulkaninfo --summary lists them)")]
     NoDevice,
     /// The validation layer was requested but is not installed.
-    #[error("HEAPWRIGHT_VULKAN_VALIDATION is set, but the layer VK_LAYER_KHRONOS_validation is not installed")]
+    #[error(
+        "HEAPWRIGHT_VULKAN_VALIDATION is set, but the layer VK_LAYER_KHRONOS_validation is not installed"
+    )]
     NoValidationLayer,
     /// No device has the index.
     #[error("there is no Vulkan device {index}; the number of Vulkan devices is {count}")]

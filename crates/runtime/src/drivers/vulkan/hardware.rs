@@ -105,7 +105,11 @@ impl Hardware {
             has_capture_replay: vulkan12.buffer_device_address_capture_replay == vk::TRUE,
             sparse_address_space: basic.limits.sparse_address_space_size,
             max_allocation: maintenance3.max_memory_allocation_size,
-            max_buffer: if maintenance4.max_buffer_size == 0 { u64::MAX } else { maintenance4.max_buffer_size },
+            max_buffer: if maintenance4.max_buffer_size == 0 {
+                u64::MAX
+            } else {
+                maintenance4.max_buffer_size
+            },
         }
     }
 
@@ -154,7 +158,8 @@ pub(super) fn heap_size(memory: &vk::PhysicalDeviceMemoryProperties, heap: usize
 fn queue_family(families: &[vk::QueueFamilyProperties], wants_sparse: bool) -> Option<(u32, u32, bool)> {
     use vk::QueueFlags as Flags;
     let copies = |flags: Flags| flags.intersects(Flags::TRANSFER | Flags::GRAPHICS | Flags::COMPUTE);
-    let usable = (0..).zip(families).filter(|(_, family)| family.queue_count > 0 && copies(family.queue_flags));
+    let usable =
+        (0..).zip(families).filter(|(_, family)| family.queue_count > 0 && copies(family.queue_flags));
     let binds = |family: &vk::QueueFamilyProperties| {
         wants_sparse && family.queue_flags.contains(Flags::SPARSE_BINDING)
     };

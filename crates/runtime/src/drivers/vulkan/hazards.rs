@@ -26,7 +26,8 @@ impl Hazards {
     pub(super) fn conflict(&self, read: Option<Range>, write: Range) -> bool {
         let overlaps = |(start, end): (u64, u64), (_, at, size): Range| start < at + size && at < end;
         self.buffers.iter().any(|own| {
-            let reads = read.filter(|read| read.0 == own.buffer).is_some_and(|read| overlaps(own.written, read));
+            let reads =
+                read.filter(|read| read.0 == own.buffer).is_some_and(|read| overlaps(own.written, read));
             let writes = write.0 == own.buffer && (overlaps(own.read, write) || overlaps(own.written, write));
             reads || writes
         })

@@ -57,7 +57,7 @@ impl Residency {
 }
 
 impl VulkanHeap {
-    /// Creates a heap over memory, which `make` creates once the heap is charged.
+    /// Creates a heap over memory, which `make` creates.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,
@@ -66,11 +66,10 @@ impl VulkanHeap {
         ledger: &Arc<ResidencyLedger>,
         make: impl FnOnce() -> Result<HeapContents, DriverError>,
     ) -> Result<Arc<Self>, DriverError> {
-        let mut charge = Some(Charge::of_resident(segments, Residence::In(group), size)?);
         let contents = make()?;
-        if !contents.has_device_memory() {
-            charge = None;
-        }
+        let charge =
+            contents.has_device_memory().then(|| Charge::of_resident(segments, Residence::In(group), size));
+        let charge = charge.transpose()?;
         let (address, buffer) = (contents.address(), contents.buffer());
         let count = u32::from(!args.not_resident);
         let record = ledger.created(args.pageable, size, !args.not_resident);

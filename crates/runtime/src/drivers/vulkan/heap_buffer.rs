@@ -7,7 +7,7 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::commands::Commands;
 use super::logical_device::LogicalDevice;
-use super::memory::{Binding, Buffer, Memory};
+use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
 
 /// Largest part of a sparse heap's memory that is allocated at once.
@@ -42,32 +42,52 @@ impl HeapBuffer {
         };
         match (create(0)?, at) {
             (Some(buffer), None) => Ok(buffer),
-            (Some(buffer), Some(at)) if buffer.address == at => Ok(buffer),
-            (_, Some(start)) => {
-                let range = GpuVirtualAddressRange { start, size };
-                Err(DriverError::CannotCreateAt { range, fault: CreateAtFault::InUse { address: start } })
+            (buffer, Some(at)) => buffer.filter(|own| own.address == at).ok_or_else(|| elsewhere(at, size)),
+            (None, None) => {
+                create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size })
             }
-            (None, None) => create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size }),
         }
     }
 
-    /// Creates the buffer of a heap with its memory.
+    /// Creates the buffer of a heap with its memory, which stays bound to it. `at` is an address from an earlier process.
     pub(super) fn whole(
         device: &Arc<LogicalDevice>,
         size: ByteSize,
         alignment: Alignment,
         memory_type: u32,
-        priority: f32,
+        at: Option<GpuVirtualAddress>,
+    ) -> Result<(Self, Memory), DriverError> {
+        let replayable = Binding::Replayable { at: at.map(GpuVirtualAddress::get) };
+        if device.hardware().has_capture_replay {
+            match Self::whole_with(device, size, alignment, memory_type, (replayable, at)) {
+                // An H200 has such addresses for 68 GiB. Memory beyond that has others.
+                Err(DriverError::OutOfDeviceMemory { .. }) if at.is_none() => {}
+                created => return created,
+            }
+        }
+        Self::whole_with(device, size, alignment, memory_type, (Binding::Whole, at))
+    }
+
+    fn whole_with(
+        device: &Arc<LogicalDevice>,
+        size: ByteSize,
+        alignment: Alignment,
+        memory_type: u32,
+        (binding, at): (Binding, Option<GpuVirtualAddress>),
     ) -> Result<(Self, Memory), DriverError> {
         let create = |padding: u64| {
-            let buffer = Buffer::create(device, padded(size, padding)?, Binding::Whole)?;
-            let memory = Memory::allocate(device, buffer.requirements().size, memory_type, priority)?;
+            let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
+            let bytes = buffer.requirements().size;
+            let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
             buffer.bind(&memory)?;
             Ok(Self::new(device, buffer, size, alignment)?.map(|buffer| (buffer, memory)))
         };
-        match create(0)? {
-            Some(whole) => Ok(whole),
-            None => create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size }),
+        match (create(0)?, at) {
+            (Some(whole), None) => Ok(whole),
+            (whole, Some(at)) => whole.filter(|own| own.0.address == at).ok_or_else(|| elsewhere(at, size)),
+            (None, None) => {
+                create(alignment.get())?.ok_or(DriverError::OutOfAddressSpace { requested: size })
+            }
         }
     }
 
@@ -103,11 +123,6 @@ impl HeapBuffer {
 
     pub(super) fn address(&self) -> GpuVirtualAddress {
         self.address
-    }
-
-    /// Offset of the heap's first byte in the memory that is bound to a sparse buffer.
-    pub(super) fn offset_in_window(&self) -> u64 {
-        self.base % self.granularity
     }
 
     /// The range of the buffer that memory is bound to: the heap's, in whole granules.
@@ -147,6 +162,12 @@ impl HeapBuffer {
         }
         commands.bind(&self.buffer, &binds)
     }
+}
+
+/// The error of an object that the device did not create at the requested address.
+fn elsewhere(start: GpuVirtualAddress, size: ByteSize) -> DriverError {
+    let range = GpuVirtualAddressRange { start, size };
+    DriverError::CannotCreateAt { range, fault: CreateAtFault::InUse { address: start } }
 }
 
 fn padded(size: ByteSize, padding: u64) -> Result<u64, DriverError> {

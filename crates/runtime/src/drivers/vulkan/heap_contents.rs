@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
@@ -9,6 +10,7 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 use super::heap_buffer::HeapBuffer;
 use super::memory::Memory;
 use super::paging_engine::{HostCopy, PagingEngine};
+use super::reserved_addresses::ReservedPlace;
 use crate::ddi::DriverError;
 
 /// The memory of a heap.
@@ -18,12 +20,12 @@ pub(super) struct HeapContents {
     memory: HeapMemory,
     memory_type: u32,
     size: ByteSize,
-    /// Offset of the heap's first byte in fixed memory.
-    offset_in_memory: u64,
     priority: f32,
     /// Whether new memory is filled with zeros.
     zeroed: bool,
     engine: Arc<PagingEngine>,
+    /// The reserved addresses that the heap occupies. Dropped last.
+    _place: Option<ReservedPlace>,
 }
 
 /// Where the bytes of a heap are.
@@ -39,35 +41,13 @@ enum HeapMemory {
 }
 
 impl HeapContents {
-    /// Takes over memory that is bound to all of a buffer that is not sparse.
-    pub(super) fn whole(
+    /// Takes over memory that stays bound to a buffer.
+    pub(super) fn fixed(
         (buffer, memory): (HeapBuffer, Memory),
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Result<Self, DriverError> {
-        let offset = buffer.base();
-        let mut contents =
-            Self::new(buffer, HeapMemory::Fixed(memory), (memory_type, size, zeroed), engine);
-        contents.offset_in_memory = offset;
-        contents.fill_with_zeros()?;
-        Ok(contents)
-    }
-
-    /// Allocates memory for a sparse buffer that stays bound to it, in one part, so that the CPU can access it.
-    pub(super) fn fixed(
-        buffer: HeapBuffer,
-        (memory_type, size, zeroed): (u32, ByteSize, bool),
-        engine: &Arc<PagingEngine>,
-    ) -> Result<Self, DriverError> {
-        let mut parts = buffer.allocate(memory_type, super::memory::NORMAL_PRIORITY)?;
-        let (Some(memory), true) = (parts.pop(), parts.is_empty()) else {
-            return Err(DriverError::OutOfDeviceMemory { requested: size });
-        };
-        engine.bind(&buffer, Some(std::slice::from_ref(&memory)))?;
-        let offset = buffer.offset_in_window();
-        let mut contents =
-            Self::new(buffer, HeapMemory::Fixed(memory), (memory_type, size, zeroed), engine);
-        contents.offset_in_memory = offset;
+        let mut contents = Self::new(buffer, HeapMemory::Fixed(memory), (memory_type, size, zeroed), engine);
         contents.fill_with_zeros()?;
         Ok(contents)
     }
@@ -94,16 +74,12 @@ impl HeapContents {
         engine: &Arc<PagingEngine>,
     ) -> Self {
         let priority = super::memory::NORMAL_PRIORITY;
-        Self {
-            buffer,
-            memory,
-            memory_type,
-            size,
-            offset_in_memory: 0,
-            priority,
-            zeroed,
-            engine: Arc::clone(engine),
-        }
+        Self { buffer, memory, memory_type, size, _place: None, priority, zeroed, engine: Arc::clone(engine) }
+    }
+
+    /// Keeps the heap's reserved addresses until its memory is freed.
+    pub(super) fn at(self, place: Option<ReservedPlace>) -> Self {
+        Self { _place: place, ..self }
     }
 
     pub(super) fn address(&self) -> GpuVirtualAddress {
@@ -124,7 +100,7 @@ impl HeapContents {
     pub(super) fn map(&self, offset: u64) -> Result<NonNull<u8>, DriverError> {
         let HeapMemory::Fixed(memory) = &self.memory else { return Err(DriverError::NotCpuAccessible) };
         let outside = DriverError::HostOutOfMemory { requested: self.size };
-        let within = offset.checked_add(self.offset_in_memory).filter(|&within| within < memory.size());
+        let within = offset.checked_add(self.buffer.base()).filter(|&within| within < memory.size());
         let within = within.and_then(|within| usize::try_from(within).ok()).ok_or(outside)?;
         // SAFETY: the offset is within the memory, all of which is mapped.
         Ok(unsafe { memory.map()?.add(within) })
@@ -133,7 +109,9 @@ impl HeapContents {
     /// Allocates device memory for a heap that is away. It is bound by [`restore`](Self::restore).
     pub(super) fn allocate(&mut self) -> Result<(), DriverError> {
         if let HeapMemory::Away(copy) = &mut self.memory {
+            let start = Instant::now();
             let memory = self.buffer.allocate(self.memory_type, self.priority)?;
+            tracing::trace!(size = self.size.get(), time = ?start.elapsed(), "allocated");
             self.memory = HeapMemory::Arriving(memory, copy.take());
         }
         Ok(())
@@ -141,14 +119,18 @@ impl HeapContents {
 
     /// Binds allocated memory and copies the bytes into it. On error, the bytes remain where they were.
     pub(super) fn restore(&mut self) -> Result<(), DriverError> {
+        let start = Instant::now();
         let HeapMemory::Arriving(memory, copy) = &mut self.memory else {
             self.set_priority(self.priority);
             return Ok(());
         };
         self.engine.bind(&self.buffer, Some(memory))?;
+        let bound = start.elapsed();
         let copied = match copy {
             Some(copy) => self.engine.copy_in(copy, self.buffer.handle(), self.buffer.base()),
-            None if self.zeroed => self.engine.zero(self.buffer.handle(), self.buffer.base(), self.size.get()),
+            None if self.zeroed => {
+                self.engine.zero(self.buffer.handle(), self.buffer.base(), self.size.get())
+            }
             None => Ok(()),
         };
         if let Err(error) = copied {
@@ -156,6 +138,7 @@ impl HeapContents {
             self.engine.bind(&self.buffer, None)?;
             return Err(error);
         }
+        tracing::trace!(size = self.size.get(), ?bound, total = ?start.elapsed(), "paged in");
         self.memory = HeapMemory::Device(std::mem::take(memory));
         Ok(())
     }
@@ -170,10 +153,14 @@ impl HeapContents {
                 Ok(false)
             }
             HeapMemory::Device(_) => {
+                let start = Instant::now();
                 let (handle, base) = (self.buffer.handle(), self.buffer.base());
                 let copy = self.engine.copy_out(handle, base, self.size.get())?;
+                let copied = start.elapsed();
                 self.engine.bind(&self.buffer, None)?;
+                let unbound = start.elapsed();
                 self.memory = HeapMemory::Away(Some(copy));
+                tracing::trace!(size = self.size.get(), ?copied, ?unbound, total = ?start.elapsed(), "paged out");
                 Ok(true)
             }
             HeapMemory::Arriving(_, copy) => {

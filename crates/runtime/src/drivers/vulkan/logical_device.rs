@@ -32,6 +32,15 @@ const MAX_QUEUES: u32 = 8;
 impl LogicalDevice {
     /// Opens a device.
     pub(super) fn open(instance: &Arc<VulkanInstance>, hardware: Hardware) -> Result<Arc<Self>, VulkanError> {
+        Self::open_with(instance, hardware, ash::Device::clone)
+    }
+
+    /// Opens a device whose functions `replace` may replace.
+    pub(super) fn open_with(
+        instance: &Arc<VulkanInstance>,
+        hardware: Hardware,
+        replace: impl FnOnce(&ash::Device) -> ash::Device,
+    ) -> Result<Arc<Self>, VulkanError> {
         hardware.check()?;
         let (family, count) = hardware.queue_family.unwrap_or((0, 1));
         let priorities = vec![1.0; usize::try_from(count.min(MAX_QUEUES)).unwrap_or(1)];
@@ -70,6 +79,7 @@ impl LogicalDevice {
         // extensions that are enabled; all structures outlive the call.
         let functions = unsafe { instance.functions().create_device(hardware.device, &info, None) }
             .map_err(VulkanError::of("vkCreateDevice"))?;
+        let functions = replace(&functions);
         Ok(Arc::new(Self::new(Arc::clone(instance), hardware, functions, (family, priorities.len()))))
     }
 
@@ -116,9 +126,12 @@ impl LogicalDevice {
         &self.instance
     }
 
-    /// Returns the index of the next queue, in turn.
+    /// Returns the index of the next queue, in turn. The first is left to paging if there are several.
     pub(super) fn choose_queue(&self) -> usize {
-        self.next_queue.fetch_add(1, Ordering::Relaxed) % self.queues.len().max(1)
+        match self.queues.len() {
+            0 | 1 => 0,
+            count => 1 + self.next_queue.fetch_add(1, Ordering::Relaxed) % (count - 1),
+        }
     }
 
     /// Locks a queue, as Vulkan requires for every submission.
@@ -168,16 +181,19 @@ impl LogicalDevice {
         call: &'static str,
         requested: heapwright_core::ByteSize,
     ) -> impl FnOnce(vk::Result) -> DriverError {
-        move |result| match result {
-            vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_POOL_MEMORY => {
-                DriverError::OutOfDeviceMemory { requested }
-            }
-            vk::Result::ERROR_OUT_OF_HOST_MEMORY
-            | vk::Result::ERROR_TOO_MANY_OBJECTS
-            | vk::Result::ERROR_MEMORY_MAP_FAILED => DriverError::HostOutOfMemory { requested },
-            other => {
-                self.lose(call, other);
-                DriverError::DeviceLost { call }
+        move |result| {
+            tracing::debug!(call, %requested, result = result.as_raw(), "a Vulkan call failed");
+            match result {
+                vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_POOL_MEMORY => {
+                    DriverError::OutOfDeviceMemory { requested }
+                }
+                vk::Result::ERROR_OUT_OF_HOST_MEMORY
+                | vk::Result::ERROR_TOO_MANY_OBJECTS
+                | vk::Result::ERROR_MEMORY_MAP_FAILED => DriverError::HostOutOfMemory { requested },
+                other => {
+                    self.lose(call, other);
+                    DriverError::DeviceLost { call }
+                }
             }
         }
     }

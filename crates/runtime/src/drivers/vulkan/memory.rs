@@ -34,30 +34,53 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Allocates memory of a memory type.
+    /// Allocates memory of a memory type, to be bound to several buffers or by sparse binding.
     pub(super) fn allocate(
         device: &Arc<LogicalDevice>,
         size: u64,
         memory_type: u32,
         priority: f32,
     ) -> Result<Self, DriverError> {
+        Self::allocate_for(device, size, memory_type, priority, Binding::Whole)
+    }
+
+    /// Allocates memory of a memory type for a buffer that is bound as given.
+    pub(super) fn allocate_for(
+        device: &Arc<LogicalDevice>,
+        size: u64,
+        memory_type: u32,
+        priority: f32,
+        binding: Binding,
+    ) -> Result<Self, DriverError> {
         let requested = ByteSize::new(size);
         if size > device.hardware().max_allocation {
             return Err(DriverError::OutOfDeviceMemory { requested });
         }
-        let mut flags =
-            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut opaque = vk::MemoryOpaqueCaptureAddressAllocateInfo::default();
+        if let Binding::Replayable { at } = binding {
+            flags.flags |= vk::MemoryAllocateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
+            opaque.opaque_capture_address = at.unwrap_or(0);
+        }
         let mut with_priority = vk::MemoryPriorityAllocateInfoEXT::default().priority(priority);
         let mut info = vk::MemoryAllocateInfo::default()
             .allocation_size(size)
             .memory_type_index(memory_type)
             .push_next(&mut flags);
+        if opaque.opaque_capture_address != 0 {
+            info = info.push_next(&mut opaque);
+        }
         if device.hardware().extensions.memory_priority {
             info = info.push_next(&mut with_priority);
         }
         // SAFETY: the memory type exists; structures outlive the call; the extension is enabled where it is used.
-        let memory = unsafe { device.functions().allocate_memory(&info, None) }
-            .map_err(device.creating("vkAllocateMemory", requested))?;
+        let memory =
+            unsafe { device.functions().allocate_memory(&info, None) }.map_err(|result| match result {
+                vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
+                    DriverError::OutOfAddressSpace { requested }
+                }
+                other => device.creating("vkAllocateMemory", requested)(other),
+            })?;
         Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
     }
 
@@ -116,19 +139,35 @@ pub(super) struct Buffer {
 pub(super) enum Binding {
     /// Once, after creation.
     Whole,
-    /// By sparse binding, which can change, at an address of the device's choice or at the given one, which a buffer
-    /// had in an earlier process.
+    /// Once, after creation, at an address that a later process can get again, or that one had in an earlier process.
+    Replayable { at: Option<u64> },
+    /// By sparse binding, which can change; with an address as above if the device supports that.
     Sparse { at: Option<u64> },
+}
+
+impl Binding {
+    /// The address from an earlier process.
+    fn at(self) -> Option<u64> {
+        match self {
+            // The address of a replayable buffer is that of its memory.
+            Self::Whole | Self::Replayable { .. } => None,
+            Self::Sparse { at } => at,
+        }
+    }
 }
 
 impl Buffer {
     /// Creates a buffer without memory.
-    pub(super) fn create(device: &Arc<LogicalDevice>, size: u64, binding: Binding) -> Result<Self, DriverError> {
+    pub(super) fn create(
+        device: &Arc<LogicalDevice>,
+        size: u64,
+        binding: Binding,
+    ) -> Result<Self, DriverError> {
         let requested = ByteSize::new(size);
         if size > device.hardware().max_buffer {
             return Err(DriverError::OutOfDeviceMemory { requested });
         }
-        let is_sparse = binding != Binding::Whole;
+        let is_sparse = matches!(binding, Binding::Sparse { .. });
         if is_sparse && !device.take_sparse(size) {
             return Err(DriverError::OutOfAddressSpace { requested });
         }
@@ -141,10 +180,12 @@ impl Buffer {
         if is_sparse {
             flags |= vk::BufferCreateFlags::SPARSE_BINDING;
         }
-        if is_sparse && device.hardware().has_capture_replay {
+        if binding != Binding::Whole && device.hardware().has_capture_replay {
             flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
         }
-        if let Binding::Sparse { at: Some(at) } = binding {
+        // What Vulkan calls an opaque address is the address itself on the devices that can be tested. The caller compares
+        // the address that results.
+        if let Some(at) = binding.at() {
             opaque.opaque_capture_address = at;
             info = info.push_next(&mut opaque);
         }
@@ -155,7 +196,9 @@ impl Buffer {
                 device.give_back_sparse(size);
             }
             match result {
-                vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => DriverError::OutOfAddressSpace { requested },
+                vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
+                    DriverError::OutOfAddressSpace { requested }
+                }
                 other => device.creating("vkCreateBuffer", requested)(other),
             }
         })?;
@@ -211,7 +254,11 @@ pub(super) struct StagingBuffer {
 
 impl StagingBuffer {
     /// Creates a staging buffer in memory of a host-visible type.
-    pub(super) fn create(device: &Arc<LogicalDevice>, size: u64, memory_type: u32) -> Result<Self, DriverError> {
+    pub(super) fn create(
+        device: &Arc<LogicalDevice>,
+        size: u64,
+        memory_type: u32,
+    ) -> Result<Self, DriverError> {
         let buffer = Buffer::create(device, size, Binding::Whole)?;
         let memory = Memory::allocate(device, buffer.requirements().size, memory_type, NORMAL_PRIORITY)?;
         buffer.bind(&memory)?;

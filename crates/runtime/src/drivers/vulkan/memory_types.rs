@@ -79,10 +79,10 @@ fn choose(
     use vk::MemoryPropertyFlags as Flags;
     let usual = Flags::DEVICE_LOCAL | Flags::HOST_VISIBLE | Flags::HOST_COHERENT | Flags::HOST_CACHED;
     let types = (0..).zip(memory.memory_types_as_slice());
-    let fitting = types.filter(|(_, own)| {
-        own.property_flags.contains(required) && (own.property_flags & !usual).is_empty()
-    });
-    let size = |heap: u32| usize::try_from(heap).ok().and_then(|heap| heaps(memory).get(heap)).map_or(0, |h| h.size);
+    let fitting = types
+        .filter(|(_, own)| own.property_flags.contains(required) && (own.property_flags & !usual).is_empty());
+    let size =
+        |heap: u32| usize::try_from(heap).ok().and_then(|heap| heaps(memory).get(heap)).map_or(0, |h| h.size);
     fitting
         .min_by_key(|(index, own)| {
             let surplus = (own.property_flags & unwanted).as_raw().count_ones();

@@ -51,12 +51,12 @@ use self::heap_buffer::HeapBuffer;
 use self::heap_contents::HeapContents;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
-use self::memory::{BUFFER_USAGE, Binding, Buffer, NORMAL_PRIORITY};
+use self::memory::{BUFFER_USAGE, Binding, Buffer};
 use self::memory_types::{MemoryTypes, heap_of};
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
 use self::reserved::VulkanReserved;
-use self::reserved_addresses::ReservedAddresses;
+use self::reserved_addresses::{ReservedAddresses, ReservedPlace};
 pub use self::validation::validation_messages;
 use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
@@ -111,7 +111,9 @@ impl VulkanGpu {
     pub fn parse_name(name: &str) -> Option<usize> {
         match name.split_once(':') {
             None => (name == "vulkan").then_some(0),
-            Some(("vulkan", index)) => index.parse().ok().filter(|index: &usize| index.to_string() == name[7..]),
+            Some(("vulkan", index)) => {
+                index.parse().ok().filter(|index: &usize| index.to_string() == name[7..])
+            }
             Some(_) => None,
         }
     }
@@ -186,8 +188,17 @@ impl VulkanDriver {
         } else {
             0
         };
+        tracing::debug!(
+            name = hardware.name,
+            ?types,
+            sparse_types,
+            max_allocation = hardware.max_allocation,
+            max_buffer = hardware.max_buffer,
+            "opened a Vulkan device"
+        );
         let sparse_video = sparse_types & (1 << types.video) != 0;
-        let engine = PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let engine =
+            PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
         let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
         Ok(Self {
             identity: AdapterIdentity {
@@ -228,11 +239,6 @@ impl VulkanDriver {
         })
     }
 
-    /// Returns whether memory of a type can be bound by sparse binding.
-    fn is_sparse(&self, memory_type: u32) -> bool {
-        self.sparse_types.checked_shr(memory_type).unwrap_or(0) & 1 != 0
-    }
-
     /// Creates the buffer and the memory of a heap.
     fn create_contents(
         &self,
@@ -242,46 +248,41 @@ impl VulkanDriver {
     ) -> Result<HeapContents, DriverError> {
         let memory_type = self.types.of_heap(args.memory_pool, args.cpu_page_property);
         let kind = (memory_type, size, args.zeroed);
-        let is_sparse = self.is_sparse(memory_type);
-        let is_pageable = is_sparse && args.cpu_page_property == CpuPageProperty::NotAvailable;
-        // Sparse buffers have addresses that another process can get again. Their number of bytes is limited.
-        if is_pageable || (is_sparse && self.caps.recreate_at_tier > 0) {
-            match self.sparse_buffer(device, args.create_at, size, args.alignment) {
-                Ok(buffer) if is_pageable => {
-                    return HeapContents::pageable(buffer, kind, !args.not_resident, &self.engine);
+        let (own, alignment) = (&self.device, args.alignment);
+        let is_sparse = self.sparse_types.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
+        if is_sparse && args.cpu_page_property == CpuPageProperty::NotAvailable {
+            let make = || HeapBuffer::sparse(own, size, alignment, args.create_at);
+            match at_reserved(device, args.create_at, size, alignment, make) {
+                Ok((buffer, place)) => {
+                    let is_resident = !args.not_resident;
+                    let contents = HeapContents::pageable(buffer, kind, is_resident, &self.engine)?;
+                    return Ok(contents.at(place));
                 }
-                Ok(buffer) => return HeapContents::fixed(buffer, kind, &self.engine),
+                // The number of bytes of sparse buffers is limited; without one, the heap cannot be paged out.
                 Err(DriverError::OutOfAddressSpace { .. }) if args.create_at.is_none() => {}
                 Err(error) => return Err(error),
             }
         }
-        if let Some(start) = args.create_at {
-            let range = GpuVirtualAddressRange { start, size };
-            return Err(DriverError::CannotCreateAt {
-                range,
-                fault: CreateAtFault::NotReserved { address: start },
-            });
-        }
-        let (device, alignment) = (&self.device, args.alignment);
-        let whole = HeapBuffer::whole(device, size, alignment, memory_type, NORMAL_PRIORITY)?;
-        HeapContents::whole(whole, kind, &self.engine)
+        let make = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
+        let (whole, place) = at_reserved(device, args.create_at, size, alignment, make)?;
+        Ok(HeapContents::fixed(whole, kind, &self.engine)?.at(place))
     }
+}
 
-    /// Creates a sparse buffer, at a reserved address of the device if one is given.
-    fn sparse_buffer(
-        &self,
-        device: &dyn DriverDevice,
-        at: Option<GpuVirtualAddress>,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<HeapBuffer, DriverError> {
-        let Some(start) = at else { return HeapBuffer::sparse(&self.device, size, alignment, None) };
-        let range = GpuVirtualAddressRange { start, size };
-        let none =
-            DriverError::CannotCreateAt { range, fault: CreateAtFault::NotReserved { address: start } };
-        let reserved = device.as_any().downcast_ref::<ReservedAddresses>().ok_or(none)?;
-        reserved.create_at(start, size, alignment)
-    }
+/// Creates what has addresses by `make`, which creates it at the address `at`, reserved by the device, if there is one.
+fn at_reserved<T>(
+    device: &dyn DriverDevice,
+    at: Option<GpuVirtualAddress>,
+    size: ByteSize,
+    alignment: Alignment,
+    make: impl FnOnce() -> Result<T, DriverError>,
+) -> Result<(T, Option<ReservedPlace>), DriverError> {
+    let Some(start) = at else { return Ok((make()?, None)) };
+    let range = GpuVirtualAddressRange { start, size };
+    let none = DriverError::CannotCreateAt { range, fault: CreateAtFault::NotReserved { address: start } };
+    let reserved = device.as_any().downcast_ref::<ReservedAddresses>().ok_or(none)?;
+    let (made, place) = reserved.create_at(start, size, alignment, make)?;
+    Ok((made, Some(place)))
 }
 
 /// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
@@ -332,7 +333,8 @@ impl Driver for VulkanDriver {
                 (TextureLayout::of_texture(*texture).total_size(), texture.largest_tight_alignment())
             }
         };
-        let is_tight_buffer = resource.tight_alignment && matches!(resource.kind, ResourceKind::Buffer { .. });
+        let is_tight_buffer =
+            resource.tight_alignment && matches!(resource.kind, ResourceKind::Buffer { .. });
         let alignment = match (resource.tight_alignment, &resource.kind) {
             (true, _) => own.max(restriction),
             (false, ResourceKind::Buffer { .. }) => KIB_64.max(restriction),
@@ -374,7 +376,8 @@ impl Driver for VulkanDriver {
                 let none = DriverError::OutOfAddressSpace { requested: allocation.size };
                 let size = allocation.size.align_up(KIB_64).ok_or(none)?;
                 let alignment = allocation.alignment.max(KIB_64);
-                let buffer = self.sparse_buffer(device, args.create_at, size, alignment)?;
+                let make = || HeapBuffer::sparse(&self.device, size, alignment, args.create_at);
+                let buffer = at_reserved(device, args.create_at, size, alignment, make)?;
                 let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
                 let memory = VulkanReserved::new(buffer, size, null_access, &self.map)?;
                 MemoryResource::reserved(args, allocation, Box::new(memory))
@@ -395,3 +398,6 @@ impl Driver for VulkanDriver {
         self.budgets.listen(listener)
     }
 }
+
+#[cfg(test)]
+mod fault_tests;

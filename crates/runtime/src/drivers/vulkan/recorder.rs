@@ -42,9 +42,15 @@ pub(super) struct Recorder {
 
 /// Contiguous memory behind an address.
 enum Span {
-    Buffer { buffer: vk::Buffer, offset: u64, size: u64 },
+    Buffer {
+        buffer: vk::Buffer,
+        offset: u64,
+        size: u64,
+    },
     /// A tile without memory: reads return zero, and writes are discarded.
-    Null { size: u64 },
+    Null {
+        size: u64,
+    },
 }
 
 impl Span {
@@ -168,7 +174,13 @@ impl Recorder {
     }
 
     /// Fills a range with a 32-bit value; offset and size are multiples of 4.
-    fn fill_words(&mut self, target: vk::Buffer, offset: u64, size: u64, value: u32) -> Result<(), PageFault> {
+    fn fill_words(
+        &mut self,
+        target: vk::Buffer,
+        offset: u64,
+        size: u64,
+        value: u32,
+    ) -> Result<(), PageFault> {
         self.order(None, (target, offset, size))?;
         self.record_regions()?;
         self.commands.fill(target, offset, size, value).map_err(|error| self.failed(error))
@@ -292,7 +304,9 @@ impl GpuMemory for Recorder {
             let step = span.size();
             match (span, word) {
                 (Span::Null { .. }, _) => {}
-                (Span::Buffer { buffer, offset, .. }, Some(word)) if [offset, step, done].iter().all(|bytes| bytes % 4 == 0) => {
+                (Span::Buffer { buffer, offset, .. }, Some(word))
+                    if [offset, step, done].iter().all(|bytes| bytes % 4 == 0) =>
+                {
                     self.fill_words(buffer, offset, step, word)?;
                 }
                 (Span::Buffer { buffer, offset, .. }, _) => {
@@ -348,4 +362,19 @@ fn len(size: u64, address: u64) -> Result<usize, PageFault> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_four_bytes_are_words() {
+        assert_eq!(word_of(&[7]), Some(0x0707_0707));
+        assert_eq!(word_of(&[1, 2]), Some(0x0201_0201));
+        assert_eq!(word_of(&[1, 2, 3, 4]), Some(0x0403_0201));
+        assert_eq!(word_of(&[1, 2, 3, 4, 1, 2, 3, 4]), Some(0x0403_0201));
+        assert_eq!(word_of(&[5; 12]), Some(0x0505_0505));
+        assert_eq!(word_of(&[]), None);
+        assert_eq!(word_of(&[1, 2, 3]), None);
+        assert_eq!(word_of(&[1, 2, 3, 4, 1, 2, 3, 5]), None);
+        assert_eq!(word_of(&[1, 2, 3, 4, 1, 2]), None);
+    }
+}

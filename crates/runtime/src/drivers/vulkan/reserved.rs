@@ -10,6 +10,7 @@ use heapwright_core::ByteSize;
 
 use super::address_map::{AddressMap, Target};
 use super::heap_buffer::HeapBuffer;
+use super::reserved_addresses::ReservedPlace;
 use crate::ddi::{DriverError, GpuVirtualAddressRange};
 use crate::drivers::tiles::{NullAccess, ReservedMemory, TILE_SIZE, TileTable};
 
@@ -19,12 +20,14 @@ pub(super) struct VulkanReserved {
     size: ByteSize,
     buffer: HeapBuffer,
     map: Arc<AddressMap>,
+    /// The reserved addresses that the buffer occupies. Dropped after it.
+    _place: Option<ReservedPlace>,
 }
 
 impl VulkanReserved {
     /// Takes over the addresses of a sparse buffer, of `size` bytes.
     pub(super) fn new(
-        buffer: HeapBuffer,
+        (buffer, place): (HeapBuffer, Option<ReservedPlace>),
         size: ByteSize,
         null_access: NullAccess,
         map: &Arc<AddressMap>,
@@ -33,7 +36,7 @@ impl VulkanReserved {
         let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
         let tiles = Arc::new(TileTable::new(count, null_access));
         map.insert(buffer.address(), size.get(), Target::Tiles(Arc::downgrade(&tiles)));
-        Ok(Self { tiles, size, buffer, map: Arc::clone(map) })
+        Ok(Self { tiles, size, buffer, map: Arc::clone(map), _place: place })
     }
 }
 

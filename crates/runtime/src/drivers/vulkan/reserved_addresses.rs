@@ -2,19 +2,21 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_map::AddressMap;
-use super::heap_buffer::HeapBuffer;
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer};
 use crate::ddi::{CreateAtFault, DriverDevice, DriverError, GpuVirtualAddressRange};
 use crate::drivers::KIB_64;
 
-/// A device's reserved addresses. Sparse buffers without memory occupy those at which no object exists yet.
-pub(super) struct ReservedAddresses {
+/// A device with its reserved addresses.
+pub(super) struct ReservedAddresses(Arc<Reservation>);
+
+/// Reserved addresses. Sparse buffers without memory occupy those at which no object exists.
+struct Reservation {
     device: Arc<LogicalDevice>,
     map: Arc<AddressMap>,
     /// All reserved ranges in whole pages, as first address and end; ascending, and they do not touch.
@@ -51,21 +53,60 @@ impl ReservedAddresses {
             let buffer = occupy(device, start, end).ok_or(DriverError::AddressesInUse { range })?;
             placeholders.insert(start, buffer);
         }
-        Ok(Self {
+        Ok(Self(Arc::new(Reservation {
             device: Arc::clone(device),
             map: Arc::clone(map),
             all: merged.into_iter().map(|(start, end, _)| (start, end)).collect(),
             placeholders: Mutex::new(placeholders),
-        })
+        })))
     }
 
-    /// Creates the buffer of an object at a reserved address.
-    pub(super) fn create_at(
+    /// Creates what occupies reserved addresses, by `make`. The addresses are reserved again when the returned place is
+    /// dropped, which must be after that.
+    pub(super) fn create_at<T>(
         &self,
         start: GpuVirtualAddress,
         size: ByteSize,
         alignment: Alignment,
-    ) -> Result<HeapBuffer, DriverError> {
+        make: impl FnOnce() -> Result<T, DriverError>,
+    ) -> Result<(T, ReservedPlace), DriverError> {
+        let created = self.0.create_at(start, size, alignment, make)?;
+        let end = start.get().saturating_add(size.get()).checked_next_multiple_of(KIB_64.get());
+        let place = ReservedPlace {
+            reservation: Arc::downgrade(&self.0),
+            start: start.get(),
+            end: end.unwrap_or(start.get()),
+        };
+        Ok((created, place))
+    }
+}
+
+/// Reserved addresses at which an object exists, until dropped.
+pub(super) struct ReservedPlace {
+    reservation: Weak<Reservation>,
+    start: u64,
+    end: u64,
+}
+
+impl Drop for ReservedPlace {
+    fn drop(&mut self) {
+        let Some(reservation) = self.reservation.upgrade() else { return };
+        let mut placeholders = reservation.placeholders.lock().unwrap_or_else(PoisonError::into_inner);
+        // If another object of the process took the addresses in this moment, creation there fails later.
+        if let Some(buffer) = occupy(&reservation.device, self.start, self.end) {
+            placeholders.insert(self.start, buffer);
+        }
+    }
+}
+
+impl Reservation {
+    fn create_at<T>(
+        &self,
+        start: GpuVirtualAddress,
+        size: ByteSize,
+        alignment: Alignment,
+        make: impl FnOnce() -> Result<T, DriverError>,
+    ) -> Result<T, DriverError> {
         let range = GpuVirtualAddressRange { start, size };
         let refuse = |fault| DriverError::CannotCreateAt { range, fault };
         let alignment = alignment.max(KIB_64);
@@ -90,7 +131,7 @@ impl ReservedAddresses {
         for (at, _) in &freed {
             placeholders.remove(at);
         }
-        let created = HeapBuffer::sparse(&self.device, size, alignment, Some(start));
+        let created = make();
         for (at, last) in freed {
             let kept = match &created {
                 Ok(_) => [(at, start_byte), (end, last)],

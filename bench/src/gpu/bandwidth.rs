@@ -1,0 +1,175 @@
+//! Bandwidths: CPU writes to video memory, copies, eviction and return.
+
+use std::time::{Duration, Instant};
+
+use heapwright::d3d12::windows_core::Interface as _;
+use heapwright::d3d12::*;
+
+use super::plain::Plain;
+use super::queue::{self, Queue, heap, map, placed};
+use super::table::Row;
+use super::{GIB, Result};
+
+/// How often each measurement is repeated; the best time counts.
+const REPEATS: usize = 5;
+
+fn best(mut measure: impl FnMut() -> Result<Duration>) -> Result<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..REPEATS {
+        best = best.min(measure()?);
+    }
+    Ok(best)
+}
+
+fn per_second(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / GIB as f64
+}
+
+/// Compares copies through our queue with copies through plain Vulkan, within the local memory.
+///
+/// # Errors
+///
+/// Returns the errors of either device.
+pub fn copies(index: usize, size: u64) -> Result<Vec<Row>> {
+    const COUNT: usize = 8;
+    let bytes = size * COUNT as u64 * 2;
+    let plain = Plain::open(index)?;
+    let local = plain.memory_type(true, false, false).or_else(|| plain.memory_type(true, true, true));
+    let local = local.ok_or("no local memory type")?;
+    let (source, target) = (plain.buffer(size, local)?, plain.buffer(size, local)?);
+    plain.copy(&target, &source, size, COUNT)?;
+    let theirs = best(|| plain.copy(&target, &source, size, COUNT))?;
+    plain.destroy(source);
+    plain.destroy(target);
+
+    let gpu = queue::open(index)?;
+    let kind = D3D12_HEAP_TYPE_DEFAULT;
+    let heaps = [heap(&gpu.device, kind, size)?, heap(&gpu.device, kind, size)?];
+    let [source, target] = [placed(&heaps[0], kind, 0, size)?, placed(&heaps[1], kind, 0, size)?];
+    let mut queue = Queue::new(&gpu.device)?;
+    let mut once = || {
+        // As in the plain command buffer, whose copies follow each other without barriers: to different ranges.
+        for _ in 0..COUNT {
+            queue.copy((&target, 0), (&source, 0), size);
+        }
+        let start = Instant::now();
+        queue.run()?;
+        Ok(start.elapsed())
+    };
+    once()?;
+    let ours = best(once)?;
+    let (ours, theirs) = (per_second(bytes, ours), per_second(bytes, theirs));
+    let ratio = ours / theirs;
+    Ok(vec![Row::required(
+        "copies in video memory through our queue / plain Vulkan (reads and writes counted)",
+        format!("{ours:.0} / {theirs:.0} GiB/s = {ratio:.3}"),
+        "at least 0.97",
+        ratio >= 0.97,
+    )])
+}
+
+/// Compares CPU writes to a GPU upload heap with plain writes to the same memory type, and with an upload heap and a copy.
+///
+/// # Errors
+///
+/// Returns the errors of either device.
+pub fn writes(index: usize, size: u64) -> Result<Vec<Row>> {
+    let len = usize::try_from(size)?;
+    let bytes = vec![0x5a_u8; len];
+    let write = |target: *mut u8| {
+        let start = Instant::now();
+        // SAFETY: the target is mapped memory of at least as many bytes, which nothing else uses.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, len) };
+        start.elapsed()
+    };
+    let plain = Plain::open(index)?;
+    let visible = plain.memory_type(true, true, false).or_else(|| plain.memory_type(true, true, true));
+    let visible = visible.ok_or("no memory type for GPU upload heaps")?;
+    let buffer = plain.buffer(size, visible)?;
+    let target = plain.map(&buffer)?;
+    let gpu = queue::open(index)?;
+    let direct = D3D12_HEAP_TYPE_GPU_UPLOAD;
+    let direct_heap = heap(&gpu.device, direct, size)?;
+    let direct_buffer = placed(&direct_heap, direct, 0, size)?;
+    let mapped = map(&direct_buffer)?;
+    // In turn, so that both have the same conditions.
+    let (mut theirs, mut ours) = (Duration::MAX, Duration::MAX);
+    for _ in 0..=REPEATS {
+        theirs = theirs.min(write(target));
+        ours = ours.min(write(mapped));
+    }
+    plain.destroy(buffer);
+    let (upload, local) = (D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_DEFAULT);
+    let (upload_heap, local_heap) = (heap(&gpu.device, upload, size)?, heap(&gpu.device, local, size)?);
+    let source = placed(&upload_heap, upload, 0, size)?;
+    let target = placed(&local_heap, local, 0, size)?;
+    let mapped = map(&source)?;
+    let mut queue = Queue::new(&gpu.device)?;
+    let copied = best(|| {
+        let start = Instant::now();
+        write(mapped);
+        queue.copy((&target, 0), (&source, 0), size);
+        queue.run()?;
+        Ok(start.elapsed())
+    })?;
+    let [ours, theirs, copied] = [ours, theirs, copied].map(|time| per_second(size, time));
+    let ratio = ours / theirs;
+    Ok(vec![
+        Row::required(
+            "CPU writes to a GPU upload heap / plain writes to the same memory type",
+            format!("{ours:.1} / {theirs:.1} GiB/s = {ratio:.3}"),
+            "at least 0.95",
+            ratio >= 0.95,
+        ),
+        Row::plain("CPU writes to an upload heap, and a copy", format!("{copied:.1} GiB/s")),
+    ])
+}
+
+/// Compares eviction and return with the bandwidth of the link, that is, plain copies between video memory and cached
+/// host memory.
+///
+/// # Errors
+///
+/// Returns the errors of either device.
+pub fn eviction(index: usize, size: u64) -> Result<Vec<Row>> {
+    let plain = Plain::open(index)?;
+    let local = plain.memory_type(true, false, false).or_else(|| plain.memory_type(true, true, true));
+    let host = plain.memory_type(false, true, true).or_else(|| plain.memory_type(true, true, true));
+    let (local, host) = (local.ok_or("no local memory type")?, host.ok_or("no cached memory type")?);
+    let (video, system) = (plain.buffer(size, local)?, plain.buffer(size, host)?);
+    plain.copy(&system, &video, size, 1)?;
+    let down = best(|| plain.copy(&system, &video, size, 1))?;
+    let up = best(|| plain.copy(&video, &system, size, 1))?;
+    plain.destroy(video);
+    plain.destroy(system);
+
+    let gpu = queue::open(index)?;
+    let heap = heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, size)?;
+    let object = [Some(heap.cast::<ID3D12Pageable>()?)];
+    let (mut first, mut out, mut back) = (None, Duration::MAX, Duration::MAX);
+    for _ in 0..=REPEATS {
+        let start = Instant::now();
+        gpu.evict(&object)?;
+        let evicted = start.elapsed();
+        let start = Instant::now();
+        gpu.make_resident(&object)?;
+        let returned = start.elapsed();
+        if first.is_none() {
+            first = Some((evicted, returned));
+        } else {
+            (out, back) = (out.min(evicted), back.min(returned));
+        }
+    }
+    let (first_out, first_back) = first.ok_or("no repeats")?;
+    let row = |what: &str, ours: Duration, link: Duration, first: Duration| {
+        let [ours, link, first] = [ours, link, first].map(|time| per_second(size, time));
+        let ratio = ours / link;
+        Row::required(
+            format!("{what} / link (first time: {first:.1} GiB/s)"),
+            format!("{ours:.1} / {link:.1} GiB/s = {ratio:.2}"),
+            "at least 0.8",
+            ratio >= 0.8,
+        )
+    };
+    Ok(vec![row("Evict", out, down, first_out), row("MakeResident", back, up, first_back)])
+}

@@ -1,0 +1,73 @@
+//! The table of results.
+
+use std::fmt;
+
+use super::Result;
+
+/// One line: what was measured, the result, what is required, and whether that is held.
+#[derive(Debug)]
+pub struct Row {
+    /// What was measured.
+    pub what: String,
+    /// The result, in words and figures.
+    pub result: String,
+    /// The requirement, or empty.
+    pub required: String,
+    /// Whether the requirement is held; `None` without one.
+    pub is_held: Option<bool>,
+}
+
+impl Row {
+    /// Creates a line without a requirement.
+    pub fn plain(what: impl Into<String>, result: impl Into<String>) -> Self {
+        Self { what: what.into(), result: result.into(), required: String::new(), is_held: None }
+    }
+
+    /// Creates a line with a requirement.
+    pub fn required(
+        what: impl Into<String>,
+        result: impl Into<String>,
+        required: impl Into<String>,
+        is_held: bool,
+    ) -> Self {
+        let (what, result, required) = (what.into(), result.into(), required.into());
+        Self { what, result, required, is_held: Some(is_held) }
+    }
+}
+
+/// All lines, in Markdown.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Row>,
+}
+
+impl Table {
+    /// Adds the lines of a measurement. A measurement that fails is a line, too, whose requirement is not held.
+    pub fn add(&mut self, what: &str, measured: Result<Vec<Row>>) {
+        match measured {
+            Ok(rows) => self.rows.extend(rows),
+            Err(error) => self.rows.push(Row::required(what, format!("error: {error}"), "no error", false)),
+        }
+    }
+
+    /// Returns whether no requirement is violated.
+    #[must_use]
+    pub fn all_held(&self) -> bool {
+        self.rows.iter().all(|row| row.is_held != Some(false))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| what | result | required | held |\n| --- | --- | --- | --- |")?;
+        for Row { what, result, required, is_held } in &self.rows {
+            let held = match is_held {
+                None => "",
+                Some(true) => "yes",
+                Some(false) => "**no**",
+            };
+            writeln!(f, "| {what} | {result} | {required} | {held} |")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! Vulkan calls that fail: each call of a program in turn, for lack of memory or because the device is lost.
+//!
+//! The function table of a real device is replaced by functions that fail when it is their turn and call the device's
+//! otherwise. Without a device, the tests print the reason and pass.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ash::vk;
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+use windows_core::{HRESULT, Interface as _};
+
+use super::logical_device::LogicalDevice;
+use super::{VulkanDriver, VulkanError, VulkanInstance};
+use crate::{DeviceOptions, Instance, SegmentGroup};
+
+/// Calls to go until one fails; 0 if none fails any more.
+static CALLS_TO_GO: AtomicU32 = AtomicU32::new(0);
+
+/// The result of the call that fails.
+static FAILURE: AtomicI32 = AtomicI32::new(0);
+
+/// Held by the test that injects failures: there is one at a time.
+static INJECTING: Mutex<()> = Mutex::new(());
+
+/// Number of live allocations and buffers of devices whose functions are replaced.
+static LIVE: AtomicI32 = AtomicI32::new(0);
+
+/// Returns the failure if it is this call's turn.
+fn failure() -> Option<vk::Result> {
+    let before = CALLS_TO_GO.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    (before == Ok(1)).then(|| vk::Result::from_raw(FAILURE.load(Ordering::SeqCst)))
+}
+
+/// Defines functions that fail in turn and otherwise call the device's, and `replace`, which returns the replacement of
+/// a function by its name. `live` is what a successful call adds to the number of live objects.
+macro_rules! replacements {
+    ($($function:ident, $name:literal, $pfn:ident, $live:literal, ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(
+            mod $function {
+                use super::*;
+
+                pub(super) static REAL: AtomicUsize = AtomicUsize::new(0);
+
+                pub(super) unsafe extern "system" fn call($($argument: $type),*) -> $result {
+                    if let Some(failed) = <$result as Outcome>::failure() {
+                        return failed;
+                    }
+                    let real = std::ptr::with_exposed_provenance::<c_void>(REAL.load(Ordering::SeqCst));
+                    // SAFETY: the device returned this function for the name, which has this signature.
+                    let real = unsafe { std::mem::transmute::<*const c_void, vk::$pfn>(real) };
+                    // SAFETY: the arguments are the driver's.
+                    let result = unsafe { real($($argument),*) };
+                    if result.is_success() {
+                        LIVE.fetch_add($live, Ordering::SeqCst);
+                    }
+                    result
+                }
+            }
+        )*
+
+        /// Returns the replacement of a function of the device, if it has one.
+        fn replace(name: &CStr, real: *const c_void) -> *const c_void {
+            $(
+                if name == $name {
+                    $function::REAL.store(real.expose_provenance(), Ordering::SeqCst);
+                    return $function::call as vk::$pfn as *const c_void;
+                }
+            )*
+            real
+        }
+    };
+}
+
+/// The result of a replaced function.
+trait Outcome: Sized {
+    /// Returns a failure if it is this call's turn.
+    fn failure() -> Option<Self>;
+    fn is_success(&self) -> bool;
+}
+
+impl Outcome for vk::Result {
+    fn failure() -> Option<Self> {
+        failure()
+    }
+
+    fn is_success(&self) -> bool {
+        *self == Self::SUCCESS
+    }
+}
+
+impl Outcome for () {
+    fn failure() -> Option<Self> {
+        None
+    }
+
+    fn is_success(&self) -> bool {
+        true
+    }
+}
+
+type Callbacks<'a> = *const vk::AllocationCallbacks<'a>;
+
+replacements! {
+    create_buffer, c"vkCreateBuffer", PFN_vkCreateBuffer, 1,
+        (d: vk::Device, i: *const vk::BufferCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Buffer) -> vk::Result;
+    destroy_buffer, c"vkDestroyBuffer", PFN_vkDestroyBuffer, -1,
+        (d: vk::Device, b: vk::Buffer, c: Callbacks<'_>) -> ();
+    allocate_memory, c"vkAllocateMemory", PFN_vkAllocateMemory, 1,
+        (d: vk::Device, i: *const vk::MemoryAllocateInfo<'_>, c: Callbacks<'_>, o: *mut vk::DeviceMemory) -> vk::Result;
+    free_memory, c"vkFreeMemory", PFN_vkFreeMemory, -1,
+        (d: vk::Device, m: vk::DeviceMemory, c: Callbacks<'_>) -> ();
+    bind_buffer_memory, c"vkBindBufferMemory", PFN_vkBindBufferMemory, 0,
+        (d: vk::Device, b: vk::Buffer, m: vk::DeviceMemory, o: u64) -> vk::Result;
+    map_memory, c"vkMapMemory", PFN_vkMapMemory, 0,
+        (d: vk::Device, m: vk::DeviceMemory, o: u64, s: u64, f: vk::MemoryMapFlags, p: *mut *mut c_void) -> vk::Result;
+    create_command_pool, c"vkCreateCommandPool", PFN_vkCreateCommandPool, 0,
+        (d: vk::Device, i: *const vk::CommandPoolCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::CommandPool) -> vk::Result;
+    allocate_command_buffers, c"vkAllocateCommandBuffers", PFN_vkAllocateCommandBuffers, 0,
+        (d: vk::Device, i: *const vk::CommandBufferAllocateInfo<'_>, o: *mut vk::CommandBuffer) -> vk::Result;
+    create_fence, c"vkCreateFence", PFN_vkCreateFence, 0,
+        (d: vk::Device, i: *const vk::FenceCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Fence) -> vk::Result;
+    reset_command_pool, c"vkResetCommandPool", PFN_vkResetCommandPool, 0,
+        (d: vk::Device, p: vk::CommandPool, f: vk::CommandPoolResetFlags) -> vk::Result;
+    begin_command_buffer, c"vkBeginCommandBuffer", PFN_vkBeginCommandBuffer, 0,
+        (b: vk::CommandBuffer, i: *const vk::CommandBufferBeginInfo<'_>) -> vk::Result;
+    end_command_buffer, c"vkEndCommandBuffer", PFN_vkEndCommandBuffer, 0, (b: vk::CommandBuffer) -> vk::Result;
+    queue_submit, c"vkQueueSubmit", PFN_vkQueueSubmit, 0,
+        (q: vk::Queue, n: u32, s: *const vk::SubmitInfo<'_>, f: vk::Fence) -> vk::Result;
+    queue_bind_sparse, c"vkQueueBindSparse", PFN_vkQueueBindSparse, 0,
+        (q: vk::Queue, n: u32, s: *const vk::BindSparseInfo<'_>, f: vk::Fence) -> vk::Result;
+    reset_fences, c"vkResetFences", PFN_vkResetFences, 0,
+        (d: vk::Device, n: u32, f: *const vk::Fence) -> vk::Result;
+}
+
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+fn skipped(reason: &VulkanError) {
+    eprintln!("skipped: {reason}");
+}
+
+/// Opens the first suitable device with functions that may fail, or prints why there is none.
+fn open() -> Option<Arc<LogicalDevice>> {
+    let opened = VulkanInstance::load().and_then(|instance| {
+        let suitable = instance.hardware()?.into_iter().find(|hardware| hardware.check().is_ok());
+        let hardware = suitable.ok_or(VulkanError::NoDevice)?;
+        LogicalDevice::open_with(&instance, hardware, |device| {
+            let (functions, handle) = (instance.functions(), device.handle());
+            // SAFETY: the functions are the device's own, or replacements with the same signatures that call them.
+            unsafe {
+                ash::Device::load_with(
+                    |name| {
+                        let own = functions.get_device_proc_addr(handle, name.as_ptr());
+                        replace(name, own.map_or(std::ptr::null(), |own| own as *const c_void))
+                    },
+                    handle,
+                )
+            }
+        })
+    });
+    opened.map_err(|error| skipped(&error)).ok()
+}
+
+/// What a program does: heaps, a queue, copies, eviction and return. Returns the code of the first call that fails.
+fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
+    const SIZE: u64 = 1 << 16;
+    let failed = |error: windows_core::Error| error.code();
+    // An adapter that cannot be opened is an error with words, not a code.
+    let driver = VulkanDriver::over(device).map_err(|error| {
+        assert!(!error.to_string().is_empty());
+        E_FAIL
+    })?;
+    let gpu = Instance::over(Arc::new(driver), DeviceOptions::default(), &[]).map_err(failed)?;
+    let device = &gpu.device;
+    let buffer = |kind| {
+        let properties = D3D12_HEAP_PROPERTIES { Type: kind, ..Default::default() };
+        let desc = D3D12_RESOURCE_DESC {
+            Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+            Width: SIZE,
+            Height: 1,
+            DepthOrArraySize: 1,
+            MipLevels: 1,
+            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+            Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+            ..Default::default()
+        };
+        let mut buffer: Option<ID3D12Resource> = None;
+        let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+        // SAFETY: a live device, readable descriptions, a writable result.
+        unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut buffer) }
+            .map_err(failed)?;
+        buffer.ok_or(E_FAIL)
+    };
+    let (upload, readback) = (buffer(D3D12_HEAP_TYPE_UPLOAD)?, buffer(D3D12_HEAP_TYPE_READBACK)?);
+    let video = buffer(D3D12_HEAP_TYPE_DEFAULT)?;
+    let map = |buffer: &ID3D12Resource| {
+        let mut start = std::ptr::null_mut();
+        // SAFETY: a live buffer and a writable result.
+        unsafe { buffer.Map(0, None, &mut start) }.ok().map_err(failed)?;
+        Ok::<_, HRESULT>(start.cast::<u8>())
+    };
+    let (written, read) = (map(&upload)?, map(&readback)?);
+    // SAFETY: both are mapped, and no queue uses them yet.
+    unsafe {
+        written.write_bytes(0xc3, 1 << 16);
+        read.write_bytes(0, 1 << 16);
+    }
+    let copy = |target: &ID3D12Resource, source: &ID3D12Resource| {
+        let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
+        // SAFETY: live objects; the list is closed before it is executed, and waited for.
+        unsafe {
+            let queue: ID3D12CommandQueue = device.CreateCommandQueue(&desc).map_err(failed)?;
+            let allocator: ID3D12CommandAllocator = device.CreateCommandAllocator(kind).map_err(failed)?;
+            let list: ID3D12GraphicsCommandList =
+                device.CreateCommandList(0, kind, &allocator, None).map_err(failed)?;
+            let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).map_err(failed)?;
+            list.CopyBufferRegion(target, 0, source, 0, SIZE);
+            list.Close().ok().map_err(failed)?;
+            queue.ExecuteCommandLists(&[Some(list.cast().map_err(failed)?)]);
+            queue.Signal(&fence, 1).ok().map_err(failed)?;
+            fence.SetEventOnCompletion(1, HANDLE::default()).ok().map_err(failed)?;
+            device.GetDeviceRemovedReason().ok().map_err(failed)
+        }
+    };
+    copy(&video, &upload)?;
+    let object = [Some(video.cast().map_err(failed)?)];
+    gpu.evict(&object).map_err(failed)?;
+    gpu.make_resident(&object).map_err(failed)?;
+    copy(&readback, &video)?;
+    // SAFETY: mapped memory, with which the queue is done.
+    let copied = unsafe { std::slice::from_raw_parts(read, 1 << 16) };
+    assert!(copied.iter().all(|&byte| byte == 0xc3), "a program without errors has the right contents");
+    assert!(gpu.current_usage(SegmentGroup::Local) >= ByteSize::new(SIZE));
+    Ok(())
+}
+
+/// Runs the program with each call failing in turn. Returns the number of calls and the codes that were returned.
+fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
+    let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
+    FAILURE.store(with.as_raw(), Ordering::SeqCst);
+    let mut codes = Vec::new();
+    for call in 1.. {
+        let device = open()?;
+        CALLS_TO_GO.store(call, Ordering::SeqCst);
+        let ended = program(device);
+        let has_failed = CALLS_TO_GO.swap(0, Ordering::SeqCst) == 0;
+        assert_eq!(LIVE.load(Ordering::SeqCst), 0, "call {call}: memory or buffers are left");
+        if !has_failed {
+            assert_eq!(ended, Ok(()));
+            return Some((call - 1, codes));
+        }
+        codes.extend(ended.err());
+    }
+    None
+}
+
+/// Lack of memory is an error of the call, or removes the device if a queue's commands are lost. Failed evictions leave
+/// the heap where it is.
+#[test]
+fn each_call_may_run_out_of_memory() {
+    for failure in [vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, vk::Result::ERROR_OUT_OF_HOST_MEMORY] {
+        let Some((calls, codes)) = fail_each_call(failure) else { return };
+        assert!(calls > 30, "{calls} calls");
+        let known = [E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_HUNG, E_FAIL];
+        assert!(codes.iter().all(|code| known.contains(code)), "{codes:?}");
+        assert!(codes.contains(&E_OUTOFMEMORY), "{codes:?}");
+    }
+}
+
+/// A lost device is DXGI_ERROR_DEVICE_REMOVED, wherever it is noticed.
+#[test]
+fn each_call_may_lose_the_device() {
+    let Some((calls, codes)) = fail_each_call(vk::Result::ERROR_DEVICE_LOST) else { return };
+    assert!(calls > 30, "{calls} calls");
+    let known = [DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_HUNG, E_FAIL];
+    assert!(codes.iter().all(|code| known.contains(code)), "{codes:?}");
+    assert!(codes.contains(&DXGI_ERROR_DEVICE_REMOVED), "{codes:?}");
+}

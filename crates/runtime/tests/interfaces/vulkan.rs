@@ -1,0 +1,315 @@
+//! The Vulkan driver on the system's first device. Without one, each test prints the reason and passes; with the
+//! environment variable HEAPWRIGHT_REQUIRE_VULKAN, it fails.
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+use heapwright_runtime::{DeviceOptions, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages};
+use windows_core::Interface;
+
+use crate::gpu::*;
+
+/// An instance on the first device. At the end of a test, it fails for messages of the validation layer.
+struct Gpu {
+    instance: Instance,
+    device: ID3D12Device14,
+}
+
+impl Gpu {
+    fn open() -> Option<Self> {
+        let usable = VulkanGpu::all().map(|gpus| gpus.into_iter().find(|gpu| gpu.unsuitable.is_none()));
+        let reason = match usable {
+            Ok(Some(gpu)) => {
+                let instance = Instance::open_vulkan(gpu.index, DeviceOptions::default(), &[]);
+                let instance = instance.expect("the device is suitable");
+                let device = instance.device.cast().expect("the newest interface");
+                return Some(Self { instance, device });
+            }
+            Ok(None) => "no suitable Vulkan device".to_owned(),
+            Err(error) if error.is_about_name() => error.to_string(),
+            Err(error) => panic!("{error}"),
+        };
+        let is_required = std::env::var_os("HEAPWRIGHT_REQUIRE_VULKAN").is_some();
+        assert!(!is_required, "HEAPWRIGHT_REQUIRE_VULKAN is set, but there is {reason}");
+        eprintln!("skipped: {reason}");
+        None
+    }
+
+    fn usage(&self) -> u64 {
+        self.instance.current_usage(SegmentGroup::Local).get()
+    }
+
+    /// Returns whether eviction frees memory.
+    fn frees_memory(&self) -> bool {
+        let heap = pageable(&default_heap(&self.device, 1 << 16, D3D12_HEAP_FLAG_NONE));
+        let before = self.usage();
+        self.instance.evict(&heap).succeeds();
+        self.usage() < before
+    }
+
+    fn placed(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> ID3D12Resource {
+        let mut resource = None;
+        let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
+        let state = D3D12_RESOURCE_STATE_COMMON;
+        unsafe { self.device.CreatePlacedResource(heap, offset, &desc, state, None, &mut resource) }
+            .succeeds();
+        resource.expect("S_OK comes with a resource")
+    }
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(vulkan_validation_messages(), Vec::<String>::new());
+        }
+    }
+}
+
+fn pageable(heap: &ID3D12Heap) -> [Option<ID3D12Pageable>; 1] {
+    [Some(heap.cast().expect("a heap is pageable"))]
+}
+
+fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    let word = |index: u64| (index ^ seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    (0..len as u64).map(|index| word(index)[7]).collect()
+}
+
+/// An evicted heap occupies no device memory; when it returns, address and contents are the same.
+#[test]
+fn eviction_frees_memory_and_keeps_address_and_contents() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: u64 = 3 << 20;
+    let heap = default_heap(&gpu.device, SIZE, D3D12_HEAP_FLAG_NONE);
+    let buffer = gpu.placed(&heap, 1 << 16, SIZE - (1 << 16));
+    let width = SIZE - (1 << 16);
+    let (upload, readback) = (
+        commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, width),
+        commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, width),
+    );
+    let address = unsafe { buffer.GetGPUVirtualAddress() };
+    let expected = pattern(usize::try_from(width).expect("small"), 1);
+    bytes(&upload).copy_from_slice(&expected);
+    let queue = Queue::direct(&gpu.device);
+    unsafe { queue.list.CopyBufferRegion(&buffer, 0, &upload, 0, width) };
+    queue.run();
+    let frees = gpu.frees_memory();
+    for round in 0..3 {
+        let before = gpu.usage();
+        gpu.instance.evict(&pageable(&heap)).succeeds();
+        assert_eq!(before - gpu.usage(), if frees { SIZE } else { 0 }, "round {round}");
+        // What the evicted memory was is used by another heap in the meantime.
+        let other = default_heap(&gpu.device, SIZE, D3D12_HEAP_FLAG_NONE);
+        gpu.instance.make_resident(&pageable(&heap)).succeeds();
+        drop(other);
+        assert_eq!(gpu.usage(), before);
+        assert_eq!(unsafe { buffer.GetGPUVirtualAddress() }, address);
+        bytes(&readback).fill(0);
+        unsafe { queue.list.CopyBufferRegion(&readback, 0, &buffer, 0, width) };
+        queue.run();
+        assert!(bytes(&readback) == expected, "round {round}: the contents differ");
+    }
+}
+
+/// The enqueued variant signals its fence after the contents have returned.
+#[test]
+fn enqueued_memory_is_there_when_the_fence_is_signalled() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: u64 = 1 << 20;
+    let heaps: Vec<_> = (0..4).map(|_| default_heap(&gpu.device, SIZE, D3D12_HEAP_FLAG_NONE)).collect();
+    let buffers: Vec<_> = heaps.iter().map(|heap| gpu.placed(heap, 0, SIZE)).collect();
+    let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, SIZE);
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, SIZE);
+    let queue = Queue::direct(&gpu.device);
+    let len = usize::try_from(SIZE).expect("small");
+    for (seed, buffer) in (0..).zip(&buffers) {
+        bytes(&upload).copy_from_slice(&pattern(len, seed));
+        unsafe { queue.list.CopyBufferRegion(buffer, 0, &upload, 0, SIZE) };
+        queue.run();
+    }
+    let objects: Vec<_> = heaps.iter().flat_map(pageable).collect();
+    gpu.instance.evict(&objects).succeeds();
+    let fence = create_fence(&gpu.device, 0);
+    unsafe {
+        let flags = D3D12_RESIDENCY_FLAG_NONE;
+        gpu.device.EnqueueMakeResident(flags, &objects, &fence, 7).succeeds();
+        queue.queue.Wait(&fence, 7).succeeds();
+    }
+    for (seed, buffer) in (0..).zip(&buffers) {
+        unsafe { queue.list.CopyBufferRegion(&readback, 0, buffer, 0, SIZE) };
+        queue.run();
+        assert!(bytes(&readback) == pattern(len, seed), "heap {seed}: the contents differ");
+    }
+}
+
+/// Memory is zero at first, also that of a heap that is created not resident, and of one that gets memory which was
+/// in use.
+#[test]
+fn new_memory_is_zero() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: u64 = 1 << 20;
+    let queue = Queue::direct(&gpu.device);
+    let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, SIZE);
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, SIZE);
+    for round in 0..4 {
+        let flags = if round % 2 == 0 { D3D12_HEAP_FLAG_NONE } else { D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT };
+        let heap = default_heap(&gpu.device, SIZE, flags);
+        if flags != D3D12_HEAP_FLAG_NONE {
+            gpu.instance.make_resident(&pageable(&heap)).succeeds();
+        }
+        let buffer = gpu.placed(&heap, 0, SIZE);
+        bytes(&readback).fill(0xff);
+        unsafe { queue.list.CopyBufferRegion(&readback, 0, &buffer, 0, SIZE) };
+        queue.run();
+        assert!(bytes(&readback).iter().all(|&byte| byte == 0), "round {round}");
+        bytes(&upload).fill(0xab);
+        unsafe { queue.list.CopyBufferRegion(&buffer, 0, &upload, 0, SIZE) };
+        queue.run();
+    }
+}
+
+/// An access to evicted memory removes the device, as on the simulated GPU, and its message names the heap.
+#[test]
+fn access_to_an_evicted_heap_removes_the_device() {
+    let Some(gpu) = Gpu::open() else { return };
+    let heap = default_heap(&gpu.device, 1 << 16, D3D12_HEAP_FLAG_NONE);
+    let name: Vec<u16> = "sky\0".encode_utf16().collect();
+    unsafe { heap.SetName(PCWSTR(name.as_ptr())) }.succeeds();
+    let buffer = gpu.placed(&heap, 0, 1 << 16);
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, 1 << 16);
+    gpu.instance.evict(&pageable(&heap)).succeeds();
+    let queue = Queue::direct(&gpu.device);
+    unsafe {
+        queue.list.CopyBufferRegion(&readback, 0, &buffer, 0, 1 << 16);
+        queue.list.Close().succeeds();
+        queue.execute(&[&queue.list]);
+        queue.queue.Signal(&queue.fence, 1).succeeds();
+        queue.fence.SetEventOnCompletion(1, HANDLE::default()).succeeds();
+        assert_eq!(code(gpu.device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
+    }
+    let texts: Vec<String> = messages(&gpu.device).into_iter().map(|(_, text)| text).collect();
+    assert!(texts.iter().any(|text| text.contains("'sky'") && text.contains("not resident")), "{texts:?}");
+}
+
+/// Random copies of a list take effect in order, whether or not they overlap.
+#[test]
+fn copies_take_effect_in_order() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: u64 = 1 << 16;
+    let buffers = [0, 1].map(|_| commit(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, SIZE));
+    let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, SIZE);
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, SIZE);
+    let queue = Queue::direct(&gpu.device);
+    let len = usize::try_from(SIZE).expect("small");
+    let mut models = [pattern(len, 5), pattern(len, 6)];
+    for (buffer, model) in buffers.iter().zip(&models) {
+        bytes(&upload).copy_from_slice(model);
+        unsafe { queue.list.CopyBufferRegion(buffer, 0, &upload, 0, SIZE) };
+        queue.run();
+    }
+    let mut state = 9_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 40).expect("24 bits") % below
+    };
+    for _list in 0..10 {
+        for _copy in 0..40 {
+            let (from, to) = (random(2), random(2));
+            let most = if random(4) == 0 { len / 2 } else { 64 };
+            let size = 1 + random(most);
+            let (source, target) = (random(len - size), random(len - size));
+            // D3D12 does not let a copy overlap itself.
+            if from == to && source < target + size && target < source + size {
+                continue;
+            }
+            let moved = models[from][source..source + size].to_vec();
+            models[to][target..target + size].copy_from_slice(&moved);
+            let [source, target, size] = [source, target, size].map(|value| value as u64);
+            unsafe { queue.list.CopyBufferRegion(&buffers[to], target, &buffers[from], source, size) };
+        }
+        queue.run();
+    }
+    for (index, (buffer, model)) in buffers.iter().zip(&models).enumerate() {
+        unsafe { queue.list.CopyBufferRegion(&readback, 0, buffer, 0, SIZE) };
+        queue.run();
+        assert!(bytes(&readback) == *model, "buffer {index}");
+    }
+}
+
+/// Tiles stay mapped to a heap while it is away, and have its contents when it is back. Null tiles read as zero.
+#[test]
+fn tiles_follow_their_heap() {
+    let Some(gpu) = Gpu::open() else { return };
+    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
+    let size = u32::try_from(size_of_val(&options)).expect("small");
+    let feature = D3D12_FEATURE_D3D12_OPTIONS;
+    unsafe { gpu.device.CheckFeatureSupport(feature, (&raw mut options).cast(), size) }.succeeds();
+    if options.TiledResourcesTier == D3D12_TILED_RESOURCES_TIER_NOT_SUPPORTED {
+        eprintln!("skipped: the device has no sparse binding");
+        return;
+    }
+    let heap = default_heap(&gpu.device, 2 * TILE, D3D12_HEAP_FLAG_NONE);
+    let tiled = reserve(&gpu.device, 3 * TILE);
+    let queue = Queue::direct(&gpu.device);
+    // Tile 0 of the resource is tile 1 of the heap; tile 2 is tile 0; tile 1 is null.
+    for (tile, of_heap) in [(0, 1), (2, 0)] {
+        let start = D3D12_TILED_RESOURCE_COORDINATE { X: tile, ..Default::default() };
+        let region = D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() };
+        let flags = D3D12_TILE_RANGE_FLAG_NONE;
+        unsafe {
+            queue.queue.UpdateTileMappings(
+                &tiled,
+                1,
+                Some(&start),
+                Some(&region),
+                &heap,
+                1,
+                Some(&flags),
+                Some(&of_heap),
+                Some(&1),
+                D3D12_TILE_MAPPING_FLAG_NONE,
+            );
+        }
+    }
+    let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, 3 * TILE);
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, 3 * TILE);
+    let tile = usize::try_from(TILE).expect("small");
+    let mut expected = pattern(3 * tile, 3);
+    bytes(&upload).copy_from_slice(&expected);
+    unsafe { queue.list.CopyBufferRegion(&tiled, 0, &upload, 0, 3 * TILE) };
+    queue.run();
+    gpu.instance.evict(&pageable(&heap)).succeeds();
+    gpu.instance.make_resident(&pageable(&heap)).succeeds();
+    unsafe { queue.list.CopyBufferRegion(&readback, 0, &tiled, 0, 3 * TILE) };
+    queue.run();
+    expected[tile..2 * tile].fill(0);
+    assert!(bytes(&readback) == expected);
+}
+
+/// Budgets are within the memory, a limit lowers them, and memory beyond the device's is refused.
+#[test]
+fn budgets_and_memory_have_limits() {
+    let Some(gpu) = Gpu::open() else { return };
+    let info = |group| {
+        let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+        unsafe { gpu.instance.adapter.QueryVideoMemoryInfo(0, group, &mut info) }.succeeds();
+        info
+    };
+    let before = info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+    assert!(before.Budget > 1 << 20 && before.CurrentUsage <= before.Budget, "{before:?}");
+    gpu.instance.set_budget(SegmentGroup::Local, ByteSize::from_mib(1));
+    assert_eq!(info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL).Budget, 1 << 20);
+    let too_large = heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 44);
+    assert_eq!(create_heap(&gpu.device, &too_large).err(), Some(E_OUTOFMEMORY));
+    assert_eq!(info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage, before.CurrentUsage);
+    let heap = default_heap(&gpu.device, 2 << 20, D3D12_HEAP_FLAG_NONE);
+    assert_eq!(info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage, before.CurrentUsage + (2 << 20));
+    drop(heap);
+    assert_eq!(info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage, before.CurrentUsage);
+}
+
+#[test]
+fn a_device_that_does_not_exist_is_an_error() {
+    let Some(_gpu) = Gpu::open() else { return };
+    let error = Instance::open_vulkan(1000, DeviceOptions::default(), &[]).expect_err("not so many devices");
+    assert!(error.is_about_name(), "{error}");
+    assert!(error.to_string().starts_with("there is no Vulkan device 1000"), "{error}");
+}
