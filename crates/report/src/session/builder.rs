@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use heapwright_trace::session::{Action, Allocation, Heap, Record};
+use heapwright_trace::session::{Action, Allocation, Counter, Heap, Record};
 
 use super::free_space::FreeSpace;
 use super::history::{Block, HeapLife, Paging, PagingEvent, SessionHistory, Submission};
@@ -73,7 +73,14 @@ impl HistoryBuilder {
                 Ok(())
             }
             Action::Submit { queue, sets, .. } => self.submit(*queue, sets),
-            // Contents and addresses do not change what is in memory.
+            &Action::Evict { heap } => self.page(heap, Paging::Evict),
+            &Action::MakeResident { heap } => self.page(heap, Paging::MakeResident),
+            &Action::Count { counter: Counter::LocalBudget, value } => self.set_budget(value),
+            Action::Name { allocation, name } => {
+                self.name(*allocation, name);
+                Ok(())
+            }
+            // Contents, addresses, options and the other counters do not change what the page shows.
             _ => Ok(()),
         }
     }
@@ -231,6 +238,14 @@ impl HistoryBuilder {
         self.add_moment()
     }
 
+    /// Names an allocation.
+    pub fn name(&mut self, allocation: u64, name: &str) {
+        match self.allocations.get(&allocation) {
+            Some(&index) => self.history.blocks[index as usize].name = name.into(),
+            None => self.history.unknown_references += 1,
+        }
+    }
+
     /// Evicts a heap or makes it resident.
     ///
     /// # Errors
@@ -251,6 +266,9 @@ impl HistoryBuilder {
     ///
     /// As [`push`](Self::push).
     pub fn set_budget(&mut self, bytes: u64) -> Result<(), HistoryError> {
+        if self.history.budgets.last().is_some_and(|&(_, last)| last == bytes) {
+            return Ok(());
+        }
         check_count("budgets", self.history.budgets.len())?;
         self.history.budgets.push((self.next_moment(), bytes));
         Ok(())

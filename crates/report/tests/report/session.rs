@@ -3,7 +3,7 @@
 use heapwright_report::session::{
     HistoryBuilder, Paging, PlacementSource, SessionHistory, SessionTitle, Submission, write_session_html,
 };
-use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind};
+use heapwright_trace::session::{Action, Allocation, Counter, Heap, HeapType, Record, ResourceKind};
 use proptest::prelude::*;
 
 use crate::html;
@@ -64,6 +64,27 @@ fn a_history_has_every_place_and_lifetime() {
     let sums = history.summary();
     assert_eq!((sums.peak_used, sums.peak_moment, sums.peak_reserved, sums.end_used), (25, 3, 150, 5));
     assert_eq!((sums.duration_us, sums.heap_count, sums.submission_count), (80, 2, 1));
+}
+
+#[test]
+fn names_paging_and_budgets_are_those_of_the_records() {
+    let history = history([
+        Action::CreateHeap(heap(7, 100)),
+        Action::Count { counter: Counter::LocalBudget, value: 500 },
+        Action::Allocate(allocation(1, 20)),
+        Action::Name { allocation: 1, name: "shadow map".into() },
+        Action::Evict { heap: 7 },
+        Action::Count { counter: Counter::LocalUsage, value: 3 },
+        Action::MakeResident { heap: 7 },
+        Action::Name { allocation: 2, name: "nothing".into() },
+        Action::Evict { heap: 8 },
+    ]);
+    assert_eq!(&*history.blocks[0].name, "shadow map");
+    let paging: Vec<_> =
+        history.paging.iter().map(|event| (event.moment, event.heap, event.paging)).collect();
+    assert_eq!(paging, [(1, 0, Paging::Evict), (2, 0, Paging::MakeResident)]);
+    assert_eq!(history.budgets, [(0, 500)]);
+    assert_eq!(history.unknown_references, 2);
 }
 
 #[test]
