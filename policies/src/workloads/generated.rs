@@ -50,7 +50,7 @@ impl Shape {
 
 /// Seeds from here on are only evaluated; those below are for development.
 ///
-/// The parts differ in more than the seed: the ranges of [`choose`](Generator::choose) do not overlap.
+/// The parts differ in more than the seed: some parameters of each shape have ranges that do not overlap.
 pub const FIRST_EVALUATION_SEED: u64 = 1_000;
 
 /// Generates the workload of a shape and a seed.
