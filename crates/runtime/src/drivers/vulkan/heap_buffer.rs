@@ -57,24 +57,11 @@ impl HeapBuffer {
         memory_type: u32,
         at: Option<GpuVirtualAddress>,
     ) -> Result<(Self, Memory), DriverError> {
-        let replayable = Binding::Replayable { at: at.map(GpuVirtualAddress::get) };
-        if device.hardware().has_capture_replay {
-            match Self::whole_with(device, size, alignment, memory_type, (replayable, at)) {
-                // An H200 has such addresses for 68 GiB. Memory beyond that has others.
-                Err(DriverError::OutOfDeviceMemory { .. }) if at.is_none() => {}
-                created => return created,
-            }
-        }
-        Self::whole_with(device, size, alignment, memory_type, (Binding::Whole, at))
-    }
-
-    fn whole_with(
-        device: &Arc<LogicalDevice>,
-        size: ByteSize,
-        alignment: Alignment,
-        memory_type: u32,
-        (binding, at): (Binding, Option<GpuVirtualAddress>),
-    ) -> Result<(Self, Memory), DriverError> {
+        let binding = if device.hardware().has_capture_replay {
+            Binding::Replayable { at: at.map(GpuVirtualAddress::get) }
+        } else {
+            Binding::Whole
+        };
         let create = |padding: u64| {
             let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
             let bytes = buffer.requirements().size;
