@@ -97,7 +97,7 @@ mod tests {
             // SAFETY: the string is terminated.
             assert_eq!(decode(unsafe { terminated(encoded.as_ptr()) }), text);
         }
-        assert_eq!(decode(&[0xd800, u32::from(b'a') as WideChar]), "\u{fffd}a");
+        assert_eq!(decode(&[0xd800, WideChar::from(b'a')]), "\u{fffd}a");
     }
 
     #[test]
