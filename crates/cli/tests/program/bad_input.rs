@@ -216,10 +216,10 @@ fn a_path_with_a_line_break_is_still_one_line() {
 
 #[test]
 fn the_error_for_an_unknown_device_lists_all() {
-    let outcome = heapwright(["replay", "--device", "vulkan", "traces/unet_diffusion.csv.gz"]);
+    let outcome = heapwright(["replay", "--device", "metal", "traces/unet_diffusion.csv.gz"]);
     let error = outcome.one_error(2);
     assert!(
-        error.starts_with("--device: unknown device \"vulkan\"; available: host (short for host:discrete), "),
+        error.starts_with("--device: unknown device \"metal\"; available: host (short for host:discrete), "),
         "{error}"
     );
     assert!(error.contains("host:discrete-2gib"), "{error}");
