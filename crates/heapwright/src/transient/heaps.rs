@@ -70,9 +70,10 @@ impl TransientHeaps {
     /// planned or created.
     ///
     /// If the frame changed, resources that it has in common with the last one keep their places where that makes the
-    /// heaps no larger. The memory is the same if it is large enough and both frames have one queue, whose order then
-    /// separates them. Otherwise, the frame gets new memory, and the last one's is freed when the last reference to its
-    /// resources is dropped: keep that until the GPU has finished its frames.
+    /// heaps no larger. The memory is the same if it is large enough and both frames have one queue of the same kind,
+    /// which is the same `ID3D12CommandQueue`, whose order then separates them. Otherwise, the frame gets new memory, and
+    /// the last one's is freed when the last reference to its resources is dropped: keep that until the GPU has finished
+    /// its frames.
     ///
     /// Cost: O(passes + resources) for a frame that did not change.
     ///
@@ -150,8 +151,9 @@ impl TransientHeaps {
         let alignment = if is_multisampled { MULTISAMPLED } else { heap.alignment };
         let size = heap.height.align_up(alignment).unwrap_or(heap.size);
         let kind = HeapKind { category: heap.category, alignment };
-        let is_ordered = |frame: &TransientFrame| frame.queues.len() == 1;
-        if let Some(last) = self.last.as_ref().filter(|last| is_ordered(frame) && is_ordered(&last.frame)) {
+        let is_ordered =
+            |last: &&Arc<TransientResources>| frame.queues.len() == 1 && frame.queues == last.frame.queues;
+        if let Some(last) = self.last.as_ref().filter(is_ordered) {
             // No more than twice as much, so that memory which a peak needed is freed after it.
             let fits = |has: ByteSize| size <= has && has.get() / 2 <= size.get();
             let held = last.heaps.iter().find(|held| held.kind == kind && fits(held.range.range().size()));

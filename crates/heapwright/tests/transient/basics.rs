@@ -10,10 +10,14 @@ use super::world::World;
 const DEST: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_DEST;
 const SOURCE: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_SOURCE;
 
-/// A frame of passes on one queue that each fill a buffer from the one before.
+/// A frame of passes on a direct queue that each fill a buffer from the one before.
 fn chain(count: usize, size: ByteSize) -> TransientFrame {
+    chain_on(QueueKind::Direct, count, size)
+}
+
+fn chain_on(kind: QueueKind, count: usize, size: ByteSize) -> TransientFrame {
     let mut frame = TransientFrame::new();
-    let queue = frame.add_queue(QueueKind::Direct);
+    let queue = frame.add_queue(kind);
     let mut last = None;
     for _ in 0..count {
         let pass = frame.add_pass(queue).expect("the queue is there");
@@ -92,6 +96,19 @@ fn memory_is_the_allocators_and_is_freed_with_the_last_reference() {
     drop(small);
     assert_eq!(world.allocator.stats().used, ByteSize::ZERO);
     world.allocator.audit().expect("consistent books");
+}
+
+#[test]
+fn frames_on_queues_of_different_kinds_share_no_memory() {
+    let world = World::new("discrete");
+    let mut heaps = TransientHeaps::new(&world.allocator);
+    let kinds = [QueueKind::Direct, QueueKind::Compute, QueueKind::Copy];
+    // Nothing orders the queues, so a frame may run while the one before it is still running.
+    let frames = kinds.map(|kind| heaps.prepare(&chain_on(kind, 3, ByteSize::from_mib(1))).expect("a plan"));
+    assert!(frames.iter().all(|frame| frame.size() == ByteSize::from_mib(2)));
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(6));
+    drop(frames);
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(2), "that of the last frame");
 }
 
 #[test]
