@@ -11,7 +11,9 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
-use heapwright_trace::session::Action;
+use heapwright_trace::session::{
+    Action, Allocation, Heap, HeapType as RecordedHeapType, Record, ResourceKind, SessionWriter,
+};
 
 use crate::support::{Folder, Outcome, command, heapwright};
 
@@ -388,7 +390,7 @@ fn a_chrome_trace_follows_the_format() {
 /// Heaps of which two thirds fit in the budget, used in turn.
 #[test]
 fn recorded_submissions_run_under_the_policies() {
-    use heapwright_trace::session::{Counter, Heap, HeapType as RecordedHeapType, Record, SessionWriter};
+    use heapwright_trace::session::Counter;
     let mut writer = SessionWriter::new(Vec::new()).unwrap();
     let mut time_us = 0;
     let mut write = |action| {
@@ -429,4 +431,45 @@ fn recorded_submissions_run_under_the_policies() {
 
     let path = folder.file("none.hws", SessionWriter::new(Vec::new()).unwrap().finish().unwrap());
     assert!(heapwright(["residency", &path]).one_error(2).contains("contains no allocations"));
+}
+
+/// A session of these actions, 1 ms apart.
+fn session(actions: impl IntoIterator<Item = Action>) -> Vec<u8> {
+    session_at((1..).map(|number| number * 1000).zip(actions))
+}
+
+/// A session of actions at their times in microseconds.
+fn session_at(actions: impl IntoIterator<Item = (u64, Action)>) -> Vec<u8> {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    for (time_us, action) in actions {
+        writer.write(&Record { time_us, action }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn heap(id: u64, heap_type: RecordedHeapType) -> Action {
+    Action::CreateHeap(Heap { id, size: 1 << 20, alignment: 65536, heap_type, flags: 0, name: None })
+}
+
+fn buffer(id: u64, size: u64, heap_type: RecordedHeapType) -> Action {
+    Action::Allocate(Allocation { id, size, kind: ResourceKind::Buffer, heap_type, flags: 0, name: None })
+}
+
+#[test]
+fn objects_are_recreated_on_the_chosen_gpu() {
+    let folder = Folder::new();
+    let path = folder.file(
+        "visible.hws",
+        session([
+            heap(1, RecordedHeapType::GpuUpload),
+            buffer(1, 65536, RecordedHeapType::GpuUpload),
+            Action::Place { allocation: 1, heap: 1, offset: 0 },
+        ]),
+    );
+    let made = heapwright(["recreate", &path]).ok();
+    assert!(made.starts_with("1 heaps and 1 buffers recreated"), "{made}");
+    // This GPU has no such heaps, other than the default one.
+    let outcome = heapwright(["recreate", "--device", "host:discrete-2gib", &path]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("heap 1: CreateHeap failed"), "{}", outcome.stderr);
 }
