@@ -473,3 +473,10 @@ fn objects_are_recreated_on_the_chosen_gpu() {
     assert_eq!(outcome.code, 1, "{}", outcome.stdout);
     assert!(outcome.stderr.contains("heap 1: CreateHeap failed"), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_session_is_not_recreated_from_standard_input() {
+    let mut recreate = command();
+    let outcome = run(recreate.args(["recreate", "-"]).stdin(std::process::Stdio::null()));
+    assert!(outcome.one_error(2).contains("standard input can be read only once"), "{}", outcome.stderr);
+}
