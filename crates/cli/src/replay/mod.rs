@@ -32,6 +32,7 @@ use self::recorded::RecordedTrace;
 use crate::args::{HeapTypeArg, Profile, ReplayArgs, Setting};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
+use crate::environment::{self, RecordsOverInput};
 use crate::exit::Exit;
 use crate::format;
 use crate::input::{self, NoTrace};
@@ -140,6 +141,8 @@ enum ReplayError {
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
+    RecordsOverInput(#[from] RecordsOverInput),
+    #[error(transparent)]
     Trace(#[from] NoTrace),
     #[error(
         "{location}: size_bytes {} ({}) exceeds the maximum resource size of device {device}, {} ({})",
@@ -155,7 +158,9 @@ enum ReplayError {
 impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
-            Self::ManyReports(_) | Self::ManyStdin(_) | Self::Setting(_) => Exit::BadInput,
+            Self::ManyReports(_) | Self::ManyStdin(_) | Self::RecordsOverInput(_) | Self::Setting(_) => {
+                Exit::BadInput
+            }
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
@@ -172,6 +177,7 @@ impl Plan {
         if stdin_count > 1 {
             return Err(ReplayError::ManyStdin(stdin_count));
         }
+        paths.iter().try_for_each(|path| environment::check_input(path))?;
         let mut desc = ResourceAllocatorDesc::default();
         for Setting { name, value } in &args.set {
             desc.set_option(name, value).map_err(ReplayError::Setting)?;

@@ -480,3 +480,39 @@ fn a_session_is_not_recreated_from_standard_input() {
     let outcome = run(recreate.args(["recreate", "-"]).stdin(std::process::Stdio::null()));
     assert!(outcome.one_error(2).contains("standard input can be read only once"), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_recording_replaces_no_input() {
+    let folder = Folder::new();
+    let rows = "0,alloc,0,4096\n5,alloc,1,70000\n9,free,0,4096\n";
+    let csv = folder.trace("t.csv", rows);
+    let hws = folder.path().join("t.hws").to_str().unwrap().to_owned();
+    heapwright(["convert", &csv, &hws]).ok();
+    let page = folder.path().join("page.html").to_str().unwrap().to_owned();
+    for path in [&csv, &hws] {
+        let before = std::fs::read(path).unwrap();
+        let other_spelling = folder.path().join(".").join(Path::new(path).file_name().unwrap());
+        for args in [&["replay", path][..], &["report", "-o", &page, path], &["residency", path]] {
+            let mut command = command();
+            let outcome = run(command.args(args).env("HEAPWRIGHT_RECORD", &other_spelling));
+            let expected = "the recording would overwrite an input file";
+            assert!(outcome.one_error(2).contains(expected), "{args:?}: {}", outcome.stderr);
+            assert_eq!(std::fs::read(path).unwrap(), before, "{args:?}");
+            assert!(!Path::new(&page).exists(), "{args:?}");
+        }
+    }
+    // What records nothing reads a recording that the variable still names.
+    let placed = folder.file(
+        "placed.hws",
+        session([
+            heap(1, RecordedHeapType::Default),
+            buffer(1, 65536, RecordedHeapType::Default),
+            Action::Place { allocation: 1, heap: 1, offset: 0 },
+        ]),
+    );
+    let before = std::fs::read(&placed).unwrap();
+    for args in [&["report", "-o", &page, &placed][..], &["recreate", &placed]] {
+        run(command().args(args).env("HEAPWRIGHT_RECORD", &placed)).ok();
+        assert_eq!(std::fs::read(&placed).unwrap(), before, "{args:?}");
+    }
+}
