@@ -75,7 +75,8 @@ pub(super) fn replay(
             replay.allocators[step.allocator].take(step.kind);
         }
         if !has_steps {
-            replay.allocators[0].allocator.on_time(Duration::from_micros(event.time_us));
+            let time = Duration::from_micros(event.time_us);
+            replay.allocators.iter().for_each(|replayed| replayed.allocator.on_time(time));
         }
         match event.kind {
             EventKind::Alloc => replay.allocate(event_index, event)?,

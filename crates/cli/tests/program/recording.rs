@@ -516,3 +516,30 @@ fn a_recording_replaces_no_input() {
         assert_eq!(std::fs::read(&placed).unwrap(), before, "{args:?}");
     }
 }
+
+/// As recorded with HEAPWRIGHT_RECORD_FLAGS=objects: without frames and idle periods, whose place the times take.
+#[test]
+fn time_passes_in_a_replay_of_objects_alone() {
+    let heap_type = RecordedHeapType::Default;
+    let mut rows = String::new();
+    let mut actions = vec![(0, Action::SelectAllocator { allocator: 4 })];
+    for id in 0..40 {
+        let (from, size) = (id * 3_000_000, if id == 0 { 64 << 20 } else { 70_000 });
+        rows += &format!("{from},alloc,{id},{size}\n{},free,{id},{size}\n", from + 10);
+        actions.push((from, buffer(id, size, heap_type)));
+        actions.push((from + 10, Action::Free { allocation: id }));
+    }
+    let folder = Folder::new();
+    let replay = |path: &str| -> serde_json::Value {
+        let report: serde_json::Value =
+            serde_json::from_str(&heapwright(["replay", "--json", path]).ok()).unwrap();
+        ["peak_reserved_bytes", "mean_reserved_bytes", "held_at_end_bytes", "heaps_created"]
+            .into_iter()
+            .map(|key| (key.to_owned(), report[key].clone()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    let of_trace = replay(&folder.trace("t.csv", &rows));
+    assert_eq!(replay(&folder.file("t.hws", session_at(actions))), of_trace);
+    assert!(of_trace["held_at_end_bytes"].as_u64() < Some(64 << 20), "idle memory is released: {of_trace}");
+}
