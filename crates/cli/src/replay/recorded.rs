@@ -248,6 +248,17 @@ pub(super) struct ReplayedAllocator {
     pub(super) allocator: ResourceAllocator,
     /// Idle periods so far.
     periods: u32,
+    /// What it held when it was last asked.
+    held: HeldByAllocator,
+}
+
+/// What an allocator holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeldByAllocator {
+    /// Bytes in its heaps.
+    pub(super) reserved: u64,
+    /// Estimated time of all its heaps so far.
+    pub(super) heap_time: Duration,
 }
 
 /// The period after which an allocator releases idle memory, as documented for `ResourceAllocator::on_time`.
@@ -259,7 +270,14 @@ impl ReplayedAllocator {
         if has_steps {
             allocator.on_time(Duration::ZERO);
         }
-        Self { allocator, periods: 0 }
+        Self { allocator, periods: 0, held: HeldByAllocator::default() }
+    }
+
+    /// Asks the allocator what it holds, and returns that of the last time and of now.
+    pub(super) fn update_held(&mut self) -> (HeldByAllocator, HeldByAllocator) {
+        let reserved = self.allocator.reserved().get();
+        let now = HeldByAllocator { reserved, heap_time: self.allocator.estimated_heap_time() };
+        (std::mem::replace(&mut self.held, now), now)
     }
 
     pub(super) fn take(&mut self, step: StepKind) {

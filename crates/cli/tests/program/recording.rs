@@ -543,3 +543,29 @@ fn time_passes_in_a_replay_of_objects_alone() {
     assert_eq!(replay(&folder.file("t.hws", session_at(actions))), of_trace);
     assert!(of_trace["held_at_end_bytes"].as_u64() < Some(64 << 20), "idle memory is released: {of_trace}");
 }
+
+#[test]
+fn a_report_shows_one_allocator() {
+    let folder = Folder::new();
+    let allocation = |id| buffer(id, 70_000, RecordedHeapType::Default);
+    let path = folder.file(
+        "two.hws",
+        session([
+            Action::SelectAllocator { allocator: 1 },
+            allocation(1),
+            Action::SelectAllocator { allocator: 2 },
+            allocation(2),
+            Action::Free { allocation: 1 },
+        ]),
+    );
+    let report = folder.path().join("report.json");
+    let outcome = heapwright(["replay", "--report", report.to_str().unwrap(), &path]);
+    let error = outcome.one_error(2);
+    assert!(error.contains("--report requires a file with one allocator, but 2 are recorded"), "{error}");
+    assert!(!report.exists());
+    // Their memory is added up.
+    let report: serde_json::Value =
+        serde_json::from_str(&heapwright(["replay", "--json", &path]).ok()).unwrap();
+    assert_eq!(report["heaps_created"], 2, "{report}");
+    assert_eq!(report["held_at_end_bytes"], report["peak_reserved_bytes"], "{report}");
+}
