@@ -187,7 +187,7 @@ pub(crate) struct ReplayArgs {
 
     /// Write the allocator's report at peak live memory, as input for `heapwright report`
     ///
-    /// Requires a single trace. Buffers are named after their ids.
+    /// Requires a single trace, of one allocator. Buffers are named after their ids.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     pub(crate) report: Option<PathBuf>,
 

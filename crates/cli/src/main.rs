@@ -5,6 +5,7 @@
 //! - [`device`]: the device that `--device` names.
 //! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
+//! - [`environment`]: the recording that the environment requests.
 //! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
 //! - [`exit`]: exit codes.
 
@@ -17,6 +18,7 @@ mod conformance;
 mod convert;
 mod device;
 mod devices;
+mod environment;
 mod exit;
 mod format;
 mod input;

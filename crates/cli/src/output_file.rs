@@ -92,7 +92,8 @@ impl Drop for OutputFile {
     }
 }
 
-fn is_same_file(left: &Path, right: &Path) -> bool {
+/// Returns whether two paths lead to the same file.
+pub(crate) fn is_same_file(left: &Path, right: &Path) -> bool {
     left == right
         || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
 }

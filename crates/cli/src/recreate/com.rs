@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 
-use heapwright_d3d12::windows_core::{Interface, Result};
+use heapwright_d3d12::windows_core::{IUnknown, Interface, Result};
 use heapwright_d3d12::*;
 
 /// Returns whether a device can create objects at addresses: `D3D12_RECREATE_AT_TIER`.
@@ -20,8 +20,12 @@ pub(super) fn has_tier(device: &ID3D12Device) -> bool {
     answer.is_ok() && options.RecreateAtTier != D3D12_RECREATE_AT_TIER_NOT_SUPPORTED
 }
 
-/// Creates a device that reserves ranges of addresses, each a start and a size.
-pub(super) fn create_reserving(factory: &ID3D12DeviceFactory, ranges: &[(u64, u64)]) -> Result<ID3D12Device> {
+/// Creates a device that reserves ranges of addresses, each a start and a size. Without an adapter, it is on the default one.
+pub(super) fn create_reserving(
+    factory: &ID3D12DeviceFactory,
+    adapter: Option<&IDXGIAdapter3>,
+    ranges: &[(u64, u64)],
+) -> Result<ID3D12Device> {
     let ranges: Vec<_> = ranges
         .iter()
         .map(|&(start, size)| D3D12_GPU_VIRTUAL_ADDRESS_RANGE {
@@ -34,8 +38,9 @@ pub(super) fn create_reserving(factory: &ID3D12DeviceFactory, ranges: &[(u64, u6
     // SAFETY: a live COM object and a slice that is only read.
     unsafe { tools.ReserveGPUVARangesAtCreate(&ranges) }.ok()?;
     let mut device: Option<ID3D12Device> = None;
-    // SAFETY: a live COM object; no adapter selects the default one.
-    unsafe { factory.CreateDevice(None, D3D_FEATURE_LEVEL_11_0, &mut device) }?;
+    let adapter = adapter.map(<&IUnknown>::from);
+    // SAFETY: live COM objects.
+    unsafe { factory.CreateDevice(adapter, D3D_FEATURE_LEVEL_11_0, &mut device) }?;
     device.ok_or_else(|| E_POINTER.into())
 }
 

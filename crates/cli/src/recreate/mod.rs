@@ -101,7 +101,7 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
     // The whole session is checked before a device is opened.
     let state = State::read(&args.session, args.at_us)?;
     let choice = DeviceChoice::find(&args.device)?;
-    let Gpu { device, .. } = choice.open()?;
+    let Gpu { device, adapter } = choice.open()?;
     let ranges = objects::ranges(&state);
     let cannot_reserve =
         |reason: String| RecreateError::Reserve { device: choice.name(), count: ranges.len(), reason };
@@ -113,7 +113,8 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
         let factory = choice
             .device_factory()
             .ok_or_else(|| cannot_reserve("there is no ID3D12DeviceFactory".to_owned()))?;
-        com::create_reserving(&factory, &ranges).map_err(|error| cannot_reserve(of_call(error)))?
+        com::create_reserving(&factory, adapter.as_ref(), &ranges)
+            .map_err(|error| cannot_reserve(of_call(error)))?
     } else {
         device
     };

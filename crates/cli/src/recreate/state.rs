@@ -75,6 +75,10 @@ impl RecordedBuffer {
 /// Error of a session that cannot be recreated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoState {
+    #[error(
+        "standard input can be read only once, but a session is read twice to recreate it; write it to a file first"
+    )]
+    Stdin,
     #[error("{path}: {reason}")]
     Open { path: String, reason: String },
     #[error(transparent)]
@@ -92,6 +96,9 @@ pub(super) enum NoState {
 impl State {
     /// Reads the whole session, and returns its state at a time, or else when most bytes are live.
     pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, NoState> {
+        if input::is_stdin(path) {
+            return Err(NoState::Stdin);
+        }
         let last = last_record(path, time_us)?;
         let mut state = Self::default();
         let mut unplaced = BTreeMap::new();

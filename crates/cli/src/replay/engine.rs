@@ -17,7 +17,7 @@ use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
 use super::configuration::Configuration;
 use super::finding::{Failures, Finding};
-use super::recorded::{RecordedTrace, ReplayedAllocator, Request};
+use super::recorded::{HeldByAllocator, RecordedTrace, ReplayedAllocator, Request};
 use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
@@ -73,23 +73,32 @@ pub(super) fn replay(
         }
         while let Some(step) = steps.next_if(|step| step.events <= event_index) {
             replay.allocators[step.allocator].take(step.kind);
+            replay.update_held(step.allocator);
         }
         if !has_steps {
-            replay.allocators[0].allocator.on_time(Duration::from_micros(event.time_us));
+            let time = Duration::from_micros(event.time_us);
+            replay.allocators.iter().for_each(|replayed| replayed.allocator.on_time(time));
         }
         match event.kind {
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
-        replay.modelled.record(replay.heap_time());
-        replay.held.record(event.time_us, replay.live, replay.reserved());
+        if has_steps {
+            replay.update_held(recorded.allocator_of(event.allocation.as_usize()));
+        } else {
+            // Time may have changed what any of them holds.
+            (0..replay.allocators.len()).for_each(|allocator| replay.update_held(allocator));
+        }
+        replay.modelled.record(replay.total.heap_time);
+        replay.held.record(event.time_us, replay.live, replay.total.reserved);
         if replay.report_after == Some(event_index) {
             replay.detailed = Some(replay.allocators[0].allocator.report());
         }
     }
     steps.for_each(|step| replay.allocators[step.allocator].take(step.kind));
     replay.drop_buffers();
-    replay.held.idle_reserved = replay.reserved();
+    (0..replay.allocators.len()).for_each(|allocator| replay.update_held(allocator));
+    replay.held.idle_reserved = replay.total.reserved;
     for replayed in &replay.allocators {
         replayed.allocator.release_empty_heaps();
     }
@@ -119,6 +128,8 @@ struct Replay<'a> {
     free_times: Samples,
     /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
+    /// What all allocators hold.
+    total: HeldByAllocator,
     held: Held,
     modelled: Modelled,
     failures: Option<Box<Failures>>,
@@ -157,6 +168,7 @@ impl<'a> Replay<'a> {
             alloc_times: Samples::with_capacity(alloc_count),
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
             live: 0,
+            total: HeldByAllocator::default(),
             held: Held::default(),
             modelled: Modelled::default(),
             failures: None,
@@ -211,6 +223,7 @@ impl<'a> Replay<'a> {
             failures.failure_count += 1;
             return Ok(());
         }
+        self.update_held(self.recorded.allocator_of(event.allocation.as_usize()));
         let allocator = &self.allocators[0].allocator;
         let group = allocator.caps().segment_group(self.heap_type);
         self.failures = Some(Box::new(Failures {
@@ -221,7 +234,7 @@ impl<'a> Replay<'a> {
             size: event.size,
             heap_type: self.heap_type,
             live: ByteSize::new(self.live),
-            reserved: ByteSize::new(self.reserved()),
+            reserved: ByteSize::new(self.total.reserved),
             video_memory: self.adapter.map(|adapter| VideoMemoryInfo::query(adapter, group)).transpose()?,
             error: error.to_string(),
         }));
@@ -269,14 +282,11 @@ impl<'a> Replay<'a> {
         Replayed { report, findings, detailed: self.detailed }
     }
 
-    /// Returns the bytes that the allocators hold.
-    fn reserved(&self) -> u64 {
-        self.allocators.iter().map(|replayed| replayed.allocator.reserved().get()).sum()
-    }
-
-    /// Returns the estimated time of all heaps so far.
-    fn heap_time(&self) -> Duration {
-        self.allocators.iter().map(|replayed| replayed.allocator.estimated_heap_time()).sum()
+    /// Updates the total after an allocator was used.
+    fn update_held(&mut self, allocator: usize) {
+        let (last, now) = self.allocators[allocator].update_held();
+        self.total.reserved = self.total.reserved - last.reserved + now.reserved;
+        self.total.heap_time = self.total.heap_time - last.heap_time + now.heap_time;
     }
 
     fn drop_buffers(&mut self) {

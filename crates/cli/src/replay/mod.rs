@@ -32,6 +32,7 @@ use self::recorded::RecordedTrace;
 use crate::args::{HeapTypeArg, Profile, ReplayArgs, Setting};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
+use crate::environment::{self, RecordsOverInput};
 use crate::exit::Exit;
 use crate::format;
 use crate::input::{self, NoTrace};
@@ -135,10 +136,14 @@ enum ReplayError {
     HeapType(#[from] HeapTypeRefused),
     #[error("--report requires a single trace, but {0} were given")]
     ManyReports(usize),
+    #[error("{path}: --report requires a file with one allocator, but {count} are recorded")]
+    ReportOfMany { path: String, count: usize },
     #[error("--set: {0}")]
     Setting(heapwright::Error),
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
+    #[error(transparent)]
+    RecordsOverInput(#[from] RecordsOverInput),
     #[error(transparent)]
     Trace(#[from] NoTrace),
     #[error(
@@ -155,7 +160,11 @@ enum ReplayError {
 impl ReplayError {
     fn exit(&self) -> Exit {
         match self {
-            Self::ManyReports(_) | Self::ManyStdin(_) | Self::Setting(_) => Exit::BadInput,
+            Self::ManyReports(_)
+            | Self::ReportOfMany { .. }
+            | Self::ManyStdin(_)
+            | Self::RecordsOverInput(_)
+            | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
@@ -172,6 +181,7 @@ impl Plan {
         if stdin_count > 1 {
             return Err(ReplayError::ManyStdin(stdin_count));
         }
+        paths.iter().try_for_each(|path| environment::check_input(path))?;
         let mut desc = ResourceAllocatorDesc::default();
         for Setting { name, value } in &args.set {
             desc.set_option(name, value).map_err(ReplayError::Setting)?;
@@ -195,6 +205,10 @@ impl Plan {
             None => RecordedTrace::read(path).map_err(NoTrace::from)?,
         };
         let trace = &recorded.trace;
+        let count = recorded.allocator_count();
+        if self.report && count > 1 {
+            return Err(ReplayError::ReportOfMany { path: trace.path().display().to_string(), count });
+        }
         let limit = self.caps.max_resource_size();
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;
         match trace.events().iter().position(is_over) {

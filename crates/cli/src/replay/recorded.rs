@@ -23,6 +23,7 @@ pub(super) struct RecordedTrace {
     allocations: Vec<RecordedAllocation>,
     /// What happens between events, in order.
     steps: Vec<Step>,
+    has_steps: bool,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +34,7 @@ struct RecordedAllocator {
 
 #[derive(Debug)]
 struct RecordedAllocation {
+    id: u64,
     allocator: usize,
     heap_type: Option<HeapType>,
     resource_flags: u32,
@@ -62,6 +64,7 @@ impl From<Trace> for RecordedTrace {
             allocators: vec![RecordedAllocator::default()],
             allocations: Vec::new(),
             steps: Vec::new(),
+            has_steps: false,
         }
     }
 }
@@ -83,12 +86,15 @@ impl RecordedTrace {
         if allocators.is_empty() {
             allocators.push(RecordedAllocator::default());
         }
-        Ok(Self { trace, allocators, allocations, steps })
+        // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
+        let has_steps =
+            !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());
+        Ok(Self { trace, allocators, allocations, steps, has_steps })
     }
 
     /// Returns whether frames and idle periods are recorded, so that the times of events have no meaning for the allocator.
     pub(super) fn has_steps(&self) -> bool {
-        self.allocators.iter().any(|allocator| allocator.number.is_some())
+        self.has_steps
     }
 
     pub(super) fn steps(&self) -> &[Step] {
@@ -199,6 +205,7 @@ impl Reader {
             }
             Action::Allocate(allocation) => {
                 self.allocations.push(RecordedAllocation {
+                    id: allocation.id,
                     allocator: self.selected,
                     heap_type: heap_type_of(allocation.heap_type),
                     resource_flags: allocation.flags,
@@ -206,10 +213,11 @@ impl Reader {
                 });
                 return;
             }
-            // It follows its allocation.
+            // It follows its allocation directly; others belong to none that is replayed.
             Action::Describe(description) => {
-                if let Some(last) = self.allocations.last_mut() {
-                    last.description = Some(description);
+                let last = self.allocations.last_mut();
+                if let Some(described) = last.filter(|last| last.id == description.allocation) {
+                    described.description = Some(description);
                 }
                 return;
             }
@@ -240,6 +248,17 @@ pub(super) struct ReplayedAllocator {
     pub(super) allocator: ResourceAllocator,
     /// Idle periods so far.
     periods: u32,
+    /// What it held when it was last asked.
+    held: HeldByAllocator,
+}
+
+/// What an allocator holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeldByAllocator {
+    /// Bytes in its heaps.
+    pub(super) reserved: u64,
+    /// Estimated time of all its heaps so far.
+    pub(super) heap_time: Duration,
 }
 
 /// The period after which an allocator releases idle memory, as documented for `ResourceAllocator::on_time`.
@@ -251,7 +270,14 @@ impl ReplayedAllocator {
         if has_steps {
             allocator.on_time(Duration::ZERO);
         }
-        Self { allocator, periods: 0 }
+        Self { allocator, periods: 0, held: HeldByAllocator::default() }
+    }
+
+    /// Asks the allocator what it holds, and returns that of the last time and of now.
+    pub(super) fn update_held(&mut self) -> (HeldByAllocator, HeldByAllocator) {
+        let reserved = self.allocator.reserved().get();
+        let now = HeldByAllocator { reserved, heap_time: self.allocator.estimated_heap_time() };
+        (std::mem::replace(&mut self.held, now), now)
     }
 
     pub(super) fn take(&mut self, step: StepKind) {

@@ -16,6 +16,7 @@ use super::placements::{self, CannotReplay};
 use super::source::Source;
 use crate::args::ReportArgs;
 use crate::convert;
+use crate::environment::{self, RecordsOverInput};
 use crate::exit::Exit;
 use crate::format;
 use crate::input;
@@ -33,6 +34,8 @@ enum CannotReport {
     History { name: String, error: HistoryError },
     #[error("{name}: {error}")]
     Replay { name: String, error: CannotReplay },
+    #[error(transparent)]
+    RecordsOverInput(#[from] RecordsOverInput),
     #[error("{0}; choose another path with -o")]
     IsInput(OutputFileError),
     #[error(transparent)]
@@ -42,7 +45,9 @@ enum CannotReport {
 impl CannotReport {
     fn exit(&self) -> Exit {
         match self {
-            Self::Input(_) | Self::Workload(_) | Self::History { .. } => Exit::BadInput,
+            Self::Input(_) | Self::Workload(_) | Self::History { .. } | Self::RecordsOverInput(_) => {
+                Exit::BadInput
+            }
             Self::Replay { .. } => Exit::Failure,
             Self::IsInput(error) | Self::Output(error) => error.exit(),
         }
@@ -185,6 +190,7 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
         let placements = PlacementSource::Recorded;
         return Ok(Session { name: title, format, history, placements, truncated_at, failures: 0 });
     }
+    source.file().map_or(Ok(()), environment::check_input)?;
     let replayed = placements::replay(&history);
     let replayed = replayed.map_err(|error| CannotReport::Replay { name: name.clone(), error })?;
     let placements = PlacementSource::Replayed { device: replayed.device };

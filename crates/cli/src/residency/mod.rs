@@ -19,6 +19,7 @@ use heapwright_trace::{Format, RecordReader, Trace, TraceError};
 
 use self::report::ResidencyReport;
 use crate::args::ResidencyArgs;
+use crate::environment::{self, RecordsOverInput};
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
@@ -134,6 +135,8 @@ enum ResidencyError {
     Policy(#[from] UnknownPolicy),
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
+    #[error(transparent)]
+    RecordsOverInput(#[from] RecordsOverInput),
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
 }
@@ -185,6 +188,8 @@ impl Source {
         if trace.format() != Format::Csv && records(path)?.any(|record| has_heaps(&record)) {
             return Ok(Self::Session(path.to_owned()));
         }
+        // Its heaps are those of an allocator.
+        environment::check_input(path)?;
         Ok(Self::Trace(trace))
     }
 

@@ -11,7 +11,9 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
-use heapwright_trace::session::Action;
+use heapwright_trace::session::{
+    Action, Allocation, Heap, HeapType as RecordedHeapType, Record, ResourceKind, SessionWriter,
+};
 
 use crate::support::{Folder, Outcome, command, heapwright};
 
@@ -388,7 +390,7 @@ fn a_chrome_trace_follows_the_format() {
 /// Heaps of which two thirds fit in the budget, used in turn.
 #[test]
 fn recorded_submissions_run_under_the_policies() {
-    use heapwright_trace::session::{Counter, Heap, HeapType as RecordedHeapType, Record, SessionWriter};
+    use heapwright_trace::session::Counter;
     let mut writer = SessionWriter::new(Vec::new()).unwrap();
     let mut time_us = 0;
     let mut write = |action| {
@@ -429,4 +431,141 @@ fn recorded_submissions_run_under_the_policies() {
 
     let path = folder.file("none.hws", SessionWriter::new(Vec::new()).unwrap().finish().unwrap());
     assert!(heapwright(["residency", &path]).one_error(2).contains("contains no allocations"));
+}
+
+/// A session of these actions, 1 ms apart.
+fn session(actions: impl IntoIterator<Item = Action>) -> Vec<u8> {
+    session_at((1..).map(|number| number * 1000).zip(actions))
+}
+
+/// A session of actions at their times in microseconds.
+fn session_at(actions: impl IntoIterator<Item = (u64, Action)>) -> Vec<u8> {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    for (time_us, action) in actions {
+        writer.write(&Record { time_us, action }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn heap(id: u64, heap_type: RecordedHeapType) -> Action {
+    Action::CreateHeap(Heap { id, size: 1 << 20, alignment: 65536, heap_type, flags: 0, name: None })
+}
+
+fn buffer(id: u64, size: u64, heap_type: RecordedHeapType) -> Action {
+    Action::Allocate(Allocation { id, size, kind: ResourceKind::Buffer, heap_type, flags: 0, name: None })
+}
+
+#[test]
+fn objects_are_recreated_on_the_chosen_gpu() {
+    let folder = Folder::new();
+    let path = folder.file(
+        "visible.hws",
+        session([
+            heap(1, RecordedHeapType::GpuUpload),
+            buffer(1, 65536, RecordedHeapType::GpuUpload),
+            Action::Place { allocation: 1, heap: 1, offset: 0 },
+        ]),
+    );
+    let made = heapwright(["recreate", &path]).ok();
+    assert!(made.starts_with("1 heaps and 1 buffers recreated"), "{made}");
+    // This GPU has no such heaps, other than the default one.
+    let outcome = heapwright(["recreate", "--device", "host:discrete-2gib", &path]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("heap 1: CreateHeap failed"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_session_is_not_recreated_from_standard_input() {
+    let mut recreate = command();
+    let outcome = run(recreate.args(["recreate", "-"]).stdin(std::process::Stdio::null()));
+    assert!(outcome.one_error(2).contains("standard input can be read only once"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_recording_replaces_no_input() {
+    let folder = Folder::new();
+    let rows = "0,alloc,0,4096\n5,alloc,1,70000\n9,free,0,4096\n";
+    let csv = folder.trace("t.csv", rows);
+    let hws = folder.path().join("t.hws").to_str().unwrap().to_owned();
+    heapwright(["convert", &csv, &hws]).ok();
+    let page = folder.path().join("page.html").to_str().unwrap().to_owned();
+    for path in [&csv, &hws] {
+        let before = std::fs::read(path).unwrap();
+        let other_spelling = folder.path().join(".").join(Path::new(path).file_name().unwrap());
+        for args in [&["replay", path][..], &["report", "-o", &page, path], &["residency", path]] {
+            let mut command = command();
+            let outcome = run(command.args(args).env("HEAPWRIGHT_RECORD", &other_spelling));
+            let expected = "the recording would overwrite an input file";
+            assert!(outcome.one_error(2).contains(expected), "{args:?}: {}", outcome.stderr);
+            assert_eq!(std::fs::read(path).unwrap(), before, "{args:?}");
+            assert!(!Path::new(&page).exists(), "{args:?}");
+        }
+    }
+    // What records nothing reads a recording that the variable still names.
+    let placed = folder.file(
+        "placed.hws",
+        session([
+            heap(1, RecordedHeapType::Default),
+            buffer(1, 65536, RecordedHeapType::Default),
+            Action::Place { allocation: 1, heap: 1, offset: 0 },
+        ]),
+    );
+    let before = std::fs::read(&placed).unwrap();
+    for args in [&["report", "-o", &page, &placed][..], &["recreate", &placed]] {
+        run(command().args(args).env("HEAPWRIGHT_RECORD", &placed)).ok();
+        assert_eq!(std::fs::read(&placed).unwrap(), before, "{args:?}");
+    }
+}
+
+/// As recorded with HEAPWRIGHT_RECORD_FLAGS=objects: without frames and idle periods, whose place the times take.
+#[test]
+fn time_passes_in_a_replay_of_objects_alone() {
+    let heap_type = RecordedHeapType::Default;
+    let mut rows = String::new();
+    let mut actions = vec![(0, Action::SelectAllocator { allocator: 4 })];
+    for id in 0..40 {
+        let (from, size) = (id * 3_000_000, if id == 0 { 64 << 20 } else { 70_000 });
+        rows += &format!("{from},alloc,{id},{size}\n{},free,{id},{size}\n", from + 10);
+        actions.push((from, buffer(id, size, heap_type)));
+        actions.push((from + 10, Action::Free { allocation: id }));
+    }
+    let folder = Folder::new();
+    let replay = |path: &str| -> serde_json::Value {
+        let report: serde_json::Value =
+            serde_json::from_str(&heapwright(["replay", "--json", path]).ok()).unwrap();
+        ["peak_reserved_bytes", "mean_reserved_bytes", "held_at_end_bytes", "heaps_created"]
+            .into_iter()
+            .map(|key| (key.to_owned(), report[key].clone()))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    let of_trace = replay(&folder.trace("t.csv", &rows));
+    assert_eq!(replay(&folder.file("t.hws", session_at(actions))), of_trace);
+    assert!(of_trace["held_at_end_bytes"].as_u64() < Some(64 << 20), "idle memory is released: {of_trace}");
+}
+
+#[test]
+fn a_report_shows_one_allocator() {
+    let folder = Folder::new();
+    let allocation = |id| buffer(id, 70_000, RecordedHeapType::Default);
+    let path = folder.file(
+        "two.hws",
+        session([
+            Action::SelectAllocator { allocator: 1 },
+            allocation(1),
+            Action::SelectAllocator { allocator: 2 },
+            allocation(2),
+            Action::Free { allocation: 1 },
+        ]),
+    );
+    let report = folder.path().join("report.json");
+    let outcome = heapwright(["replay", "--report", report.to_str().unwrap(), &path]);
+    let error = outcome.one_error(2);
+    assert!(error.contains("--report requires a file with one allocator, but 2 are recorded"), "{error}");
+    assert!(!report.exists());
+    // Their memory is added up.
+    let report: serde_json::Value =
+        serde_json::from_str(&heapwright(["replay", "--json", &path]).ok()).unwrap();
+    assert_eq!(report["heaps_created"], 2, "{report}");
+    assert_eq!(report["held_at_end_bytes"], report["peak_reserved_bytes"], "{report}");
 }

@@ -7,6 +7,7 @@ use heapwright_core::aliasing::frame::{FrameError, ResourceKind};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
+use super::clear_value::ClearValue;
 use super::states::{WRITE_STATES, permits};
 use crate::Error;
 
@@ -39,10 +40,10 @@ pub(super) struct PassUse {
     pub(super) state: D3D12_RESOURCE_STATES,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Resource {
     pub(super) desc: D3D12_RESOURCE_DESC,
-    pub(super) clear_value: Option<D3D12_CLEAR_VALUE>,
+    pub(super) clear_value: Option<ClearValue>,
 }
 
 impl Resource {
@@ -74,36 +75,6 @@ impl Resource {
         } else {
             ResourceKind::Texture
         }
-    }
-
-    /// Returns the depth, the stencil value and the colour of the clear value, as far as the resource has them.
-    fn clear_values(&self) -> Option<(DXGI_FORMAT, [u32; 4])> {
-        let value = self.clear_value?;
-        let colour = if self.desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0 {
-            // SAFETY: all bit patterns are valid for either member; a program that sets the clear value of a
-            // depth-stencil texture sets this one, and a constructor of the union zeroes what it does not set.
-            let depth_stencil = unsafe { value.Anonymous.DepthStencil };
-            [depth_stencil.Depth.to_bits(), depth_stencil.Stencil.into(), 0, 0]
-        } else {
-            // SAFETY: as above, for the colour of other textures.
-            unsafe { value.Anonymous.Color }.map(f32::to_bits)
-        };
-        Some((value.Format, colour))
-    }
-}
-
-impl PartialEq for Resource {
-    fn eq(&self, other: &Self) -> bool {
-        self.desc == other.desc && self.clear_values() == other.clear_values()
-    }
-}
-
-impl std::fmt::Debug for Resource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Resource")
-            .field("desc", &self.desc)
-            .field("clear_values", &self.clear_values())
-            .finish()
     }
 }
 
@@ -164,11 +135,11 @@ impl TransientFrame {
     pub fn add_resource(
         &mut self,
         desc: &D3D12_RESOURCE_DESC,
-        clear_value: Option<&D3D12_CLEAR_VALUE>,
+        clear_value: Option<ClearValue>,
     ) -> FrameResourceId {
         let flags = desc.Flags & !D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
         let desc = D3D12_RESOURCE_DESC { Flags: flags, ..*desc };
-        self.resources.push(Resource { desc, clear_value: clear_value.copied() });
+        self.resources.push(Resource { desc, clear_value });
         FrameResourceId::new(self.resources.len() - 1)
     }
 

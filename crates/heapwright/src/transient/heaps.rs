@@ -9,6 +9,7 @@ use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::{D3D12_RESOURCE_STATES, ID3D12Resource};
 
+use super::clear_value::ClearValue;
 use super::frame::{Resource, TransientFrame, frame_resource};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::schedule::submissions;
@@ -70,9 +71,10 @@ impl TransientHeaps {
     /// planned or created.
     ///
     /// If the frame changed, resources that it has in common with the last one keep their places where that makes the
-    /// heaps no larger. The memory is the same if it is large enough and both frames have one queue, whose order then
-    /// separates them. Otherwise, the frame gets new memory, and the last one's is freed when the last reference to its
-    /// resources is dropped: keep that until the GPU has finished its frames.
+    /// heaps no larger. The memory is the same if it is large enough and both frames have one queue of the same kind,
+    /// which is the same `ID3D12CommandQueue`, whose order then separates them. Otherwise, the frame gets new memory, and
+    /// the last one's is freed when the last reference to its resources is dropped: keep that until the GPU has finished
+    /// its frames.
     ///
     /// Cost: O(passes + resources) for a frame that did not change.
     ///
@@ -150,8 +152,9 @@ impl TransientHeaps {
         let alignment = if is_multisampled { MULTISAMPLED } else { heap.alignment };
         let size = heap.height.align_up(alignment).unwrap_or(heap.size);
         let kind = HeapKind { category: heap.category, alignment };
-        let is_ordered = |frame: &TransientFrame| frame.queues.len() == 1;
-        if let Some(last) = self.last.as_ref().filter(|last| is_ordered(frame) && is_ordered(&last.frame)) {
+        let is_ordered =
+            |last: &&Arc<TransientResources>| frame.queues.len() == 1 && frame.queues == last.frame.queues;
+        if let Some(last) = self.last.as_ref().filter(is_ordered) {
             // No more than twice as much, so that memory which a peak needed is freed after it.
             let fits = |has: ByteSize| size <= has && has.get() / 2 <= size.get();
             let held = last.heaps.iter().find(|held| held.kind == kind && fits(held.range.range().size()));
@@ -191,7 +194,7 @@ fn create(
     state: D3D12_RESOURCE_STATES,
 ) -> Result<ID3D12Resource, Refusal> {
     let mut desc = ResourceDesc::in_state(&resource.desc, state);
-    desc.clear_value = resource.clear_value;
+    desc.clear_value = resource.clear_value.map(ClearValue::to_d3d12);
     range.create_resource_at(offset, &desc, placed)
 }
 

@@ -3,6 +3,7 @@
 //! | type | meaning |
 //! |---|---|
 //! | [`TransientFrame`] | passes on queues, and which resources each pass uses in which state |
+//! | [`ClearValue`] | the value to which a render target or depth-stencil texture is mostly cleared |
 //! | [`TransientHeaps`] | plans a frame, and keeps the result until the frame changes |
 //! | [`TransientResources`] | the placed resources of a frame, and the barriers that each pass needs |
 //! | [`Submission`] | passes that are executed by one `ExecuteCommandLists` |
@@ -48,6 +49,7 @@
 //! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
 //! other resources are the program's own.
 
+mod clear_value;
 mod frame;
 mod heaps;
 mod recording;
@@ -59,6 +61,7 @@ pub use heapwright_core::aliasing::frame::{
     FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Use,
 };
 
+pub use self::clear_value::ClearValue;
 pub use self::frame::TransientFrame;
 pub use self::heaps::TransientHeaps;
 pub use self::resources::TransientResources;

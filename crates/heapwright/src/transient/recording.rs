@@ -23,6 +23,9 @@ impl TransientResources {
     /// * In what the program executes, each pass has this call, its own commands and [`end_pass`](Self::end_pass) in
     ///   this order, or none of them if it may be skipped. Passes are in the order and the submissions of
     ///   [`submissions`](Self::submissions), with the waits that it lists, and frames follow one another.
+    /// * Each queue of the frame is one `ID3D12CommandQueue`, the same every time. Frames of one
+    ///   [`TransientHeaps`](super::TransientHeaps) that have a single queue of the same kind are executed on the same
+    ///   `ID3D12CommandQueue`, as they may use the same memory.
     /// * The first use of a resource by its first pass is the declared one: with [`Use::Clear`](super::Use::Clear) or
     ///   [`Use::CopyAll`](super::Use::CopyAll), the pass clears or overwrites the whole resource before anything else.
     /// * No other code transitions the resources.

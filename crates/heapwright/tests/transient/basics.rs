@@ -2,7 +2,9 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyList, ResidencyManager};
-use heapwright::transient::{FrameResourceId, PassId, QueueKind, TransientFrame, TransientHeaps, Use};
+use heapwright::transient::{
+    ClearValue, FrameResourceId, PassId, QueueKind, TransientFrame, TransientHeaps, Use,
+};
 use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
 
 use super::world::World;
@@ -10,10 +12,14 @@ use super::world::World;
 const DEST: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_DEST;
 const SOURCE: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COPY_SOURCE;
 
-/// A frame of passes on one queue that each fill a buffer from the one before.
+/// A frame of passes on a direct queue that each fill a buffer from the one before.
 fn chain(count: usize, size: ByteSize) -> TransientFrame {
+    chain_on(QueueKind::Direct, count, size)
+}
+
+fn chain_on(kind: QueueKind, count: usize, size: ByteSize) -> TransientFrame {
     let mut frame = TransientFrame::new();
-    let queue = frame.add_queue(QueueKind::Direct);
+    let queue = frame.add_queue(kind);
     let mut last = None;
     for _ in 0..count {
         let pass = frame.add_pass(queue).expect("the queue is there");
@@ -95,6 +101,19 @@ fn memory_is_the_allocators_and_is_freed_with_the_last_reference() {
 }
 
 #[test]
+fn frames_on_queues_of_different_kinds_share_no_memory() {
+    let world = World::new("discrete");
+    let mut heaps = TransientHeaps::new(&world.allocator);
+    let kinds = [QueueKind::Direct, QueueKind::Compute, QueueKind::Copy];
+    // Nothing orders the queues, so a frame may run while the one before it is still running.
+    let frames = kinds.map(|kind| heaps.prepare(&chain_on(kind, 3, ByteSize::from_mib(1))).expect("a plan"));
+    assert!(frames.iter().all(|frame| frame.size() == ByteSize::from_mib(2)));
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(6));
+    drop(frames);
+    assert_eq!(world.allocator.stats().used, ByteSize::from_mib(2), "that of the last frame");
+}
+
+#[test]
 fn heaps_are_kept_resident_by_their_lists() {
     let world = World::new("discrete");
     let manager = ResidencyManager::new(&world.device, Some(&world.gpu.adapter), Default::default())
@@ -142,4 +161,56 @@ fn categories_have_their_own_heaps_on_tier_1() {
         [FrameResourceId::new(0), texture, target].map(|id| resources.plan().placements[id.index()].heap);
     assert_eq!(heaps, [0, 1, 2]);
     assert_eq!(world.errors(), [""; 0]);
+}
+
+/// A frame with a render target or a depth-stencil texture that one pass clears.
+fn cleared(flags: D3D12_RESOURCE_FLAGS, format: DXGI_FORMAT, value: ClearValue) -> TransientFrame {
+    let mut frame = TransientFrame::new();
+    let queue = frame.add_queue(QueueKind::Direct);
+    let pass = frame.add_pass(queue).expect("the queue is there");
+    let desc = D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Height: 256,
+        Format: format,
+        Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
+        Flags: flags,
+        ..buffer_desc(ByteSize::new(256))
+    };
+    let texture = frame.add_resource(&desc, Some(value));
+    let state = match value {
+        ClearValue::Color { .. } => D3D12_RESOURCE_STATE_RENDER_TARGET,
+        ClearValue::DepthStencil { .. } => D3D12_RESOURCE_STATE_DEPTH_WRITE,
+    };
+    frame.add_use(pass, texture, Use::Clear, state).expect("a use");
+    frame
+}
+
+#[test]
+fn the_device_gets_the_clear_values() {
+    let world = World::new("discrete");
+    let mut heaps = TransientHeaps::new(&world.allocator);
+    let depth = |depth| {
+        let format = DXGI_FORMAT_D32_FLOAT;
+        let value = ClearValue::DepthStencil { format, depth, stencil: 0 };
+        cleared(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL, format, value)
+    };
+    let target = |format, color| {
+        let value = ClearValue::Color { format, color };
+        cleared(D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, DXGI_FORMAT_R8G8B8A8_UNORM, value)
+    };
+    let colors = |red| target(DXGI_FORMAT_R8G8B8A8_UNORM, [red, 0.0, 0.0, 1.0]);
+    // Frames with the same values are equal, also those with a NaN.
+    for frame in [depth(0.5), colors(1.0), colors(f32::NAN)] {
+        let first = heaps.prepare(&frame).expect("a plan");
+        assert!(std::sync::Arc::ptr_eq(&first, &heaps.prepare(&frame.clone()).expect("a plan")));
+    }
+    assert_ne!(colors(0.0), colors(-0.0));
+    assert_eq!(world.errors(), [""; 0]);
+    // The device refuses values that the format does not have.
+    let far = heaps.prepare(&depth(2.0)).expect_err("it is refused");
+    assert!(far.to_string().contains("CreatePlacedResource"), "{far}");
+    heaps.prepare(&target(DXGI_FORMAT_R32_FLOAT, [0.0; 4])).expect_err("it is refused");
+    let errors = world.errors().concat();
+    assert!(errors.contains("Depth 2 must be between 0 and 1"), "{errors}");
+    assert!(errors.contains("must be in the format family"), "{errors}");
 }
