@@ -124,6 +124,9 @@ struct Plan {
     report: bool,
 }
 
+/// Maximum number of allocators of a file. Each of them has its own heaps.
+const MAX_ALLOCATORS: usize = 1024;
+
 /// Error that prevents the replay of one trace or of all.
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
@@ -146,6 +149,8 @@ enum ReplayError {
         .size.get(), format::size(.size.get()), .limit.get(), format::size(.limit.get())
     )]
     OverDeviceLimit { location: String, size: ByteSize, device: String, limit: ByteSize },
+    #[error("{}: {count} allocators made allocations; a replay has at most {MAX_ALLOCATORS}", .path.display())]
+    ManyAllocators { path: PathBuf, count: usize },
     #[error("{location}: replay failed: {error}")]
     Stopped { location: String, error: heapwright::Error },
     #[error("cannot query device {name}: {error}")]
@@ -157,6 +162,7 @@ impl ReplayError {
         match self {
             Self::ManyReports(_) | Self::ManyStdin(_) | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
+            Self::ManyAllocators { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
         }
@@ -194,6 +200,10 @@ impl Plan {
             Some(generated) => generated.into(),
             None => RecordedTrace::read(path).map_err(NoTrace::from)?,
         };
+        let count = recorded.allocator_count();
+        if count > MAX_ALLOCATORS {
+            return Err(ReplayError::ManyAllocators { path: path.to_owned(), count });
+        }
         let trace = &recorded.trace;
         let limit = self.caps.max_resource_size();
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;

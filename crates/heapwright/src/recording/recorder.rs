@@ -28,7 +28,7 @@ const CAPACITY: usize = 64 << 10;
 /// Bytes of contents and ids at which the writer is woken.
 const WAKE_AT_BYTES: usize = 8 << 20;
 
-/// Bytes of contents and ids that events in the queue hold at most, except for a single event with more.
+/// Bytes of contents and ids that events in the queue hold at most, except for a single event with more. The writer may hold as many.
 const CAPACITY_BYTES: usize = 256 << 20;
 
 /// How long calls wait for a writer that makes no progress.

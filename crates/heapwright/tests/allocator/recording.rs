@@ -283,7 +283,7 @@ fn options_are_read_back_from_both_formats() {
                 ("release_size", "3145728"),
             ],
         ] {
-            let file = folder.path().join(name);
+            let file = folder.path().join(format!("{}{name}", options_set.len()));
             let mut desc = ResourceAllocatorDesc { record_options: options(&file), ..Default::default() };
             for (name, value) in &options_set {
                 desc.set_option(name, value).expect("valid");
