@@ -179,7 +179,7 @@ impl RecordingOptions {
             0 => RecordScope::PerProcess,
             1 => RecordScope::PerInstance,
             other => {
-                let rule = format_args!("{other} is not a RECORD_SCOPE value");
+                let rule = format!("{other} is not a RECORD_SCOPE value");
                 return refuse("RECORD_OPTIONS::EventScope", rule);
             }
         };
@@ -208,7 +208,7 @@ impl HeapDesc {
             number => match Alignment::new(number) {
                 Some(alignment) => Some(alignment),
                 None => {
-                    let rule = format_args!("{number} is not a power of two");
+                    let rule = format!("{number} is not a power of two");
                     return refuse("RESIDENCY_HEAP_DESC::Alignment", rule);
                 }
             },
@@ -298,7 +298,7 @@ impl AllocationDesc {
             D3D12_HEAP_TYPE_READBACK => Some(HeapType::Readback.into()),
             D3D12_HEAP_TYPE_GPU_UPLOAD => Some(HeapType::GpuUpload.into()),
             other => {
-                let rule = format_args!("{other} is not a D3D12_HEAP_TYPE value");
+                let rule = format!("{other} is not a D3D12_HEAP_TYPE value");
                 return refuse("RESOURCE_ALLOCATION_DESC::HeapType", rule);
             }
         };
@@ -337,7 +337,7 @@ impl AllocatorDesc {
             tier => match u8::try_from(tier) {
                 Ok(tier) => Some(tier),
                 Err(_) => {
-                    let rule = format_args!("{tier} is not a D3D12_RESOURCE_HEAP_TIER value");
+                    let rule = format!("{tier} is not a D3D12_RESOURCE_HEAP_TIER value");
                     return refuse("RESOURCE_ALLOCATOR_DESC::ResourceHeapTier", rule);
                 }
             },
@@ -348,7 +348,7 @@ impl AllocatorDesc {
             2 => SuballocationAlgorithm::BuddySystem,
             5 => SuballocationAlgorithm::Dedicated,
             other => {
-                let rule = format_args!("{other} is not DEFAULT, SLAB, BUDDY_SYSTEM or DEDICATED");
+                let rule = format!("{other} is not DEFAULT, SLAB, BUDDY_SYSTEM or DEDICATED");
                 return refuse("RESOURCE_ALLOCATOR_DESC::SubAllocationAlgorithm", rule);
             }
         };
@@ -357,7 +357,7 @@ impl AllocatorDesc {
             3 => EmptyHeapPolicy::FixedPool,
             4 => EmptyHeapPolicy::SegmentedPool,
             other => {
-                let rule = format_args!("{other} is not DEFAULT, FIXED_POOL or SEGMENTED_POOL");
+                let rule = format!("{other} is not DEFAULT, FIXED_POOL or SEGMENTED_POOL");
                 return refuse("RESOURCE_ALLOCATOR_DESC::PoolAlgorithm", rule);
             }
         };

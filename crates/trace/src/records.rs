@@ -12,7 +12,9 @@ use crate::lines::Lines;
 use crate::location::Position;
 use crate::row::{self, Row};
 use crate::rules::Rules;
-use crate::session::{Action, Allocation, HeapType, Record, References, ResourceKind, Stream};
+use crate::session::{
+    Action, Allocation, HeapType, MAX_OTHER_RECORDS, Record, References, ResourceKind, Stream,
+};
 use crate::source::Source;
 use crate::trace::Trace;
 
@@ -26,6 +28,9 @@ pub struct RecordReader<R> {
     /// Number of allocations and frees that have been read.
     event_count: u32,
     pub(crate) max_events: u32,
+    /// Number of other records that have been read.
+    other_count: u32,
+    pub(crate) max_others: u32,
     is_done: bool,
     pub(crate) rules: Rules,
     references: References,
@@ -59,6 +64,8 @@ impl<R: Read> RecordReader<R> {
             input: input.map_err(|kind| TraceError::at(path, start, kind))?,
             event_count: 0,
             max_events: Trace::MAX_EVENTS,
+            other_count: 0,
+            max_others: MAX_OTHER_RECORDS,
             is_done: false,
             rules: Rules::new(position),
             references: References::default(),
@@ -148,6 +155,11 @@ impl<R: Read> RecordReader<R> {
             }
             Action::Free { allocation } => self.rules.free(number, record.time_us, *allocation, None),
             _ => {
+                // Bounds the memory for malicious files.
+                if self.other_count == self.max_others {
+                    return Err(TraceError::at(&self.path, position, TraceErrorKind::TooManyOtherRecords));
+                }
+                self.other_count += 1;
                 self.check_references(&record, position)?;
                 return Ok(Some((record, None)));
             }

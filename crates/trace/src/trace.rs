@@ -14,7 +14,7 @@ use crate::location::{Location, Position};
 use crate::reader::TraceReader;
 use crate::records::RecordReader;
 use crate::row::HEADER;
-use crate::session::Record;
+use crate::session::{self, Record};
 
 /// A complete trace in memory, whose events have been checked.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ impl Trace {
     /// Maximum number of events: 2^22, or 4,194,304, which is 26 times the longest recorded trace.
     ///
     /// The limit bounds the memory for malicious gzip files to less than 300 MB.
-    pub const MAX_EVENTS: u32 = 1 << 22;
+    pub const MAX_EVENTS: u32 = session::MAX_EVENTS;
 
     /// Maximum number of live allocations at any time: 2^20, or 1,048,576. A replay needs a resource for each.
-    pub const MAX_LIVE: u32 = 1 << 20;
+    pub const MAX_LIVE: u32 = session::MAX_LIVE;
 
     /// Reads and checks a file in any [`Format`], plain or gzip.
     ///

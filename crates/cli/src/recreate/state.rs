@@ -145,7 +145,7 @@ impl State {
             }
             Action::Place { allocation, heap, offset } => {
                 if let Some(buffer) = self.buffers.get_mut(&allocation) {
-                    // It was moved; its contents and address are not those of before.
+                    // It was moved, with its contents. Its new address follows.
                     (buffer.heap, buffer.offset, buffer.address) = (heap, offset, None);
                 } else if unplaced.get(&allocation).is_some_and(|(it, _)| it.kind != ResourceKind::Texture)
                     && let Some((of_buffer, description)) = unplaced.remove(&allocation)

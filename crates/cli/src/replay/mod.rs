@@ -125,6 +125,9 @@ struct Plan {
     report: bool,
 }
 
+/// Maximum number of allocators of a file. Each of them has its own heaps.
+const MAX_ALLOCATORS: usize = 1024;
+
 /// Error that prevents the replay of one trace or of all.
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
@@ -151,6 +154,8 @@ enum ReplayError {
         .size.get(), format::size(.size.get()), .limit.get(), format::size(.limit.get())
     )]
     OverDeviceLimit { location: String, size: ByteSize, device: String, limit: ByteSize },
+    #[error("{}: {count} allocators made allocations; a replay has at most {MAX_ALLOCATORS}", .path.display())]
+    ManyAllocators { path: PathBuf, count: usize },
     #[error("{location}: replay failed: {error}")]
     Stopped { location: String, error: heapwright::Error },
     #[error("cannot query device {name}: {error}")]
@@ -166,6 +171,7 @@ impl ReplayError {
             | Self::RecordsOverInput(_)
             | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
+            Self::ManyAllocators { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
         }
@@ -204,6 +210,10 @@ impl Plan {
             Some(generated) => generated.into(),
             None => RecordedTrace::read(path).map_err(NoTrace::from)?,
         };
+        let count = recorded.allocator_count();
+        if count > MAX_ALLOCATORS {
+            return Err(ReplayError::ManyAllocators { path: path.to_owned(), count });
+        }
         let trace = &recorded.trace;
         let count = recorded.allocator_count();
         if self.report && count > 1 {

@@ -1,5 +1,6 @@
 //! What a file records beyond its trace: settings, descriptions of resources, and frames.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::input;
 #[derive(Debug)]
 pub(super) struct RecordedTrace {
     pub(super) trace: Trace,
-    /// Allocators in the order of their first appearance, at least one.
+    /// Allocators that did something, in the order of their first appearance; at least one.
     allocators: Vec<RecordedAllocator>,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
@@ -29,7 +30,7 @@ pub(super) struct RecordedTrace {
 #[derive(Debug, Default)]
 struct RecordedAllocator {
     number: Option<u64>,
-    options: Vec<(Box<str>, Box<str>)>,
+    options: BTreeMap<Box<str>, Box<str>>,
 }
 
 #[derive(Debug)]
@@ -82,14 +83,7 @@ impl RecordedTrace {
             // The error names the file.
             Err(_) => return Trace::read(path).map(Self::from),
         };
-        let Reader { mut allocators, allocations, steps, .. } = reader;
-        if allocators.is_empty() {
-            allocators.push(RecordedAllocator::default());
-        }
-        // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
-        let has_steps =
-            !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());
-        Ok(Self { trace, allocators, allocations, steps, has_steps })
+        Ok(reader.into_recorded(trace))
     }
 
     /// Returns whether frames and idle periods are recorded, so that the times of events have no meaning for the allocator.
@@ -179,6 +173,7 @@ impl Request {
 #[derive(Default)]
 struct Reader {
     allocators: Vec<RecordedAllocator>,
+    by_number: HashMap<u64, usize>,
     selected: usize,
     allocations: Vec<RecordedAllocation>,
     steps: Vec<Step>,
@@ -188,9 +183,8 @@ impl Reader {
     fn note(&mut self, events: usize, record: Record) {
         let step = match record.action {
             Action::SelectAllocator { allocator } => {
-                let known = self.allocators.iter().position(|known| known.number == Some(allocator));
-                self.selected = known.unwrap_or_else(|| {
-                    let options = Vec::new();
+                self.selected = *self.by_number.entry(allocator).or_insert_with(|| {
+                    let options = BTreeMap::new();
                     self.allocators.push(RecordedAllocator { number: Some(allocator), options });
                     self.allocators.len() - 1
                 });
@@ -200,7 +194,8 @@ impl Reader {
                 if self.allocators.is_empty() {
                     self.allocators.push(RecordedAllocator::default());
                 }
-                self.allocators[self.selected].options.push((name, value));
+                // The last value counts.
+                self.allocators[self.selected].options.insert(name, value);
                 return;
             }
             Action::Allocate(allocation) => {
@@ -229,6 +224,30 @@ impl Reader {
         if !self.allocators.is_empty() {
             self.steps.push(Step { events, allocator: self.selected, kind: step });
         }
+    }
+
+    /// Returns what was read, without the allocators that did nothing, as a replay needs none for them.
+    fn into_recorded(self, trace: Trace) -> RecordedTrace {
+        let Self { allocators: mut found, mut allocations, mut steps, .. } = self;
+        if found.is_empty() {
+            found.push(RecordedAllocator::default());
+        }
+        let mut numbers = vec![None; found.len()];
+        let mut allocators = Vec::new();
+        let of_allocations = allocations.iter_mut().map(|allocation| &mut allocation.allocator);
+        for allocator in of_allocations.chain(steps.iter_mut().map(|step| &mut step.allocator)) {
+            *allocator = *numbers[*allocator].get_or_insert_with(|| {
+                allocators.push(std::mem::take(&mut found[*allocator]));
+                allocators.len() - 1
+            });
+        }
+        if allocators.is_empty() {
+            allocators.push(found.swap_remove(0));
+        }
+        // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
+        let has_steps =
+            !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());
+        RecordedTrace { trace, allocators, allocations, steps, has_steps }
     }
 }
 

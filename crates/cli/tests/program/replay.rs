@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
+use heapwright_trace::session::{Action, Allocation, HeapType, Record, ResourceKind, SessionWriter};
+
 use crate::support::{Folder, Outcome, command, heapwright, simulated_devices};
 use serde_json::Value;
 
@@ -365,4 +367,41 @@ fn output_that_cannot_be_written_is_an_error() {
     let output = command().args(["replay", RECORDED[1]]).stdout(full).output().unwrap();
     let outcome = Outcome::from_output(output);
     assert!(outcome.one_error(1).starts_with("cannot write to standard output: "));
+}
+
+/// Returns a session with as many allocators, of which the last ones make an allocation each.
+fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    for allocator in 0..count {
+        let mut actions = vec![Action::SelectAllocator { allocator }];
+        if allocator >= count - allocating {
+            let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Default);
+            // The last value counts.
+            for value in ["no size", "65536"] {
+                actions.push(Action::SetOption { name: "release_size".into(), value: value.into() });
+            }
+            let allocation = Allocation { id: allocator, size: 64, kind, heap_type, flags: 0, name: None };
+            actions.push(Action::Allocate(allocation));
+        }
+        for action in actions {
+            writer.write(&Record { time_us: 0, action }).unwrap();
+        }
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn only_allocators_that_allocate_are_replayed() {
+    let folder = Folder::new();
+    let file = folder.file("many.hws", &session_of_allocators(2000, 2));
+    let args = ["--profile", "captured", "--json", &file];
+    let stdout = heapwright([&["replay"], &args[..]].concat()).ok();
+    assert_eq!(number(&objects(&stdout)[0], "allocations"), 2);
+    let file = folder.file("too-many.hws", &session_of_allocators(1025, 1025));
+    let outcome = heapwright(["replay", &file]);
+    let error = outcome.one_error(2);
+    assert!(
+        error.contains("too-many.hws: 1025 allocators made allocations; a replay has at most 1024"),
+        "{error}"
+    );
 }

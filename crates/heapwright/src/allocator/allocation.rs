@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapOffset};
 use heapwright_d3d12::*;
+use heapwright_trace::session::MAX_CONTENTS_LEN;
 
 use super::live_list::LiveEntry;
 use super::mapping::{Mapping, map_subresource, map_whole, unmap_subresource};
@@ -186,15 +187,25 @@ impl ResourceAllocation {
     /// The errors of [`map`](Self::map).
     pub fn record_contents(&mut self) -> Result<(), Error> {
         let recorded = self.recorded().filter(|it| it.recording().records(RecordFlags::CAPTURE));
-        let Some((recording, allocation)) = recorded.map(|it| (Arc::clone(it.recording()), it.id())) else {
-            return Ok(());
-        };
+        let recorded = recorded.map(|it| (Arc::clone(it.recording()), it.id(), it.size()));
+        let Some((recording, allocation, recorded_size)) = recorded else { return Ok(()) };
         let mapping = self.map()?;
-        // Mapped bytes are in the address space.
-        let mut bytes = vec![0; usize::try_from(mapping.len().get()).unwrap_or(usize::MAX)];
-        mapping.read(0, &mut bytes)?;
-        drop(mapping);
-        recording.push(Event::Contents { allocation, bytes });
+        // A move may end with a larger buffer. The file has the size of the first one.
+        let size = mapping.len().get().min(recorded_size);
+        recording.push(Event::RecordContents { allocation, size });
+        if !recording.holds_contents() {
+            return Ok(());
+        }
+        // In parts, so that the queue of the recording can bound its memory.
+        let mut offset = 0;
+        while offset < size {
+            let len = (size - offset).min(MAX_CONTENTS_LEN as u64);
+            // Mapped bytes are in the address space.
+            let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+            mapping.read(offset, &mut bytes)?;
+            recording.push(Event::Contents { allocation, offset, bytes });
+            offset += len;
+        }
         Ok(())
     }
 
@@ -256,7 +267,11 @@ impl ResourceAllocation {
         }
         if let Some(recorded) = self.recorded() {
             if let Some((heap, offset)) = self.recorded_place(recorded.recording()) {
-                recorded.recording().push(Event::Move { allocation: recorded.id(), heap, offset });
+                let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+                let address = self.gpu_virtual_address().filter(|_| is_buffer);
+                let address = address.map(|address| (address.get(), recorded.size()));
+                let allocation = recorded.id();
+                recorded.recording().push(Event::Move { allocation, heap, offset, address });
             }
         }
         Some(before)

@@ -76,7 +76,10 @@ fn record(
     if !recording.records(RecordFlags::API_OBJECTS) {
         return;
     }
-    let mut recorded = recording.new_allocation();
+    let taken = made.size().get();
+    let is_buffer = resource.is_buffer();
+    let size = if is_buffer { resource.desc.Width } else { taken };
+    let mut recorded = recording.new_allocation(size);
     let place = match made.recorded_place(recording) {
         None if made.info().decision.placement == Placement::Committed => {
             let own = recording.heap(&implicit_heap(made));
@@ -87,14 +90,12 @@ fn record(
         place => place,
     };
     let id = recorded.id();
-    let taken = made.size().get();
-    let is_buffer = resource.is_buffer();
     let description =
         recording.records(RecordFlags::API_CALLS).then(|| Box::new(describe(id, made, allocation, resource)));
     recording.push(Event::Allocate(Box::new(Allocated {
         instance: recording.instance(),
         id,
-        size: if is_buffer { resource.desc.Width } else { taken },
+        size,
         taken,
         kind: if is_buffer { ResourceKind::Buffer } else { ResourceKind::Texture },
         heap_type: u8::try_from(made.heap_type().to_d3d12()).unwrap_or(0),

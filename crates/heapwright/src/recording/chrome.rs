@@ -57,20 +57,24 @@ impl<W: Write + Seek> ChromeTrace<W> {
             Event::End { instance, kind } => self.object(time, thread, name_of(kind), 'D', instance),
             Event::Allocate(allocated) => self.allocate(time, thread, &allocated),
             Event::Free { allocation } => self.object(time, thread, ALLOCATION, 'D', allocation),
-            Event::Move { allocation, heap, offset } => {
-                let snapshot =
+            Event::Move { allocation, heap, offset, address } => {
+                let mut snapshot =
                     format!("\"HeapOffset\":{offset},\"ResourceHeap\":{{\"id_ref\":\"{heap:#x}\"}}");
+                if let Some((address, _)) = address {
+                    write_to(&mut snapshot, format_args!(",\"GPUVirtualAddress\":\"{address:#x}\""));
+                }
                 self.snapshot(time, thread, ALLOCATION, allocation, &snapshot)
             }
             Event::Name { allocation, name } => {
                 let snapshot = format!("\"DebugName\":{}", Text(&name));
                 self.snapshot(time, thread, ALLOCATION, allocation, &snapshot)
             }
-            // The bytes are in sessions only.
-            Event::Contents { allocation, bytes } => {
-                let args = format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{}", bytes.len());
+            Event::RecordContents { allocation, size } => {
+                let args = format!("\"allocation\":\"{allocation:#x}\",\"SizeInBytes\":{size}");
                 self.call(time, thread, "ResourceAllocation.RecordContents", &args)
             }
+            // The bytes are in sessions only.
+            Event::Contents { .. } => Ok(()),
             Event::CreateHeap(heap) => self.create_heap(time, thread, &heap),
             Event::DestroyHeap { heap } => self.object(time, thread, HEAP, 'D', heap),
             Event::Frame { instance } => {
@@ -100,7 +104,7 @@ impl<W: Write + Seek> ChromeTrace<W> {
                 let args = format!("\"Heaps\":{}", References(&heaps));
                 self.call(time, thread, "ResidencyManager.Evict", &args)
             }
-            Event::Count { instance, values } => {
+            Event::Count { instance, kind: _, values } => {
                 values.iter().try_for_each(|&(counter, value)| self.count(time, instance, counter, value))
             }
             Event::Timing { call, duration_ns } => {

@@ -33,13 +33,21 @@ pub(crate) enum Event {
         allocation: u64,
         heap: u64,
         offset: u64,
+        /// GPU virtual address and recorded size of a buffer.
+        address: Option<(u64, u64)>,
     },
     Name {
         allocation: u64,
         name: Arc<str>,
     },
+    /// The contents of a buffer are recorded. In a session, their bytes follow.
+    RecordContents {
+        allocation: u64,
+        size: u64,
+    },
     Contents {
         allocation: u64,
+        offset: u64,
         bytes: Vec<u8>,
     },
     CreateHeap(Box<Heap>),
@@ -70,12 +78,26 @@ pub(crate) enum Event {
     },
     Count {
         instance: u64,
+        kind: InstanceKind,
         values: Vec<(Counter, u64)>,
     },
     Timing {
         call: &'static str,
         duration_ns: u64,
     },
+}
+
+impl Event {
+    /// Returns the bytes of the contents or ids that the event holds, in proportion to which it takes memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let of_ids = |ids: &[u64]| size_of_val(ids);
+        match self {
+            Self::Contents { bytes, .. } => bytes.len(),
+            Self::Submit { lists, .. } => lists.iter().map(|heaps| of_ids(heaps)).sum(),
+            Self::MakeResident { heaps } | Self::Evict { heaps } => of_ids(heaps),
+            _ => 0,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

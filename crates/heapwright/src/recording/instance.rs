@@ -119,7 +119,7 @@ impl Recording {
                 return;
             }
         }
-        self.push(Event::Count { instance: self.instance, values: values() });
+        self.push(Event::Count { instance: self.instance, kind: self.kind, values: values() });
     }
 
     /// Records a new heap, if objects are recorded.
@@ -136,9 +136,14 @@ impl Recording {
         Some(RecordedHeap { recording: Arc::clone(self), id })
     }
 
-    /// Returns the id of a new allocation.
-    pub(crate) fn new_allocation(self: &Arc<Self>) -> RecordedAllocation {
-        RecordedAllocation { id: self.recorder.next_id(), recording: Arc::clone(self), _own_heap: None }
+    /// Returns whether the file holds the contents of buffers.
+    pub(crate) fn holds_contents(&self) -> bool {
+        self.recorder.is_session()
+    }
+
+    /// Returns a new allocation of this size, which is recorded by the caller.
+    pub(crate) fn new_allocation(self: &Arc<Self>, size: u64) -> RecordedAllocation {
+        RecordedAllocation { id: self.recorder.next_id(), size, recording: Arc::clone(self), _own_heap: None }
     }
 }
 
@@ -189,6 +194,7 @@ impl Drop for RecordedHeap {
 pub(crate) struct RecordedAllocation {
     recording: Arc<Recording>,
     id: u64,
+    size: u64,
     /// The implicit heap of a committed resource.
     _own_heap: Option<RecordedHeap>,
 }
@@ -196,6 +202,11 @@ pub(crate) struct RecordedAllocation {
 impl RecordedAllocation {
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Returns the size of the allocation in the file, which does not change when it is moved.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     pub(crate) fn recording(&self) -> &Arc<Recording> {

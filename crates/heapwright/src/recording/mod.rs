@@ -40,10 +40,13 @@
 //! # Threads, crashes and cost
 //!
 //! Calls put their events in a queue, and a thread writes them four times per second. Each time, the file is complete, so that
-//! a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events, waits for the writer:
-//! no event is lost. If writing fails, as on a full disk, or takes more than ten seconds, an error is logged, and nothing more is
-//! recorded. Events of several
-//! threads are in the order in which they enter the queue. The file is also written when the last object that is recorded in it is
+//! a crash loses the events of the last moment only. A call that finds the queue full, with 65,536 events or 256 MiB of contents and
+//! lists of heaps, waits for the writer: no event is lost. If writing fails, as on a full disk, or makes no progress for ten seconds,
+//! an error is logged, and nothing more is recorded; likewise when a session reaches a
+//! [limit of its format](heapwright_trace::session#format), as with 4,194,304 allocations and frees. The file is complete then, and can
+//! be read. Events of several
+//! threads are in the order in which they enter the queue; a heap that another thread destroys while a call submits, evicts or pages it
+//! in may be missing from that call. The file is also written when the last object that is recorded in it is
 //! dropped.
 //!
 //! Without a recording, an allocation costs one load and one branch more.

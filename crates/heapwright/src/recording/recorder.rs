@@ -9,6 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use heapwright_trace::session::WriteError;
+
 use super::chrome::ChromeTrace;
 use super::event::{Entry, Event};
 use super::session::Session;
@@ -23,7 +25,13 @@ const WAKE_AT: usize = 8 << 10;
 /// Number of events at which calls wait for the writer.
 const CAPACITY: usize = 64 << 10;
 
-/// How long calls wait for the writer.
+/// Bytes of contents and ids at which the writer is woken.
+const WAKE_AT_BYTES: usize = 8 << 20;
+
+/// Bytes of contents and ids that events in the queue hold at most, except for a single event with more. The writer may hold as many.
+const CAPACITY_BYTES: usize = 256 << 20;
+
+/// How long calls wait for a writer that makes no progress.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The recording of a file.
@@ -36,6 +44,7 @@ pub(super) struct Recorder {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
+    is_session: bool,
     start: Instant,
     queue: Mutex<Queue>,
     /// Tells the writer of much work, of a request, or of the end.
@@ -43,16 +52,44 @@ struct Shared {
     /// Tells calls that the queue is empty, or that their request is done.
     written: Condvar,
     has_failed: AtomicBool,
+    /// Number of events that the writer has written.
+    progress: AtomicU64,
     next_id: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     entries: Vec<Entry>,
+    /// Bytes that the entries hold, as counted by [`Event::held_bytes`].
+    bytes: usize,
     /// Number of requests to write, and of those that are done.
     requested: u64,
     done: u64,
     is_ending: bool,
+}
+
+impl Queue {
+    /// Returns whether there is room for an event that holds some bytes.
+    fn has_room_for(&self, bytes: usize) -> bool {
+        let has_bytes = self.bytes == 0 || self.bytes.saturating_add(bytes) <= CAPACITY_BYTES;
+        self.entries.len() < CAPACITY && has_bytes
+    }
+
+    /// Returns whether the writer has much to do.
+    fn is_much(&self) -> bool {
+        self.entries.len() >= WAKE_AT || self.bytes >= WAKE_AT_BYTES
+    }
+
+    fn push(&mut self, entry: Entry, bytes: usize) {
+        self.entries.push(entry);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Exchanges the entries for an empty vector.
+    fn take(&mut self, empty: &mut Vec<Entry>) {
+        mem::swap(&mut self.entries, empty);
+        self.bytes = 0;
+    }
 }
 
 /// The recordings of this process.
@@ -93,11 +130,13 @@ impl Recorder {
         let output = Output::create(&path)?;
         let shared = Arc::new(Shared {
             path,
+            is_session: matches!(output, Output::Session(_)),
             start: Instant::now(),
             queue: Mutex::default(),
             work: Condvar::new(),
             written: Condvar::new(),
             has_failed: AtomicBool::new(false),
+            progress: AtomicU64::new(0),
             next_id: AtomicU64::new(0),
         });
         let of_writer = Arc::clone(&shared);
@@ -105,6 +144,11 @@ impl Recorder {
             .name("heapwright recording".to_owned())
             .spawn(move || of_writer.write(output))?;
         Ok(Self { shared, writer: Some(writer) })
+    }
+
+    /// Returns whether the file is a session, and no Chrome trace.
+    pub(super) fn is_session(&self) -> bool {
+        self.shared.is_session
     }
 
     /// Returns a new id of an object.
@@ -124,17 +168,19 @@ impl Recorder {
             return;
         }
         let thread = thread_number();
+        let bytes = event.held_bytes();
         let mut queue = shared.lock();
-        if queue.entries.len() >= CAPACITY {
-            queue = shared.wait_while(queue, |queue| queue.entries.len() >= CAPACITY);
+        if !queue.has_room_for(bytes) {
+            queue = shared.wait_while(queue, |queue| !queue.has_room_for(bytes));
             if shared.has_failed.load(Ordering::Relaxed) {
                 return;
             }
         }
         // Read under the lock, so that times do not decrease.
         let time_ns = u64::try_from(shared.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        queue.entries.push(Entry { time_ns, thread, event });
-        if queue.entries.len() == WAKE_AT {
+        let was_much = queue.is_much();
+        queue.push(Entry { time_ns, thread, event }, bytes);
+        if queue.is_much() && !was_much {
             shared.work.notify_one();
         }
     }
@@ -170,17 +216,24 @@ impl Shared {
     /// that Windows has ended with the process.
     fn wait_while<'a>(
         &self,
-        queue: MutexGuard<'a, Queue>,
+        mut queue: MutexGuard<'a, Queue>,
         mut condition: impl FnMut(&Queue) -> bool,
     ) -> MutexGuard<'a, Queue> {
-        let is_waiting = |queue: &mut Queue| condition(queue) && !self.has_failed.load(Ordering::Relaxed);
-        let waited = self.written.wait_timeout_while(queue, MAX_WAIT, is_waiting);
-        let (queue, result) = waited.unwrap_or_else(PoisonError::into_inner);
-        if result.timed_out() {
-            self.has_failed.store(true, Ordering::Relaxed);
-            tracing::error!(path = %self.path.display(), "recording has stopped: its thread makes no progress");
+        let mut is_waiting = |queue: &mut Queue| condition(queue) && !self.has_failed.load(Ordering::Relaxed);
+        loop {
+            let progress = self.progress.load(Ordering::Relaxed);
+            let waited = self.written.wait_timeout_while(queue, MAX_WAIT, &mut is_waiting);
+            let result;
+            (queue, result) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !result.timed_out() {
+                return queue;
+            }
+            if self.progress.load(Ordering::Relaxed) == progress {
+                self.has_failed.store(true, Ordering::Relaxed);
+                tracing::error!(path = %self.path.display(), "recording has stopped: its thread makes no progress");
+                return queue;
+            }
         }
-        queue
     }
 
     /// Writes entries until the recorder is dropped.
@@ -190,16 +243,24 @@ impl Shared {
         let mut entries = Vec::new();
         loop {
             let mut queue = self.lock();
-            if queue.entries.len() < WAKE_AT && queue.requested == queue.done && !queue.is_ending {
+            if !queue.is_much() && queue.requested == queue.done && !queue.is_ending {
                 queue = self.work.wait_timeout(queue, INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             }
-            mem::swap(&mut queue.entries, &mut entries);
+            queue.take(&mut entries);
             let (request, is_ending) = (queue.requested, queue.is_ending);
             drop(queue);
             self.written.notify_all();
             if !entries.is_empty() {
-                let written = entries.drain(..).try_for_each(|entry| output.write(entry));
+                let written = entries.drain(..).try_for_each(|entry| {
+                    output.write(entry)?;
+                    self.progress.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                });
                 if let Err(error) = written.and_then(|()| output.checkpoint()) {
+                    // A record beyond a limit is not in the file, which can be completed. A failed file is left as it is.
+                    if error.get_ref().is_some_and(|error| error.is::<WriteError>()) {
+                        let _ = output.checkpoint();
+                    }
                     tracing::error!(path = %self.path.display(), "recording has stopped: {error}");
                     return;
                 }
@@ -219,7 +280,7 @@ impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         self.0.has_failed.store(true, Ordering::Relaxed);
-        queue.entries.clear();
+        queue.take(&mut Vec::new());
         drop(queue);
         self.0.written.notify_all();
     }
@@ -275,4 +336,63 @@ fn thread_number() -> u32 {
         u32::try_from(names.len()).unwrap_or(u32::MAX)
     });
     NUMBER.try_with(|&number| number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_trace::RecordReader;
+    use heapwright_trace::session::{Heap, HeapType, MAX_LIVE};
+
+    use super::*;
+
+    /// A recording that reaches a limit of its format stops, and readers accept the file.
+    #[test]
+    fn a_recording_beyond_a_limit_is_complete() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("heaps.hws");
+        let recorder = Recorder::open(&path, RecordScope::PerInstance).expect("a file");
+        for id in 0..=u64::from(MAX_LIVE) {
+            let heap_type = HeapType::Default;
+            let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
+            recorder.push(Event::CreateHeap(Box::new(heap)));
+        }
+        recorder.flush();
+        recorder.push(Event::DestroyHeap { heap: 0 });
+        drop(recorder);
+        let mut reader = RecordReader::new(&path, File::open(&path).expect("written")).expect("a session");
+        let count = reader.by_ref().map(|record| record.expect("valid")).count();
+        assert_eq!((count, reader.truncated_at()), (MAX_LIVE as usize, None));
+    }
+
+    fn contents(len: usize) -> Event {
+        Event::Contents { allocation: 1, offset: 0, bytes: vec![0; len] }
+    }
+
+    #[test]
+    fn the_bytes_in_the_queue_are_bounded() {
+        let mut queue = Queue::default();
+        let mut push = |event: Event| {
+            let bytes = event.held_bytes();
+            let has_room = queue.has_room_for(bytes);
+            if has_room {
+                queue.push(Entry { time_ns: 0, thread: 1, event }, bytes);
+            }
+            (has_room, queue.is_much())
+        };
+        assert_eq!(push(contents(WAKE_AT_BYTES - 8)), (true, false));
+        assert_eq!(push(Event::Evict { heaps: vec![7] }), (true, true));
+        assert_eq!(
+            push(Event::Submit { queue: 0, fence_value: 1, lists: vec![vec![7; 5], vec![7]] }).0,
+            true
+        );
+        assert_eq!(push(contents(CAPACITY_BYTES - WAKE_AT_BYTES - 47)).0, false);
+        assert_eq!(push(contents(CAPACITY_BYTES - WAKE_AT_BYTES - 48)).0, true);
+        assert_eq!(push(Event::Frame { instance: 0 }).0, true);
+        assert_eq!(push(Event::MakeResident { heaps: vec![7] }).0, false);
+        let mut entries = Vec::new();
+        queue.take(&mut entries);
+        assert_eq!(entries.len(), 5);
+        // A single event may be larger, as it could not be recorded otherwise.
+        assert!(queue.has_room_for(CAPACITY_BYTES + 1));
+    }
 }

@@ -1,6 +1,6 @@
 //! Events as records of a session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Seek, Write};
 
 use heapwright_trace::session::{
@@ -18,6 +18,9 @@ pub(super) struct Session<W> {
     time_us: u64,
     /// The allocator of the last records.
     selected: Option<u64>,
+    /// Heaps that exist at this point of the file. Other threads destroy heaps while a call pages or submits them, and
+    /// its event comes after theirs.
+    live_heaps: HashSet<u64>,
     /// Residency sets by their heaps, so that a set is written once.
     sets: HashMap<Vec<u64>, u64>,
     next_set: u64,
@@ -26,7 +29,8 @@ pub(super) struct Session<W> {
 impl<W: Write + Seek> Session<W> {
     pub(super) fn new(output: W) -> io::Result<Self> {
         let writer = SessionWriter::new(output)?;
-        Ok(Self { writer, time_us: 0, selected: None, sets: HashMap::new(), next_set: 0 })
+        let (live_heaps, sets) = (HashSet::new(), HashMap::new());
+        Ok(Self { writer, time_us: 0, selected: None, live_heaps, sets, next_set: 0 })
     }
 
     pub(super) fn checkpoint(&mut self) -> io::Result<()> {
@@ -43,34 +47,42 @@ impl<W: Write + Seek> Session<W> {
                 }
                 Ok(())
             }
-            Event::Begin { .. } | Event::End { .. } | Event::Timing { .. } => Ok(()),
+            Event::Begin { .. } | Event::End { .. } | Event::RecordContents { .. } | Event::Timing { .. } => {
+                Ok(())
+            }
             Event::Allocate(allocated) => self.allocate(*allocated),
             Event::Free { allocation } => self.record(Action::Free { allocation }),
-            Event::Move { allocation, heap, offset } => {
-                self.record(Action::Place { allocation, heap, offset })
+            Event::Move { allocation, heap, offset, address } => {
+                self.record(Action::Place { allocation, heap, offset })?;
+                self.address(allocation, address)
             }
             Event::Name { allocation, name } => {
                 self.record(Action::Name { allocation, name: (*name).into() })
             }
-            Event::Contents { allocation, bytes } => {
-                self.record(Action::Contents { allocation, offset: 0, bytes })
+            Event::Contents { allocation, offset, bytes } => {
+                self.record(Action::Contents { allocation, offset, bytes })
             }
-            Event::CreateHeap(heap) => self.record(Action::CreateHeap(*heap)),
-            Event::DestroyHeap { heap } => self.record(Action::DestroyHeap { heap }),
+            Event::CreateHeap(heap) => {
+                self.live_heaps.insert(heap.id);
+                self.record(Action::CreateHeap(*heap))
+            }
+            Event::DestroyHeap { heap } => {
+                self.live_heaps.remove(&heap);
+                self.record(Action::DestroyHeap { heap })
+            }
             Event::Frame { instance } => self.of_allocator(instance, Action::Frame),
             Event::IdlePeriod { instance } => self.of_allocator(instance, Action::IdlePeriod),
             Event::ReleaseHeaps { instance, bytes } => {
                 self.of_allocator(instance, Action::ReleaseHeaps { bytes })
             }
             Event::Submit { queue, fence_value, lists } => self.submit(queue, fence_value, lists),
-            Event::MakeResident { heaps } => {
-                heaps.into_iter().try_for_each(|heap| self.record(Action::MakeResident { heap }))
-            }
-            Event::Evict { heaps } => {
-                heaps.into_iter().try_for_each(|heap| self.record(Action::Evict { heap }))
-            }
-            Event::Count { instance, values } => {
-                self.select(instance)?;
+            Event::MakeResident { heaps } => self.for_live(heaps, |heap| Action::MakeResident { heap }),
+            Event::Evict { heaps } => self.for_live(heaps, |heap| Action::Evict { heap }),
+            Event::Count { instance, kind, values } => {
+                // A manager counts the memory of the process, which needs no allocator.
+                if kind == InstanceKind::Allocator {
+                    self.select(instance)?;
+                }
                 values
                     .into_iter()
                     .try_for_each(|(counter, value)| self.record(Action::Count { counter, value }))
@@ -91,10 +103,25 @@ impl<W: Write + Seek> Session<W> {
         if let Some((heap, offset)) = allocated.place {
             self.record(Action::Place { allocation: id, heap, offset })?;
         }
-        match allocated.address {
-            Some(address) => self.record(Action::AllocationAddress { allocation: id, address, size }),
+        self.address(id, allocated.address.map(|address| (address, size)))
+    }
+
+    /// Records the address of an allocation and the size behind it, if it has one.
+    fn address(&mut self, allocation: u64, address: Option<(u64, u64)>) -> io::Result<()> {
+        match address {
+            Some((address, size)) => self.record(Action::AllocationAddress { allocation, address, size }),
             None => Ok(()),
         }
+    }
+
+    /// Records an action of each heap that is live.
+    fn for_live(&mut self, heaps: Vec<u64>, action: fn(u64) -> Action) -> io::Result<()> {
+        for heap in heaps {
+            if self.live_heaps.contains(&heap) {
+                self.record(action(heap))?;
+            }
+        }
+        Ok(())
     }
 
     fn submit(&mut self, queue: u64, fence_value: u64, lists: Vec<Vec<u64>>) -> io::Result<()> {
@@ -104,7 +131,8 @@ impl<W: Write + Seek> Session<W> {
             self.next_set = 0;
         }
         let mut sets = Vec::with_capacity(lists.len());
-        for heaps in lists {
+        for mut heaps in lists {
+            heaps.retain(|heap| self.live_heaps.contains(heap));
             // A set has a maximum length; a list with more heaps becomes several.
             for part in heaps.chunks(MAX_LIST_LEN) {
                 sets.push(self.set_of(part)?);
@@ -149,5 +177,87 @@ impl<W: Write + Seek> Session<W> {
             WriteError::Io(error) => error,
             error => io::Error::other(error),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use heapwright_trace::RecordReader;
+    use heapwright_trace::session::{Counter, Heap, ResourceKind};
+
+    use super::*;
+
+    /// Returns the records of these events, whose references a reader has checked.
+    fn actions_of(events: Vec<Event>) -> Vec<Action> {
+        let mut session = Session::new(Cursor::new(Vec::new())).expect("a header");
+        for event in events {
+            session.write(Entry { time_ns: 0, thread: 1, event }).expect("written");
+        }
+        session.checkpoint().expect("complete");
+        let bytes = session.writer.get_mut().get_ref().clone();
+        let reader = RecordReader::new("a.hws", &bytes[..]).expect("a session");
+        reader.map(|record| record.expect("valid").action).collect()
+    }
+
+    fn new_heap(id: u64) -> Event {
+        let heap_type = HeapType::Default;
+        Event::CreateHeap(Box::new(Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None }))
+    }
+
+    /// Other threads drop heaps while a call pages or submits them, and the event of the call comes later.
+    #[test]
+    fn calls_name_only_heaps_that_are_live() {
+        let found = actions_of(vec![
+            new_heap(5),
+            new_heap(6),
+            Event::DestroyHeap { heap: 5 },
+            Event::Evict { heaps: vec![5, 6] },
+            Event::MakeResident { heaps: vec![5, 6] },
+            Event::Submit { queue: 0, fence_value: 1, lists: vec![vec![5, 6], vec![5]] },
+        ]);
+        let expected = [
+            Action::DestroyHeap { heap: 5 },
+            Action::Evict { heap: 6 },
+            Action::MakeResident { heap: 6 },
+            Action::DefineSet { set: 0, heaps: vec![6] },
+            Action::Submit { queue: 0, fence_value: 1, sets: vec![0] },
+        ];
+        assert_eq!(found[2..], expected);
+    }
+
+    #[test]
+    fn a_moved_buffer_has_its_new_address() {
+        let found = actions_of(vec![
+            new_heap(1),
+            Event::Allocate(Box::new(Allocated {
+                instance: 0,
+                id: 2,
+                size: 100,
+                taken: 128,
+                kind: ResourceKind::Buffer,
+                heap_type: 1,
+                resource_flags: 0,
+                place: Some((1, 0)),
+                address: Some(0x1000),
+                description: None,
+            })),
+            new_heap(3),
+            Event::Move { allocation: 2, heap: 3, offset: 256, address: Some((0x2100, 100)) },
+        ]);
+        let expected = [
+            Action::Place { allocation: 2, heap: 3, offset: 256 },
+            Action::AllocationAddress { allocation: 2, address: 0x2100, size: 100 },
+        ];
+        assert_eq!(found[found.len() - 2..], expected);
+    }
+
+    #[test]
+    fn a_manager_is_no_allocator() {
+        let values = vec![(Counter::LocalBudget, 7)];
+        let kind = InstanceKind::ResidencyManager;
+        let found = actions_of(vec![Event::Count { instance: 3, kind, values }]);
+        assert_eq!(found, [Action::Count { counter: Counter::LocalBudget, value: 7 }]);
     }
 }

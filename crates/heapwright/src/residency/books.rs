@@ -237,10 +237,10 @@ impl Books {
                 let since = state.ever_pending[index].saturating_sub(before.1[index]);
                 let in_transit = before.0[index].saturating_add(since);
                 let managed = state.planner.totals(group).resident;
-                let least = self.budgets.external(group, managed.saturating_add(in_transit));
-                let most = self.budgets.external(group, managed.saturating_sub(in_transit));
+                let managed = managed.saturating_sub(in_transit)..=managed.saturating_add(in_transit);
+                let proved = self.budgets.external_within(group, managed);
                 let external = &mut state.external[index];
-                *external = (*external).clamp(least, most);
+                *external = (*external).clamp(*proved.start(), *proved.end());
             }
         }
         state.update_memory(&self.budgets);

@@ -24,10 +24,30 @@ pub(super) struct ManagerRecording {
 /// What the recording calls heaps and queues.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// Ids of heaps by slot.
-    heaps: Vec<Option<u64>>,
+    /// Heaps and their ids in the recording, by slot.
+    heaps: Vec<Option<(ManagedHeapId, u64)>>,
     /// Pointers of queues, in the order of their numbers.
     queues: Vec<usize>,
+}
+
+impl Numbers {
+    /// Sets the id of a new heap in the recording; `None` if it has none.
+    fn set(&mut self, heap: ManagedHeapId, recorded: Option<u64>) {
+        let slot = heap.slot().index();
+        if self.heaps.len() <= slot {
+            self.heaps.resize(slot + 1, None);
+        }
+        self.heaps[slot] = recorded.map(|recorded| (heap, recorded));
+    }
+
+    /// Returns the ids of the heaps that are in the recording, without those whose slot has another heap by now.
+    fn of(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
+        let of_heap = |heap: &ManagedHeapId| {
+            let (of_slot, recorded) = (*self.heaps.get(heap.slot().index())?)?;
+            (of_slot == *heap).then_some(recorded)
+        };
+        heaps.iter().filter_map(of_heap).collect()
+    }
 }
 
 impl ManagerRecording {
@@ -51,12 +71,7 @@ impl ManagerRecording {
     ) -> Option<RecordedHeap> {
         let (heap_type, flags) = kind_of(pageable);
         let recorded = self.recording.heap(&HeapMemory { size, alignment, heap_type, flags });
-        let mut numbers = self.numbers();
-        let slot = id.slot().index();
-        if numbers.heaps.len() <= slot {
-            numbers.heaps.resize(slot + 1, None);
-        }
-        numbers.heaps[slot] = recorded.as_ref().map(RecordedHeap::id);
+        self.numbers().set(id, recorded.as_ref().map(RecordedHeap::id));
         recorded
     }
 
@@ -69,8 +84,7 @@ impl ManagerRecording {
     }
 
     fn ids(&self, heaps: &[ManagedHeapId]) -> Vec<u64> {
-        let numbers = self.numbers();
-        heaps.iter().filter_map(|id| *numbers.heaps.get(id.slot().index())?).collect()
+        self.numbers().of(heaps)
     }
 
     /// Makes a call that submits command lists, and records it if it succeeds.
@@ -132,4 +146,40 @@ fn kind_of(pageable: &ID3D12Pageable) -> (D3D12_HEAP_TYPE, D3D12_HEAP_FLAGS) {
         }
     }
     (properties.Type, flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright_core::ByteSize;
+    use heapwright_core::residency::policy::{Moment, PolicyKind};
+    use heapwright_core::residency::{NewManagedHeap, PriorityLevel, ResidencyPlanner, Status};
+
+    use super::*;
+
+    #[test]
+    fn a_heap_in_a_reused_slot_is_another_heap() {
+        let heap = NewManagedHeap {
+            group: SegmentGroup::Local,
+            size: ByteSize::from_mib(1),
+            level: PriorityLevel::Normal,
+            status: Status::Evicted,
+        };
+        let mut planner = ResidencyPlanner::new(false, || PolicyKind::Lru.create());
+        let mut new_heap = |before: Option<ManagedHeapId>| {
+            before.map_or(Ok(()), |id| planner.remove(id)).expect("it exists");
+            planner.add(heap, Moment::default()).expect("there is room")
+        };
+        let first = new_heap(None);
+        let mut numbers = Numbers::default();
+        numbers.set(first, Some(5));
+        assert_eq!(numbers.of(&[first]), [5]);
+        let second = new_heap(Some(first));
+        assert_eq!(first.slot(), second.slot());
+        // The slot is another heap's, of which the recording does not know yet.
+        assert_eq!(numbers.of(&[second]), [0; 0]);
+        numbers.set(second, Some(6));
+        assert_eq!(numbers.of(&[first, second]), [6]);
+        numbers.set(second, None);
+        assert_eq!(numbers.of(&[second]), [0; 0]);
+    }
 }

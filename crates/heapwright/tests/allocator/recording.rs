@@ -252,15 +252,82 @@ fn a_move_is_a_new_place() {
             made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
         next.create_resource(allocation, InitialState::default(), None).expect("created");
         next.complete(allocation).expect("moved");
-        moved.push(allocation.offset().get());
+        let address = allocation.gpu_virtual_address().expect("a buffer").get();
+        moved.push((allocation.offset().get(), address));
     }
     assert!(!moved.is_empty());
     drop((made, defragmentation, allocator));
-    let places = read(&file).into_iter().filter_map(|action| match action {
-        Action::Place { offset, .. } => Some(offset),
-        _ => None,
-    });
-    assert_eq!(places.skip(64).collect::<Vec<_>>(), moved);
+    let actions = read(&file);
+    let places: Vec<(u64, u64)> = actions
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [Action::Place { offset, .. }, Action::AllocationAddress { address, size: MIB, .. }] => {
+                Some((*offset, *address))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(places[64..], moved);
+}
+
+#[test]
+fn options_are_read_back_from_both_formats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gpu = open("discrete");
+    for name in ["a.hws", "a.json"] {
+        for options_set in [
+            vec![],
+            vec![
+                ("empty_heap_policy", "least-memory"),
+                ("max_heap_size", "1073741824"),
+                ("release_size", "3145728"),
+            ],
+        ] {
+            let file = folder.path().join(format!("{}{name}", options_set.len()));
+            let mut desc = ResourceAllocatorDesc { record_options: options(&file), ..Default::default() };
+            for (name, value) in &options_set {
+                desc.set_option(name, value).expect("valid");
+            }
+            drop(local(&allocator(&gpu, desc), 1000));
+            let actions = read(&file);
+            let found: Vec<(&str, &str)> = actions
+                .iter()
+                .filter_map(|action| match action {
+                    Action::SetOption { name, value } => Some((&**name, &**value)),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(found, options_set, "{name}");
+        }
+    }
+}
+
+/// Contents are recorded in parts, and never beyond the size that the file has of the buffer.
+#[test]
+fn contents_are_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gpu = open("discrete");
+    let bytes: Vec<u8> = (0..=250).cycle().take(3_000_001).collect();
+    for name in ["a.hws", "a.json"] {
+        let file = folder.path().join(name);
+        let allocator = recorded(&gpu, options(&file));
+        let desc = buffer_desc(ByteSize::new(bytes.len() as u64));
+        let place = place(HeapType::Upload, ResourceAllocationFlags::empty());
+        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
+        let mut made = allocator.create_resource(&place, &desc, state, None).expect("there is room");
+        made.map().expect("mapped").write(0, &bytes).expect("written");
+        made.record_contents().expect("recorded");
+    }
+    let mut found = Vec::new();
+    for action in read(&folder.path().join("a.hws")) {
+        if let Action::Contents { offset, bytes, .. } = action {
+            assert_eq!(offset, found.len() as u64);
+            found.extend(bytes);
+        }
+    }
+    assert!(found == bytes, "{} bytes", found.len());
+    let json = fs::read_to_string(folder.path().join("a.json")).expect("written");
+    assert_eq!(json.matches("\"SizeInBytes\":3000001}").count(), 1, "the call, without the bytes");
 }
 
 #[test]

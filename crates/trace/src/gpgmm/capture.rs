@@ -1,7 +1,9 @@
 //! Records of a capture.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Read;
+
+use serde_json::Value;
 
 use super::event::{
     AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
@@ -194,6 +196,16 @@ impl State {
     /// Adds the options of the first allocator; others have none of their own in a capture's records.
     fn allocator_snapshot(&mut self, event: &Event<'_>) -> Result<(), EventError> {
         if std::mem::replace(&mut self.has_options, true) {
+            return Ok(());
+        }
+        let Some(fields) = event.snapshot::<BTreeMap<String, Value>>()? else { return Ok(()) };
+        // GPGMM's fields have names in PascalCase; those of heapwright's recordings are options, with their values as text.
+        if !fields.keys().any(|name| name.starts_with(|first: char| first.is_ascii_uppercase())) {
+            for (name, value) in fields {
+                if let Value::String(value) = value {
+                    self.record(Action::SetOption { name: name.into(), value: value.into() });
+                }
+            }
             return Ok(());
         }
         let Some(snapshot) = event.snapshot::<AllocatorSnapshot>()? else { return Ok(()) };

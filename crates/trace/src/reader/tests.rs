@@ -4,6 +4,8 @@ use std::io;
 use crate::error::{Column, TraceErrorKind};
 use crate::event::EventKind;
 use crate::location::Position;
+use crate::records::RecordReader;
+use crate::session::{Action, MAX_OTHER_RECORDS, Record, SessionWriter};
 use crate::text::Snippet;
 use crate::trace::Trace;
 
@@ -125,6 +127,28 @@ fn the_number_of_events_is_limited() {
     let error = reader.find_map(Result::err).unwrap();
     assert!(matches!(error.kind(), TraceErrorKind::TooManyEvents), "{error}");
     assert_eq!(line(&error), Some(4));
+}
+
+#[test]
+fn the_number_of_other_records_is_limited() {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    let allocators = 0..3000;
+    let actions = allocators.map(|allocator| Action::SelectAllocator { allocator });
+    for action in actions.chain([Action::Frame, Action::IdlePeriod]) {
+        writer.write(&Record { time_us: 0, action }).unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    let reader = || RecordReader::new("s.hws", &bytes[..]).unwrap();
+    assert_eq!(reader().max_others, MAX_OTHER_RECORDS);
+    for (limit, expected) in [(3002, 3002), (3001, 3001)] {
+        let mut reader = reader();
+        reader.max_others = limit;
+        assert_eq!(reader.by_ref().take_while(Result::is_ok).count(), expected);
+    }
+    let mut reader = reader();
+    reader.max_others = 3001;
+    let error = reader.find_map(Result::err).unwrap();
+    assert!(matches!(error.kind(), TraceErrorKind::TooManyOtherRecords), "{error}");
 }
 
 #[test]

@@ -59,6 +59,10 @@
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
 //! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, and lists at most [`MAX_LIST_LEN`] ids.
 //!
+//! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most [`MAX_LIVE`]
+//! allocations, and as many heaps, live at the same time. A writer refuses records beyond that, as [`RecordReader`](crate::RecordReader)
+//! does.
+//!
 //! # Examples
 //!
 //! ```
@@ -83,6 +87,7 @@
 //! ```
 
 mod block;
+mod counts;
 #[cfg(feature = "read")]
 mod decode;
 mod encode;
@@ -117,3 +122,13 @@ pub const MAX_CONTENTS_LEN: usize = 256 << 10;
 
 /// Maximum number of ids in a list.
 pub const MAX_LIST_LEN: usize = 64 << 10;
+
+/// Maximum number of allocations and frees: 2^22, or 4,194,304.
+pub const MAX_EVENTS: u32 = 1 << 22;
+
+/// Maximum number of records other than allocations and frees: 2^23, or 8,388,608.
+pub const MAX_OTHER_RECORDS: u32 = 1 << 23;
+
+/// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators: 2^20, or
+/// 1,048,576.
+pub const MAX_LIVE: u32 = 1 << 20;

@@ -2,12 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::MAX_LIVE;
 use super::fault::SessionFault;
 use super::record::{Action, Record};
-use crate::trace::Trace;
-
-/// Maximum number of allocators. A replay has one for each.
-const MAX_ALLOCATORS: u16 = 1024;
 
 /// The objects to which records may refer.
 ///
@@ -75,10 +72,7 @@ impl References {
             }
             Action::SelectAllocator { allocator } => {
                 self.allocators.insert(*allocator);
-                let (what, limit) = ("allocators", MAX_ALLOCATORS);
-                if self.allocators.len() > usize::from(limit) {
-                    return Err(SessionFault::TooManyObjects { what, limit: limit.into() });
-                }
+                check_count("allocators", self.allocators.len())?;
             }
             Action::SetOption { .. }
             | Action::Frame
@@ -104,10 +98,9 @@ impl References {
 
 /// Bounds the memory for malicious sessions.
 fn check_count(what: &'static str, count: usize) -> Result<(), SessionFault> {
-    let limit = Trace::MAX_LIVE;
-    if u32::try_from(count).is_ok_and(|count| count <= limit) {
+    if u32::try_from(count).is_ok_and(|count| count <= MAX_LIVE) {
         Ok(())
     } else {
-        Err(SessionFault::TooManyObjects { what, limit })
+        Err(SessionFault::TooManyObjects { what, limit: MAX_LIVE })
     }
 }

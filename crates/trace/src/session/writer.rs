@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use super::block::{BLOCK_HEADER_LEN, header, header_of};
+use super::counts::Counts;
 use super::encode::{Previous, encode};
 use super::record::{Action, Record};
 use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN};
@@ -19,6 +20,8 @@ pub struct SessionWriter<W> {
     previous: Previous,
     /// Time of the last record.
     time_us: u64,
+    /// What has been written.
+    counts: Counts,
 }
 
 /// Length at which a block is written, in bytes. The longest record fits behind it.
@@ -56,6 +59,13 @@ pub enum WriteError {
         /// Number of ids.
         len: usize,
     },
+    /// The session has as much of something as readers accept.
+    TooMany {
+        /// What there is.
+        what: &'static str,
+        /// Maximum number.
+        limit: u32,
+    },
 }
 
 // Written by hand, so that the writer needs no crate for it.
@@ -70,6 +80,7 @@ impl fmt::Display for WriteError {
             Self::ListTooLong { len } => {
                 write!(f, "a list has {len} ids, which exceeds the limit of {MAX_LIST_LEN}")
             }
+            Self::TooMany { what, limit } => write!(f, "a session has at most {limit} {what}"),
         }
     }
 }
@@ -97,7 +108,8 @@ impl<W: Write> SessionWriter<W> {
     /// Returns the errors of `output`.
     pub fn new(mut output: W) -> io::Result<Self> {
         output.write_all(&header())?;
-        Ok(Self { output, block: Vec::new(), count: 0, previous: Previous::default(), time_us: 0 })
+        let (block, previous, counts) = (Vec::new(), Previous::default(), Counts::default());
+        Ok(Self { output, block, count: 0, previous, time_us: 0, counts })
     }
 
     /// Writes a record. Contents longer than [`MAX_CONTENTS_LEN`] become several records, and names are cut off after
@@ -105,8 +117,8 @@ impl<W: Write> SessionWriter<W> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the record violates the [format](crate::session#format), or if the output fails. An invalid record is
-    /// not written, and others can be written after it.
+    /// Returns an error if the record violates the [format](crate::session#format) or exceeds a limit, or if the output fails. A
+    /// record that is refused is not written, and others can be written after it.
     pub fn write(&mut self, record: &Record) -> Result<(), WriteError> {
         let &Record { time_us, ref action } = record;
         if time_us < self.time_us {
@@ -132,14 +144,18 @@ impl<W: Write> SessionWriter<W> {
             }
             _ => {}
         }
-        Ok(self.write_valid(record)?)
+        self.write_valid(record)
     }
 
-    fn write_valid(&mut self, record: &Record) -> io::Result<()> {
+    fn write_valid(&mut self, record: &Record) -> Result<(), WriteError> {
+        self.counts.add(&record.action)?;
         encode(&mut self.block, &mut self.previous, record);
         self.count += 1;
         self.time_us = record.time_us;
-        if self.block.len() >= BLOCK_LEN { self.write_block() } else { Ok(()) }
+        if self.block.len() >= BLOCK_LEN {
+            self.write_block()?;
+        }
+        Ok(())
     }
 
     /// Writes all records to the output and flushes it. If the program ends now, a reader finds all of them.

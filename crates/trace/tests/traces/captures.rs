@@ -71,7 +71,9 @@ fn peaks_are_those_of_the_captured_resources() {
 
 #[test]
 fn descriptions_and_placements_are_read() {
-    let records = records(&capture(DIRECTML));
+    let mut records = records(&capture(DIRECTML));
+    // The allocator's options come first; a test of their own has them.
+    records.retain(|record| !matches!(record.action, Action::SetOption { .. }));
     let Action::CreateHeap(heap) = &records[0].action else { panic!("{:?}", records[0]) };
     assert_eq!((heap.id, heap.size, heap.alignment), (0, 4 << 20, 4 << 20));
     assert_eq!(heap.heap_type, HeapType::Upload);
@@ -91,6 +93,36 @@ fn call(thread: u32, width: u64) -> String {
 
 fn allocation(phase: &str, thread: u32, id: u64) -> String {
     format!(r#"{{"name":"IResourceAllocation","ph":"{phase}","tid":{thread},"ts":7.5,"id":"{id:#x}"}}"#)
+}
+
+/// heapwright writes the options that were set, under their own names; GPGMM writes all of its own.
+#[test]
+fn the_options_of_an_allocator_are_those_that_were_set() {
+    let options = |snapshot: &str| -> Vec<(String, String)> {
+        let snapshot = format!(
+            r#"{{"name":"ResourceAllocator","ph":"O","id":"0xa","ts":1,"args":{{"snapshot":{snapshot}}}}}"#
+        );
+        let records = records(events(&[ALLOCATOR, &snapshot]).as_bytes());
+        let options = records.into_iter().map(|record| match record.action {
+            Action::SetOption { name, value } => (name.into(), value.into()),
+            other => panic!("{other:?}"),
+        });
+        options.collect()
+    };
+    let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(options("{}"), []);
+    assert_eq!(
+        options(r#"{"release_size":"3145728","max_heap_size":"1024"}"#),
+        [text("max_heap_size", "1024"), text("release_size", "3145728")]
+    );
+    assert_eq!(
+        options(r#"{"PoolAlgorithm":3,"MaxResourceHeapSize":1024}"#),
+        [
+            text("suballocation_algorithm", "slab"),
+            text("empty_heap_policy", "fixed-pool"),
+            text("max_heap_size", "1024")
+        ]
+    );
 }
 
 #[test]

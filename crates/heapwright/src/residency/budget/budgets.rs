@@ -1,5 +1,6 @@
 //! Budgets, usage and reservations of the segment groups.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -171,7 +172,20 @@ impl Budgets {
     /// Returns the external usage, given that `managed` bytes of the manager's heaps were resident when the operating
     /// system was queried. O(1).
     pub(crate) fn external(&self, group: SegmentGroup, managed: ByteSize) -> ByteSize {
-        external(self.usage_sample(group), managed, self.reservation(group))
+        let external = self.external_within(group, managed..=managed);
+        *external.start()
+    }
+
+    /// Like [`external`](Self::external), where the managed bytes are only known to be in a range. The start of the result does
+    /// not exceed its end, also while another thread reports usage or sets the reservation.
+    pub(crate) fn external_within(
+        &self,
+        group: SegmentGroup,
+        managed: RangeInclusive<ByteSize>,
+    ) -> RangeInclusive<ByteSize> {
+        // Read once for both ends.
+        let (usage, reservation) = (self.usage_sample(group), self.reservation(group));
+        external(usage, *managed.end(), reservation)..=external(usage, *managed.start(), reservation)
     }
 
     /// Queries the operating system after each submission from now on, because it sends no notifications.

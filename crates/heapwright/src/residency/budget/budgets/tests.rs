@@ -1,5 +1,7 @@
 //! Budgets of the simulated GPU, and of an adapter that reports rare values.
 
+use std::sync::atomic::AtomicBool;
+
 use heapwright_runtime::{HostProfile, Instance};
 
 use super::super::faulty_adapter::FaultyAdapter;
@@ -136,6 +138,34 @@ fn reservations_are_for_unmanaged_memory() {
     let _of_others = heap(&gpu, mib(250));
     budgets.refresh().expect("answered");
     assert_eq!(budgets.external(LOCAL, ByteSize::ZERO), mib(50), "beyond the reservation");
+}
+
+/// The range is the limits of a `clamp`, which panics if they are in the wrong order.
+#[test]
+fn external_usage_is_a_range_while_other_threads_report_usage() {
+    let gpu = open("discrete");
+    let budgets = budgets(&gpu, &whole());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let usages = [mib(10), mib(90)].into_iter().cycle();
+            for usage in usages.take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                budgets.groups[LOCAL.index()].os_usage.store(usage.get(), Ordering::Relaxed);
+            }
+        });
+        // Many changes are seen, so the other thread runs meanwhile.
+        let (mut change_count, mut last) = (0, mib(0));
+        let wrong = loop {
+            let found = budgets.external_within(LOCAL, mib(4)..=mib(5));
+            change_count += u32::from(*found.start() != last);
+            last = *found.start();
+            if found.is_empty() || change_count == 1000 {
+                break Some(found).filter(|found| found.is_empty());
+            }
+        };
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, None);
+    });
 }
 
 #[test]
