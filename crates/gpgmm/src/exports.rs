@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use heapwright::ResourceAllocator;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeap, ResidencyManager, ResidencyManagerDesc};
+use heapwright::{RecordOptions, ResourceAllocator};
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
@@ -23,6 +23,11 @@ fn finish<B: Body>(out: Out, made: Reference<B>) -> HRESULT {
     }
     out.set(made.into_raw());
     S_OK
+}
+
+/// Returns what to record of a new object: nothing if the call only tests, so that it changes no file.
+fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
+    if out.is_null() { RecordOptions::default() } else { options }
 }
 
 /// # Safety
@@ -69,7 +74,9 @@ pub unsafe extern "C" fn GpgmmCreateResidencyManager(
             log::set_level(desc.min_log_level)?;
             let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
             let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
-            let manager = ResidencyManager::new(device, Some(&adapter), desc.convert()?)?;
+            let mut desc = desc.convert()?;
+            desc.record_options = recording_of(out, desc.record_options);
+            let manager = ResidencyManager::new(device, Some(&adapter), desc)?;
             Ok(finish(out, Manager::of(manager)))
         }
     })
@@ -183,7 +190,8 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocator(
         unsafe {
             let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
             log::set_level(desc.min_log_level)?;
-            let (device, adapter, desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            desc.record_options = recording_of(out, desc.record_options);
             let allocator = match manager_of(manager)? {
                 Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
                 None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
@@ -217,7 +225,8 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
         unsafe {
             let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
             log::set_level(desc.min_log_level)?;
-            let (device, adapter, desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            desc.record_options = recording_of(out, desc.record_options);
             let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
             let residency = ResidencyManagerDesc::default();
             let (allocator, manager) =
@@ -253,7 +262,9 @@ pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
             let Some(parent) = recognize::<Allocator>(parent) else {
                 return Err(Failure::invalid_argument("pResourceAllocator is of another library"));
             };
-            let nested = parent.allocator.create_nested(desc.convert()?)?;
+            let mut desc = desc.convert()?;
+            desc.record_options = recording_of(out, desc.record_options);
+            let nested = parent.allocator.create_nested(desc)?;
             Ok(finish(out, Allocator::of(nested)))
         }
     })
