@@ -117,12 +117,13 @@ enum RECORD_SCOPE {
     RECORD_SCOPE_PER_INSTANCE = 1,
 };
 
-/* What to record, and where. What this version does not record is refused with E_NOTIMPL. */
+/* What to record, and where. E_INVALIDARG if the file cannot be written, or is being written for another instance. */
 struct RECORD_OPTIONS {
     RECORD_FLAGS Flags;
     RECORD_SCOPE EventScope;
     bool UseDetailedTimingEvents; /* counters after every allocation */
-    const char* TraceFile;        /* UTF-8; null is gpgmm_event_trace.json in the working directory */
+    const char* TraceFile;        /* UTF-8; `.hws` is a session, any other name a Chrome trace (JSON); null is
+                                     gpgmm_event_trace.json in the working directory */
 };
 
 /* ------------------------------------------------------------------------------------------------ residency */
