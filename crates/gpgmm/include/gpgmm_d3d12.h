@@ -160,7 +160,7 @@ struct RESIDENCY_HEAP_INFO {
     RESIDENCY_HEAP_STATUS Status;
 };
 
-/* Creates the object of a residency heap and stores a reference to it. Must not throw. */
+/* Creates the object of a residency heap and stores a reference to it. Must not throw: an exception ends the process. */
 using CreateHeapFn = HRESULT (*)(void* pCreateHeapContext, ID3D12Pageable** ppPageableOut);
 
 /*

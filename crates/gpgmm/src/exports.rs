@@ -110,15 +110,15 @@ pub unsafe extern "C" fn GpgmmCreateResidencyHeap(
     })
 }
 
-/// `CreateHeapFn`.
-pub type CreateHeapFn = unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> HRESULT;
+/// `CreateHeapFn`. It must not throw: an exception ends the process, and is not undefined behaviour.
+pub type CreateHeapFn = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_void) -> HRESULT;
 
 /// `CreateResidencyHeap` with a callback.
 ///
 /// # Safety
 ///
-/// As [`GpgmmCreateResidencyHeap`]. `create` may be called with `context`; it does not unwind, and stores null or a reference to a
-/// live ID3D12Pageable if it succeeds.
+/// As [`GpgmmCreateResidencyHeap`]. `create` may be called with `context`, and stores null or a reference to a live ID3D12Pageable if
+/// it succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
     desc: *const HeapDesc,
