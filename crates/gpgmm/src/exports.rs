@@ -142,12 +142,7 @@ pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
             };
             let heap = match manager_of(manager)? {
                 Some(manager) => manager.create_heap(&desc, create)?,
-                None => {
-                    let refuse = |error: windows_core::Error| {
-                        Failure::Refused(error.code(), "createHeapFn failed, or created nothing".into())
-                    };
-                    ResidencyHeap::unmanaged(&desc, &create().map_err(refuse)?)?
-                }
+                None => ResidencyHeap::create_unmanaged(&desc, create)?,
             };
             Ok(finish(out, Reference::new(Heap::new(heap))))
         }
