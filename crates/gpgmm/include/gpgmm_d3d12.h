@@ -189,7 +189,8 @@ GPGMM_INTERFACE GPGMM_UUID("6f0c3f4e-2f52-4a87-8a0f-0bb0a7d2e912") IResidencyHea
     virtual HRESULT STDMETHODCALLTYPE GetResidencyManager(IResidencyManager * *ppResidencyManagerOut) const = 0;
 };
 
-/* The heaps that a command list uses. */
+/* The heaps that a command list uses. Any number of threads may execute a list, but Add and Reset must not run beside another use of
+   it: one of the two calls then returns E_INVALIDARG. */
 GPGMM_INTERFACE GPGMM_UUID("83a5b0d7-7b8e-4d65-b5ab-9ad1c27f4e23") IResidencyList : public IUnknown {
     /* Adds a heap; again has no effect. The list does not keep it alive: executing it without the heap is E_INVALIDARG.
        E_INVALIDARG for null and for a heap of another manager than the list's heaps. */
