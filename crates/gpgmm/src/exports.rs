@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeap, ResidencyManager, ResidencyManagerDesc};
-use heapwright::{RecordOptions, ResourceAllocator};
+use heapwright::{RecordOptions, RecordScope, ResourceAllocator};
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
@@ -223,7 +223,12 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
             let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
             desc.record_options = recording_of(out, desc.record_options);
             let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
-            let residency = ResidencyManagerDesc::default();
+            let record_options = match desc.record_options.scope {
+                RecordScope::PerProcess => desc.record_options.clone(),
+                // The file is the allocator's.
+                _ => RecordOptions::default(),
+            };
+            let residency = ResidencyManagerDesc { record_options, ..Default::default() };
             let (allocator, manager) =
                 ResourceAllocator::with_new_residency(device, Some(&adapter), desc, residency)?;
             if !out.is_null() {

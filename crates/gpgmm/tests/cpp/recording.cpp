@@ -90,7 +90,7 @@ void test_recording(const environment &env) {
     EXPECT((RECORD_FLAG_API_OBJECTS | RECORD_FLAG_API_CALLS) == RECORD_FLAG_CAPTURE);
     test_calls(env);
 
-    /* All instances of the process in one file. */
+    /* All instances of the process in one file, to which a manager that the allocator creates belongs. */
     for (const char *path : {"process.hws", "process.json"}) {
         std::remove(path);
         desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_PROCESS, true, path};
@@ -98,6 +98,7 @@ void test_recording(const environment &env) {
         use(env, allocator, manager);
         const std::string bytes = contents(path);
         EXPECT(is_recording(bytes, path) && contains(bytes, "recorded buffer"));
+        EXPECT(path == std::string("process.hws") || contains(bytes, "\"ResidencyManager.ExecuteCommandLists\""));
     }
 
     /* A file for each. */
@@ -116,6 +117,14 @@ void test_recording(const environment &env) {
         EXPECT(is_recording(of_manager, paths[1]) && !contains(of_manager, "recorded buffer"));
         EXPECT(paths != files[1] || contains(of_manager, "\"ResidencyManager.ExecuteCommandLists\""));
     }
+
+    /* The file of one allocator is not its new manager's. */
+    std::remove("alone.json");
+    desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_INSTANCE, false, "alone.json"};
+    REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, &manager.self) == S_OK);
+    use(env, allocator, manager);
+    const std::string alone = contents("alone.json");
+    EXPECT(contains(alone, "recorded buffer") && !contains(alone, "ResidencyManager"));
 
     /* Nothing. */
     std::remove("nothing.json");
