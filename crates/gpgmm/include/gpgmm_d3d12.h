@@ -117,12 +117,13 @@ enum RECORD_SCOPE {
     RECORD_SCOPE_PER_INSTANCE = 1,
 };
 
-/* What to record, and where. What this version does not record is refused with E_NOTIMPL. */
+/* What to record, and where. E_INVALIDARG if the file cannot be written, or is being written for another instance. */
 struct RECORD_OPTIONS {
     RECORD_FLAGS Flags;
     RECORD_SCOPE EventScope;
     bool UseDetailedTimingEvents; /* counters after every allocation */
-    const char* TraceFile;        /* UTF-8; null is gpgmm_event_trace.json in the working directory */
+    const char* TraceFile;        /* UTF-8; `.hws` is a session, any other name a Chrome trace (JSON); null is
+                                     gpgmm_event_trace.json in the working directory */
 };
 
 /* ------------------------------------------------------------------------------------------------ residency */
@@ -159,7 +160,7 @@ struct RESIDENCY_HEAP_INFO {
     RESIDENCY_HEAP_STATUS Status;
 };
 
-/* Creates the object of a residency heap and stores a reference to it. Must not throw. */
+/* Creates the object of a residency heap and stores a reference to it. Must not throw: an exception ends the process. */
 using CreateHeapFn = HRESULT (*)(void* pCreateHeapContext, ID3D12Pageable** ppPageableOut);
 
 /*
@@ -188,7 +189,8 @@ GPGMM_INTERFACE GPGMM_UUID("6f0c3f4e-2f52-4a87-8a0f-0bb0a7d2e912") IResidencyHea
     virtual HRESULT STDMETHODCALLTYPE GetResidencyManager(IResidencyManager * *ppResidencyManagerOut) const = 0;
 };
 
-/* The heaps that a command list uses. */
+/* The heaps that a command list uses. Any number of threads may execute a list, but Add and Reset must not run beside another use of
+   it: one of the two calls then returns E_INVALIDARG. */
 GPGMM_INTERFACE GPGMM_UUID("83a5b0d7-7b8e-4d65-b5ab-9ad1c27f4e23") IResidencyList : public IUnknown {
     /* Adds a heap; again has no effect. The list does not keep it alive: executing it without the heap is E_INVALIDARG.
        E_INVALIDARG for null and for a heap of another manager than the list's heaps. */

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use heapwright::ResourceAllocator;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeap, ResidencyManager, ResidencyManagerDesc};
+use heapwright::{RecordOptions, RecordScope, ResourceAllocator};
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
@@ -23,6 +23,11 @@ fn finish<B: Body>(out: Out, made: Reference<B>) -> HRESULT {
     }
     out.set(made.into_raw());
     S_OK
+}
+
+/// Returns what to record of a new object: nothing if the call only tests, so that it changes no file.
+fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
+    if out.is_null() { RecordOptions::default() } else { options }
 }
 
 /// # Safety
@@ -69,7 +74,9 @@ pub unsafe extern "C" fn GpgmmCreateResidencyManager(
             log::set_level(desc.min_log_level)?;
             let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
             let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
-            let manager = ResidencyManager::new(device, Some(&adapter), desc.convert()?)?;
+            let mut desc = desc.convert()?;
+            desc.record_options = recording_of(out, desc.record_options);
+            let manager = ResidencyManager::new(device, Some(&adapter), desc)?;
             Ok(finish(out, Manager::of(manager)))
         }
     })
@@ -103,15 +110,15 @@ pub unsafe extern "C" fn GpgmmCreateResidencyHeap(
     })
 }
 
-/// `CreateHeapFn`.
-pub type CreateHeapFn = unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> HRESULT;
+/// `CreateHeapFn`. It must not throw: an exception ends the process, and is not undefined behaviour.
+pub type CreateHeapFn = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_void) -> HRESULT;
 
 /// `CreateResidencyHeap` with a callback.
 ///
 /// # Safety
 ///
-/// As [`GpgmmCreateResidencyHeap`]. `create` may be called with `context`; it does not unwind, and stores null or a reference to a
-/// live ID3D12Pageable if it succeeds.
+/// As [`GpgmmCreateResidencyHeap`]. `create` may be called with `context`, and stores null or a reference to a live ID3D12Pageable if
+/// it succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
     desc: *const HeapDesc,
@@ -135,12 +142,7 @@ pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
             };
             let heap = match manager_of(manager)? {
                 Some(manager) => manager.create_heap(&desc, create)?,
-                None => {
-                    let refuse = |error: windows_core::Error| {
-                        Failure::Refused(error.code(), "createHeapFn failed, or created nothing".into())
-                    };
-                    ResidencyHeap::unmanaged(&desc, &create().map_err(refuse)?)?
-                }
+                None => ResidencyHeap::create_unmanaged(&desc, create)?,
             };
             Ok(finish(out, Reference::new(Heap::new(heap))))
         }
@@ -183,7 +185,8 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocator(
         unsafe {
             let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
             log::set_level(desc.min_log_level)?;
-            let (device, adapter, desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            desc.record_options = recording_of(out, desc.record_options);
             let allocator = match manager_of(manager)? {
                 Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
                 None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
@@ -217,9 +220,15 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
         unsafe {
             let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
             log::set_level(desc.min_log_level)?;
-            let (device, adapter, desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
+            desc.record_options = recording_of(out, desc.record_options);
             let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
-            let residency = ResidencyManagerDesc::default();
+            let record_options = match desc.record_options.scope {
+                RecordScope::PerProcess => desc.record_options.clone(),
+                // The file is the allocator's.
+                _ => RecordOptions::default(),
+            };
+            let residency = ResidencyManagerDesc { record_options, ..Default::default() };
             let (allocator, manager) =
                 ResourceAllocator::with_new_residency(device, Some(&adapter), desc, residency)?;
             if !out.is_null() {
@@ -253,7 +262,9 @@ pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
             let Some(parent) = recognize::<Allocator>(parent) else {
                 return Err(Failure::invalid_argument("pResourceAllocator is of another library"));
             };
-            let nested = parent.allocator.create_nested(desc.convert()?)?;
+            let mut desc = desc.convert()?;
+            desc.record_options = recording_of(out, desc.record_options);
+            let nested = parent.allocator.create_nested(desc)?;
             Ok(finish(out, Allocator::of(nested)))
         }
     })

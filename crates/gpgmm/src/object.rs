@@ -143,28 +143,28 @@ unsafe extern "system" fn query_interface<B: Body>(
 ) -> HRESULT {
     let query = || {
         if out.is_null() {
-            return E_POINTER;
+            return Ok(E_POINTER);
         }
         // SAFETY: the caller passes writable space for a pointer.
         unsafe { out.write(std::ptr::null_mut()) };
         // SAFETY: the caller passes null or a GUID.
-        let Some(iid) = (unsafe { iid.as_ref() }) else { return E_POINTER };
+        let Some(iid) = (unsafe { iid.as_ref() }) else { return Ok(E_POINTER) };
         if *iid == IUnknown::IID || B::INTERFACES.contains(iid) {
             // SAFETY: the object is alive, because a method of it was called; `out` as above.
             unsafe {
                 add_ref::<B>(this);
                 out.write(this);
             }
-            return S_OK;
+            return Ok(S_OK);
         }
         // SAFETY: as above.
-        match unsafe { body::<B>(this) }.inner_object() {
+        Ok(match unsafe { body::<B>(this) }.inner_object() {
             // SAFETY: the object is alive, and the pointers are valid.
             Some(inner) => unsafe { inner.query(iid, out) },
             None => E_NOINTERFACE,
-        }
+        })
     };
-    call::value("QueryInterface", query)
+    call::hresult("QueryInterface", query)
 }
 
 unsafe extern "system" fn add_ref<B: Body>(this: *mut c_void) -> u32 {
@@ -194,4 +194,40 @@ unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
         });
     }
     left
+}
+
+#[cfg(test)]
+mod tests {
+    use heapwright::d3d12::E_FAIL;
+
+    use super::*;
+
+    /// An object whose inner object cannot be asked.
+    struct Faulty;
+
+    static METHODS: Unknown = Unknown::of::<Faulty>();
+
+    impl Body for Faulty {
+        type Methods = Unknown;
+
+        fn methods() -> &'static Unknown {
+            &METHODS
+        }
+
+        const INTERFACES: &'static [GUID] = &[];
+
+        fn inner_object(&self) -> Option<IUnknown> {
+            panic!("a bug in a test")
+        }
+    }
+
+    #[test]
+    fn a_query_that_panics_fails() {
+        let object = Reference::new(Faulty);
+        let mut out = NonNull::<c_void>::dangling().as_ptr();
+        // SAFETY: the object is alive, and the pointers are valid.
+        let result = unsafe { (METHODS.query_interface)(object.as_raw(), &GUID::zeroed(), &mut out) };
+        assert_eq!(result, E_FAIL);
+        assert!(out.is_null());
+    }
 }

@@ -153,7 +153,7 @@
 //! |---|---|---|
 //! | `CreateResidencyManager` | [`ResidencyManager::new`], [`ResidencyManager::from_raw`] | without an adapter, the description must contain the budgets (code: E_POINTER) |
 //! | `CreateResidencyHeap` with a pageable | [`ResidencyManager::manage`], [`ResidencyHeap::unmanaged`] | an object of another device, a reserved resource and an object that is never paged are rejected; so is a size below the object's (code: any size is accepted) |
-//! | `CreateResidencyHeap` with `CreateHeapFn` | [`ResidencyManager::create_heap`] | a closure, which captures its context; without a manager, create the object first |
+//! | `CreateResidencyHeap` with `CreateHeapFn` | [`ResidencyManager::create_heap`], [`ResidencyHeap::create_unmanaged`] | a closure, which captures its context |
 //! | `CreateResidencyList` | [`ResidencyList::new`] | |
 //! | `ppResidencyManagerOut`, `ppResidencyHeapOut`, `ppResidencyListOut` null | | nothing to test: dropping the object is the test |
 //! | `IResidencyHeap` | [`ResidencyHeap`] | dropped instead of released; a list that contains it is then rejected (code: use after free) |

@@ -127,6 +127,12 @@ void test_bad_input(const environment &env) {
     EXPECT(CreateResidencyHeap(heap_desc, manager, d3d12_heap, &heap.self) == E_INVALIDARG && !heap);
     heap_desc.Flags = RESIDENCY_HEAP_FLAG_CREATE_LOCKED;
     EXPECT(CreateResidencyHeap(heap_desc, nullptr, d3d12_heap, &heap.self) == E_INVALIDARG && !heap);
+    bool is_called = false;
+    const auto note_call = [](void *context, ID3D12Pageable **) {
+        *static_cast<bool *>(context) = true;
+        return HRESULT(E_ABORT);
+    };
+    EXPECT(CreateResidencyHeap(heap_desc, nullptr, note_call, &is_called, &heap.self) == E_INVALIDARG && !heap && !is_called);
     heap_desc.Flags = RESIDENCY_HEAP_FLAGS(8);
     EXPECT(CreateResidencyHeap(heap_desc, manager, d3d12_heap, &heap.self) == E_INVALIDARG && !heap);
     heap_desc = {};

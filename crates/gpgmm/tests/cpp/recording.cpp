@@ -1,29 +1,149 @@
-/* RECORD_OPTIONS: what the library does not record is refused. */
+/* RECORD_OPTIONS: what is recorded, in which file. */
 #include "environment.hpp"
 
-void test_recording(const environment &env) {
-    RECORD_OPTIONS nothing = {RECORD_FLAG_NONE, RECORD_SCOPE_PER_PROCESS, false, nullptr};
+#include <cstdio>
+
+static bool exists(const char *path) {
+    std::FILE *file = std::fopen(path, "rb");
+    if (file) std::fclose(file);
+    return file != nullptr;
+}
+
+static std::string contents(const char *path) {
+    std::string bytes;
+    std::FILE *file = std::fopen(path, "rb");
+    if (!EXPECT(file)) return bytes;
+    for (int byte = std::fgetc(file); byte != EOF; byte = std::fgetc(file)) bytes.push_back(char(byte));
+    std::fclose(file);
+    return bytes;
+}
+
+static bool contains(const std::string &bytes, const char *part) { return bytes.find(part) != std::string::npos; }
+
+/* Whether the file has the header of its format, and is complete if that can be seen. */
+static bool is_recording(const std::string &bytes, const char *path) {
+    if (std::strstr(path, ".hws")) return bytes.compare(0, 8, "\x89HWS\r\n\x1a\n") == 0;
+    return bytes.compare(0, 19, "{\"displayTimeUnit\":") == 0 && bytes.size() > 4 && bytes.compare(bytes.size() - 4, 4, "\n]}\n") == 0;
+}
+
+/* Executes an empty command list that uses the allocation. */
+static void submit(const environment &env, IResidencyManager *manager, IResourceAllocation *allocation) {
+    D3D12_COMMAND_QUEUE_DESC queue_desc = {};
+    queue_desc.Type = D3D12_COMMAND_LIST_TYPE_DIRECT;
+    held<ID3D12CommandQueue> queue;
+    held<ID3D12CommandAllocator> commands;
+    held<ID3D12GraphicsCommandList> recorded;
+    held<ID3D12Fence> fence;
+    held<IResidencyList> list;
+    REQUIRE(env.device->CreateCommandQueue(&queue_desc, queue.id(), queue.out()) == S_OK);
+    REQUIRE(env.device->CreateCommandAllocator(queue_desc.Type, commands.id(), commands.out()) == S_OK);
+    REQUIRE(env.device->CreateCommandList(0, queue_desc.Type, commands, nullptr, recorded.id(), recorded.out()) == S_OK);
+    REQUIRE(env.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, fence.id(), fence.out()) == S_OK);
+    REQUIRE(CreateResidencyList(&list.self) == S_OK);
+    EXPECT(recorded->Close() == S_OK && list->Add(allocation->GetMemory()) == S_OK);
+    ID3D12CommandList *command_lists[] = {recorded};
+    IResidencyList *lists[] = {list};
+    EXPECT(manager->ExecuteCommandLists(queue, command_lists, lists, 1) == S_OK);
+    HANDLE event = create_event();
+    EXPECT(queue->Signal(fence, 1) == S_OK && fence->SetEventOnCompletion(1, event) == S_OK && wait_for(event));
+    close_event(event);
+}
+
+/* Uses a buffer with a name, and releases all. */
+static void use(const environment &env, held<IResourceAllocator> &allocator, held<IResidencyManager> &manager) {
+    held<IResourceAllocation> buffer;
+    REQUIRE(create_buffer(allocator, D3D12_HEAP_TYPE_DEFAULT, 4096, &buffer.self) == S_OK);
+    EXPECT(buffer->SetDebugName(L"recorded buffer") == S_OK);
+    submit(env, manager, buffer);
+    buffer.release();
+    allocator.release();
+    manager.release();
+}
+
+/* Calls that only test change no file. */
+static void test_calls(const environment &env) {
+    const char *path = "tested.json";
     RESOURCE_ALLOCATOR_DESC desc = {};
     RESIDENCY_MANAGER_DESC manager_desc = {};
-    held<IResourceAllocator> allocator;
-    held<IResidencyManager> manager;
-    desc.RecordOptions = manager_desc.RecordOptions = nothing;
-    EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == S_OK);
-    EXPECT(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
-    EXPECT((RECORD_FLAG_API_OBJECTS | RECORD_FLAG_API_CALLS) == RECORD_FLAG_CAPTURE);
+    held<IResourceAllocator> parent;
+    held<IResidencyManager> manager, unused;
+    create_allocator(env, parent);
+    REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
     for (auto flags : {RECORD_FLAG_API_OBJECTS, RECORD_FLAG_API_CALLS, RECORD_FLAG_API_TIMINGS, RECORD_FLAG_COUNTERS, RECORD_FLAG_ALL}) {
-        desc.RecordOptions = {flags, RECORD_SCOPE_PER_INSTANCE, true, "trace.json"};
-        manager_desc.RecordOptions = desc.RecordOptions;
+        std::remove(path);
+        desc.RecordOptions = manager_desc.RecordOptions = {flags, RECORD_SCOPE_PER_INSTANCE, true, path};
         IResourceAllocator **test = nullptr;
-        const HRESULT results[] = {CreateResourceAllocator(desc, env.device, env.dxgi(), test, nullptr),
-            CreateResidencyManager(manager_desc, env.device, env.dxgi3(), nullptr)};
-        for (HRESULT result : results) EXPECT(result == S_FALSE || result == E_NOTIMPL);
+        EXPECT(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), nullptr) == S_FALSE);
+        EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), test, nullptr) == S_FALSE);
+        EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), test, &unused.self) == S_FALSE && !unused);
+        EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, test) == S_FALSE);
+        EXPECT(CreateResourceAllocator(desc, parent, test) == S_FALSE);
+        EXPECT(!exists(path));
     }
-    allocator.release();
-    desc.RecordOptions = {RECORD_FLAGS(0x100), RECORD_SCOPE_PER_PROCESS, false, nullptr};
-    EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == E_INVALIDARG);
-    desc.RecordOptions = {RECORD_FLAG_NONE, RECORD_SCOPE(2), false, nullptr};
-    EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == E_INVALIDARG);
-    desc.RecordOptions = {RECORD_FLAG_NONE, RECORD_SCOPE_PER_PROCESS, false, "\xff"};
-    EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == E_INVALIDARG);
+}
+
+void test_recording(const environment &env) {
+    RESOURCE_ALLOCATOR_DESC desc = {};
+    RESIDENCY_MANAGER_DESC manager_desc = {};
+    held<IResourceAllocator> allocator, other;
+    held<IResidencyManager> manager;
+    EXPECT((RECORD_FLAG_API_OBJECTS | RECORD_FLAG_API_CALLS) == RECORD_FLAG_CAPTURE);
+    test_calls(env);
+
+    /* All instances of the process in one file, to which a manager that the allocator creates belongs. */
+    for (const char *path : {"process.hws", "process.json"}) {
+        std::remove(path);
+        desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_PROCESS, true, path};
+        REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, &manager.self) == S_OK);
+        use(env, allocator, manager);
+        const std::string bytes = contents(path);
+        EXPECT(is_recording(bytes, path) && contains(bytes, "recorded buffer"));
+        EXPECT(path == std::string("process.hws") || contains(bytes, "\"ResidencyManager.ExecuteCommandLists\""));
+    }
+
+    /* A file for each. */
+    const char *files[][2] = {{"allocator.hws", "manager.hws"}, {"allocator.json", "manager.json"}};
+    for (auto paths : files) {
+        std::remove(paths[0]);
+        std::remove(paths[1]);
+        desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_INSTANCE, false, paths[0]};
+        manager_desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_INSTANCE, false, paths[1]};
+        REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+        REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &allocator.self) == S_OK);
+        EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &other.self) == E_INVALIDARG && !other);
+        use(env, allocator, manager);
+        const std::string bytes = contents(paths[0]), of_manager = contents(paths[1]);
+        EXPECT(is_recording(bytes, paths[0]) && contains(bytes, "recorded buffer"));
+        EXPECT(is_recording(of_manager, paths[1]) && !contains(of_manager, "recorded buffer"));
+        EXPECT(paths != files[1] || contains(of_manager, "\"ResidencyManager.ExecuteCommandLists\""));
+    }
+
+    /* The file of one allocator is not its new manager's. */
+    std::remove("alone.json");
+    desc.RecordOptions = {RECORD_FLAG_ALL, RECORD_SCOPE_PER_INSTANCE, false, "alone.json"};
+    REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, &manager.self) == S_OK);
+    use(env, allocator, manager);
+    const std::string alone = contents("alone.json");
+    EXPECT(contains(alone, "recorded buffer") && !contains(alone, "ResidencyManager"));
+
+    /* Nothing. */
+    std::remove("nothing.json");
+    desc.RecordOptions = manager_desc.RecordOptions = {RECORD_FLAG_NONE, RECORD_SCOPE_PER_PROCESS, false, "nothing.json"};
+    REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+    REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &allocator.self) == S_OK);
+    use(env, allocator, manager);
+    EXPECT(!exists("nothing.json"));
+
+    /* What is refused. */
+    const RECORD_OPTIONS wrong[] = {
+        {RECORD_FLAG_ALL, RECORD_SCOPE_PER_INSTANCE, false, "no such folder/trace.json"},
+        {RECORD_FLAGS(0x100), RECORD_SCOPE_PER_PROCESS, false, nullptr},
+        {RECORD_FLAG_NONE, RECORD_SCOPE(2), false, nullptr},
+        {RECORD_FLAG_NONE, RECORD_SCOPE_PER_PROCESS, false, "\xff"},
+    };
+    for (const RECORD_OPTIONS &options : wrong) {
+        desc.RecordOptions = manager_desc.RecordOptions = options;
+        EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == E_INVALIDARG && !allocator);
+        EXPECT(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == E_INVALIDARG && !manager);
+    }
 }

@@ -16,6 +16,21 @@ use crate::Error;
 
 /// Creates a residency heap without a manager for an existing object.
 pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
+    check_unmanaged(desc)?;
+    adopt_unmanaged(desc, pageable)
+}
+
+/// Creates a residency heap without a manager for an object that `create` creates.
+pub(super) fn create_unmanaged(
+    desc: &ResidencyHeapDesc,
+    create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+) -> Result<ResidencyHeap, Error> {
+    check_unmanaged(desc)?;
+    adopt_unmanaged(desc, &create().map_err(callback_failed)?)
+}
+
+/// Checks a description of a heap without a manager, before there is an object.
+fn check_unmanaged(desc: &ResidencyHeapDesc) -> Result<(), Error> {
     desc.check()?;
     let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
     if !needs_manager.is_empty() {
@@ -25,12 +40,20 @@ pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> 
     if !desc.flags.is_empty() {
         tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
     }
+    Ok(())
+}
+
+fn adopt_unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
     let device =
         device_of(pageable).ok_or_else(|| Error::device("ID3D12DeviceChild::GetDevice", E_POINTER))?;
     let caps = crate::DeviceCaps::query(&device)?;
     let names = DeviceNames { shown: &device, behind: None };
     let (object, info) = PagedObject::inspect(names, &caps, true, pageable, desc)?;
     Ok(ResidencyHeap::from_parts(object, (info.size, info.alignment), info.segment_group, None))
+}
+
+fn callback_failed(error: windows_core::Error) -> Error {
+    Error::device("the callback that creates the heap", error.code())
 }
 
 /// Creates a residency heap for an existing object.
@@ -59,8 +82,6 @@ pub(super) fn create(
     create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
 ) -> Result<ResidencyHeap, Error> {
     desc.check()?;
-    let create =
-        || create().map_err(|error| Error::device("the callback that creates the heap", error.code()));
     let is_bound =
         desc.flags.contains(ResidencyHeapFlags::CREATE_IN_BUDGET) || manager.pager.always_in_budget;
     // If group and size are known in advance, memory is made available first, so that usage never exceeds the budget.
@@ -70,7 +91,7 @@ pub(super) fn create(
         Some(group) => Some(manager.pager.make_room(group, desc.size, is_bound)?),
         None => None,
     };
-    let (object, info) = inspect(manager, &create()?, desc)?;
+    let (object, info) = inspect(manager, &create().map_err(callback_failed)?, desc)?;
     let is_resident = info.was_created_resident != Some(false);
     let was_foreseen = known.is_some_and(|group| group == info.segment_group) && info.size <= desc.size;
     if is_resident && !was_foreseen {

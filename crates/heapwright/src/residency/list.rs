@@ -1,6 +1,6 @@
 //! Lists of the heaps that a command list uses.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, TryLockResult};
 
 use heapwright_core::residency::ManagedHeapId;
 
@@ -18,8 +18,9 @@ use crate::Error;
 ///
 /// # Threads
 ///
-/// `Send` and `Sync`; one thread records at a time. A list that is [open](Self::open) cannot be executed or opened
-/// again until it is closed: that is an error, and never waits.
+/// `Send` and `Sync`; one thread records at a time, and any number of threads execute. A list that is [open](Self::open)
+/// cannot be executed or opened again until it is closed, nor recorded while a call that executes it reads it: that is an error,
+/// and never waits.
 ///
 /// ```
 /// use heapwright::residency::ResidencyList;
@@ -33,7 +34,7 @@ use crate::Error;
 /// ```
 #[derive(Debug, Default)]
 pub struct ResidencyList {
-    entries: Mutex<Entries>,
+    entries: RwLock<Entries>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ struct Entries {
 /// A list that is being recorded. Dropping it closes the list.
 #[derive(Debug)]
 pub struct OpenResidencyList<'a> {
-    entries: MutexGuard<'a, Entries>,
+    entries: RwLockWriteGuard<'a, Entries>,
 }
 
 impl ResidencyList {
@@ -65,7 +66,7 @@ impl ResidencyList {
     ///
     /// Invalid argument while it is already open, or being executed.
     pub fn open(&self) -> Result<OpenResidencyList<'_>, Error> {
-        self.entries().map(|entries| OpenResidencyList { entries })
+        self.recording().map(|entries| OpenResidencyList { entries })
     }
 
     /// Adds a heap: `IResidencyList::Add`. Adding a heap a second time changes nothing. O(1), amortized.
@@ -74,10 +75,11 @@ impl ResidencyList {
     ///
     /// # Errors
     ///
-    /// Invalid argument while the list is already open, and for a heap of a different manager than the list's heaps.
+    /// Invalid argument while the list is already open or being executed, and for a heap of a different manager than the list's
+    /// heaps.
     #[inline]
     pub fn add(&self, heap: &ResidencyHeap) -> Result<(), Error> {
-        self.entries()?.add(heap)
+        self.recording()?.add(heap)
     }
 
     /// Removes all heaps: `IResidencyList::Reset`. O(1); the list keeps its memory.
@@ -86,7 +88,7 @@ impl ResidencyList {
     ///
     /// Invalid argument while it is already open, or being executed.
     pub fn reset(&self) -> Result<(), Error> {
-        self.entries()?.reset();
+        self.recording()?.reset();
         Ok(())
     }
 
@@ -96,7 +98,7 @@ impl ResidencyList {
     ///
     /// Invalid argument while it is already open.
     pub fn len(&self) -> Result<usize, Error> {
-        Ok(self.entries()?.heaps.len())
+        Ok(self.reading()?.heaps.len())
     }
 
     /// Checks whether the list has no heap.
@@ -111,7 +113,7 @@ impl ResidencyList {
     /// Calls `read` with the heaps of the list, on behalf of their manager.
     #[inline]
     pub(super) fn read<T>(&self, manager: u64, read: impl FnOnce(&[ManagedHeapId]) -> T) -> Result<T, Error> {
-        let entries = self.entries()?;
+        let entries = self.reading()?;
         if entries.manager != manager && entries.manager != 0 {
             let rule = "contains heaps of another residency manager";
             return Err(Error::invalid_argument("residency list", rule));
@@ -120,16 +122,26 @@ impl ResidencyList {
     }
 
     #[inline]
-    fn entries(&self) -> Result<MutexGuard<'_, Entries>, Error> {
-        match self.entries.try_lock() {
-            Ok(entries) => Ok(entries),
-            // A panic leaves no harmful state: positions are checked against the heaps.
-            Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
-            Err(TryLockError::WouldBlock) => Err(Error::invalid_argument(
-                "residency list",
-                "is already open; a list can be recorded or executed by one caller at a time",
-            )),
-        }
+    fn recording(&self) -> Result<RwLockWriteGuard<'_, Entries>, Error> {
+        locked(
+            self.entries.try_write(),
+            "is already open, or being executed; it can be recorded by one caller at a time",
+        )
+    }
+
+    #[inline]
+    fn reading(&self) -> Result<RwLockReadGuard<'_, Entries>, Error> {
+        locked(self.entries.try_read(), "is already open; it must be closed before it is executed")
+    }
+}
+
+#[inline]
+fn locked<T>(result: TryLockResult<T>, rule: &str) -> Result<T, Error> {
+    match result {
+        Ok(entries) => Ok(entries),
+        // A panic leaves no harmful state: positions are checked against the heaps.
+        Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
+        Err(TryLockError::WouldBlock) => Err(Error::invalid_argument("residency list", rule)),
     }
 }
 
@@ -181,5 +193,28 @@ impl Entries {
     fn reset(&mut self) {
         self.manager = 0;
         self.heaps.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_exclude_recording_alone() {
+        let list = ResidencyList::new();
+        let refused = |result: Result<(), Error>| {
+            let error = result.expect_err("it is being read").to_string();
+            assert!(error.contains("being executed"), "{error}");
+        };
+        let elsewhere = || {
+            assert_eq!(list.read(1, <[_]>::len).expect("nobody records"), 0);
+            assert!(list.is_empty().expect("nobody records"));
+            refused(list.open().map(drop));
+            refused(list.reset());
+        };
+        let read = |_: &[ManagedHeapId]| std::thread::scope(|scope| scope.spawn(elsewhere).join());
+        list.read(1, read).expect("nobody records").expect("no panic");
+        list.reset().expect("nobody reads");
     }
 }

@@ -420,6 +420,19 @@ impl ResidencyHeap {
         creation::unmanaged(desc, pageable)
     }
 
+    /// Creates a residency heap without a manager for an object that `create` creates. The description is checked first, so that
+    /// nothing is created for one that is never valid.
+    ///
+    /// # Errors
+    ///
+    /// As [`unmanaged`](Self::unmanaged), and the callback's error.
+    pub fn create_unmanaged(
+        desc: &ResidencyHeapDesc,
+        create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
+    ) -> Result<Self, Error> {
+        creation::create_unmanaged(desc, create)
+    }
+
     /// Returns the manager: `GetResidencyManager`.
     #[must_use]
     pub fn manager(&self) -> Option<ResidencyManager> {

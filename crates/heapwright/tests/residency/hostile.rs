@@ -157,7 +157,17 @@ fn locks_and_statuses_that_cannot_be() {
             ResidencyHeap::unmanaged(&desc, &raw),
             &["ResidencyHeapDesc::flags", "requires a residency manager"],
         );
+        refused(
+            ResidencyHeap::create_unmanaged(&desc, || panic!("called for an invalid description")),
+            &["ResidencyHeapDesc::flags", "requires a residency manager"],
+        );
     }
+    let none = ResidencyHeapDesc::default();
+    let created = ResidencyHeap::create_unmanaged(&none, || Ok(raw.clone())).expect("sound");
+    assert_eq!(created.info().size, mib(1));
+    let failed =
+        ResidencyHeap::create_unmanaged(&none, || Err(E_FAIL.into())).expect_err("the callback's error");
+    assert_eq!(failed.hresult(), E_FAIL);
     let list = ResidencyList::new();
     list.add(&alone).expect("always resident");
     assert!(list.is_empty().expect("closed"));

@@ -56,6 +56,8 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     let runtime = place.built.runtime()?;
     let mut command = place.wine.command(&program);
     command.arg(device.map_or(runtime, Path::new));
+    // Recordings go there.
+    command.current_dir(&folder);
     let run = place.run(command, LIMIT, &format!("gpgmm-{}", device.unwrap_or("ours")))?;
     native::checks(&run).ok_or_else(|| run.describe())
 }

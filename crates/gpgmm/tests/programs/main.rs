@@ -7,6 +7,8 @@
 #![allow(clippy::print_stderr, reason = "the reason why a test is skipped")]
 #![allow(unused_crate_dependencies, reason = "cargo builds the libraries for the programs")]
 
+mod packages;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -207,47 +209,4 @@ fn the_reference_lists_every_member() {
         }
     }
     assert!(members > 100, "only {members} members were found");
-}
-
-/// The example, found by CMake in a directory laid out as `cargo cinstall` does.
-#[test]
-fn cmake_finds_the_package() {
-    if !can_compile("g++") {
-        return;
-    }
-    if Command::new("cmake").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no cmake");
-        return;
-    }
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let prefix = directory.path().join("prefix");
-    let install = |from: PathBuf, to: &str| {
-        let to = prefix.join(to);
-        std::fs::create_dir_all(&to).expect("a directory of the prefix");
-        std::fs::copy(&from, to.join(from.file_name().expect("a file"))).expect("a file is installed");
-    };
-    install(library("gpgmm_d3d12"), "lib");
-    install(libraries().join("libgpgmm_d3d12.a"), "lib");
-    install(package().join("include/gpgmm_d3d12.h"), "include");
-    install(package().join("cmake/gpgmm_d3d12Config.cmake"), "share/gpgmm_d3d12/cmake");
-    let build = directory.path().join("build");
-    let mut configure = Command::new("cmake");
-    configure.arg("-S").arg(package().join("example")).arg("-B").arg(&build);
-    configure
-        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
-        .arg("-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror");
-    let mut compile = Command::new("cmake");
-    compile.arg("--build").arg(&build);
-    for mut command in [configure, compile] {
-        let output = command.output().expect("cmake starts");
-        let (stdout, stderr) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{command:?}: {stdout}{stderr}");
-    }
-    for program in ["upload", "upload_static"] {
-        let output = Command::new(build.join(program)).arg(library("heapwright_d3d12_runtime")).output();
-        let output = output.expect("the example starts");
-        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.stdout.starts_with(b"1 buffer of 4096 bytes in 1 heap of "), "{program}");
-    }
 }

@@ -1,0 +1,22 @@
+# Which versions of the package a program that asks for one accepts: while it is 0.x, those with the same minor version that are
+# not older.
+set(PACKAGE_VERSION 0.1.0)
+set(PACKAGE_VERSION_COMPATIBLE FALSE)
+set(PACKAGE_VERSION_EXACT FALSE)
+
+if(PACKAGE_FIND_VERSION_RANGE)
+    if(NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION_MIN
+            AND (PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION_MAX
+                OR (PACKAGE_FIND_VERSION_RANGE_MAX STREQUAL "INCLUDE" AND PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION_MAX)))
+        set(PACKAGE_VERSION_COMPATIBLE TRUE)
+    endif()
+elseif(PACKAGE_FIND_VERSION)
+    string(REGEX MATCH "^[0-9]+\\.[0-9]+" _gpgmm_minor "${PACKAGE_VERSION}")
+    string(REGEX MATCH "^[0-9]+\\.[0-9]+" _gpgmm_wanted "${PACKAGE_FIND_VERSION}")
+    if(_gpgmm_minor STREQUAL _gpgmm_wanted AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+        set(PACKAGE_VERSION_COMPATIBLE TRUE)
+    endif()
+    if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+        set(PACKAGE_VERSION_EXACT TRUE)
+    endif()
+endif()
