@@ -210,7 +210,39 @@ impl Recorder {
     }
 
     fn end_uses(&mut self) {
-        self.heaps.drain(..).for_each(|heap| heap.end_use());
+        // All uses end before a heap is released: releasing takes the residency ledger's lock, whose owner may wait for
+        // the use of another heap.
+        self.heaps.iter().for_each(|heap| heap.end_use());
+        self.heaps.clear();
+    }
+
+    /// Fills memory from an address on, at most the given number of bytes, with the part of a pattern's repetition that
+    /// begins at `done`. Returns the number of bytes.
+    fn fill_staged(
+        &mut self,
+        (target, size): (u64, u64),
+        pattern: &[u8],
+        done: u64,
+    ) -> Result<u64, PageFault> {
+        let pattern_len = pattern.len().max(1);
+        let phase = len(done % pattern_len as u64, target)?;
+        let repeats = (PATTERN_RUN / pattern_len).max(1);
+        let run: Vec<u8> =
+            pattern.iter().cycle().skip(phase).take(pattern.len() * repeats).copied().collect();
+        let run_len = run.len() as u64;
+        // Before the memory is found: waiting for room ends the uses of heaps.
+        let staged = self.stage(run_len)?;
+        self.staging.write(staged, &run).map_err(|error| self.failed(error))?;
+        let span = self.span(target, size)?;
+        if let Span::Buffer { buffer, offset, size } = span {
+            let mut at = 0;
+            while at < size {
+                let part = run_len.min(size - at);
+                self.copy_buffer((self.staging.handle(), staged), (buffer, offset + at), part)?;
+                at += part;
+            }
+        }
+        Ok(span.size())
     }
 
     /// Copies within one buffer from a range to one that overlaps it.
@@ -309,24 +341,9 @@ impl GpuMemory for Recorder {
                 {
                     self.fill_words(buffer, offset, step, word)?;
                 }
-                (Span::Buffer { buffer, offset, .. }, _) => {
-                    // The pattern begins with the byte that is due at this place.
-                    let phase = len(done % pattern.len().max(1) as u64, target)?;
-                    let repeats = (PATTERN_RUN / pattern.len().max(1)).max(1);
-                    let run: Vec<u8> =
-                        pattern.iter().cycle().skip(phase).take(pattern.len() * repeats).copied().collect();
-                    let run_len = run.len() as u64;
-                    let staged = self.stage(run_len)?;
-                    // Waiting for room in the staging buffer ends the uses of heaps.
-                    let again = self.span(target + done, step)?;
-                    debug_assert_eq!(again.size(), step, "the same memory");
-                    self.staging.write(staged, &run).map_err(|error| self.failed(error))?;
-                    let mut at = 0;
-                    while at < step {
-                        let part = run_len.min(step - at);
-                        self.copy_buffer((self.staging.handle(), staged), (buffer, offset + at), part)?;
-                        at += part;
-                    }
+                _ => {
+                    done += self.fill_staged((target + done, step), pattern, done)?;
+                    continue;
                 }
             }
             done += step;
