@@ -41,8 +41,8 @@ struct Residency {
     charge: Option<Charge>,
     /// Whether the heap is paged in, so that the GPU can access it.
     has_arrived: bool,
-    /// Whether paging in failed during this stay.
-    has_failed: bool,
+    /// Why paging in failed during this stay, if it did.
+    failure: Option<DriverError>,
     /// Counts the stays, from a first `MakeResident` to the last `Evict`.
     stay: u64,
     /// Number of queues whose commands use the heap and are not done.
@@ -87,7 +87,7 @@ impl VulkanHeap {
                     count,
                     charge,
                     has_arrived: count > 0,
-                    has_failed: false,
+                    failure: None,
                     stay: 0,
                     uses: 0,
                 }),
@@ -137,10 +137,10 @@ impl VulkanHeap {
     }
 
     /// Pages the heap in, unless `stay` has ended.
-    fn arrive(&self, stay: u64) {
+    fn arrive(&self, stay: u64) -> Result<(), DriverError> {
         let mut contents = self.contents();
         if !self.residency().is_in(stay) {
-            return;
+            return Ok(());
         }
         let restored = contents.restore();
         if let Err(error) = &restored {
@@ -148,14 +148,35 @@ impl VulkanHeap {
         }
         let mut residency = self.residency();
         residency.has_arrived = restored.is_ok() && residency.is_in(stay);
-        residency.has_failed = restored.is_err();
+        residency.failure = restored.err();
         self.changed.notify_all();
+        restored
     }
 
-    /// Blocks until the heap is paged in, paging in has failed, or the stay has ended.
-    fn wait_for_arrival(&self, stay: u64) {
-        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && !now.has_failed;
-        drop(self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner));
+    /// Blocks until the heap is paged in, paging in has failed, which is the error, or the stay has ended.
+    fn wait_for_arrival(&self, stay: u64) -> Result<(), DriverError> {
+        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && now.failure.is_none();
+        let now = self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner);
+        now.failure.filter(|_| now.is_in(stay)).map_or(Ok(()), Err)
+    }
+
+    /// Pages the heap out when no queue uses it any more, unless it became resident again.
+    fn leave(&self) -> Result<(), DriverError> {
+        // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
+        let used = self.changed.wait_while(self.residency(), |now| now.uses > 0 && now.count == 0);
+        drop(used.unwrap_or_else(PoisonError::into_inner));
+        let mut contents = self.contents();
+        if self.residency().count > 0 {
+            return Ok(());
+        }
+        match contents.page_out() {
+            Ok(true) => self.residency().charge = None,
+            // The memory cannot be freed, and stays charged.
+            Ok(false) => {}
+            Err(error @ DriverError::DeviceLost { .. }) => return Err(error),
+            Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
+        }
+        Ok(())
     }
 
     fn residency(&self) -> MutexGuard<'_, Residency> {
@@ -209,8 +230,9 @@ impl DriverHeap for VulkanHeap {
         }
         if is_first {
             residency.stay += 1;
-            residency.has_failed = false;
         }
+        // After a failure, the next call tries again.
+        let pages_in = residency.failure.take().is_some() || is_first;
         residency.count = residency.count.saturating_add(1);
         if residency.has_arrived {
             return Ok(None);
@@ -218,34 +240,23 @@ impl DriverHeap for VulkanHeap {
         let (heap, stay) = (Weak::clone(&self.this), residency.stay);
         Ok(Some(PagingWork::new(Duration::ZERO, move || {
             // If the heap was released meanwhile, nothing is left to page in.
-            if let Some(heap) = heap.upgrade() {
-                if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
-            }
+            heap.upgrade()
+                .map_or(Ok(()), |heap| if pages_in { heap.arrive(stay) } else { heap.wait_for_arrival(stay) })
         })))
     }
 
-    fn evict(&self) -> Result<(), DriverError> {
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
         residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
         if residency.count > 0 {
-            return Ok(());
+            return Ok(None);
         }
         residency.has_arrived = false;
         self.changed.notify_all();
-        // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
-        let used = self.changed.wait_while(residency, |now| now.uses > 0 && now.count == 0);
-        drop(used.unwrap_or_else(PoisonError::into_inner));
-        let mut contents = self.contents();
-        if self.residency().count > 0 {
-            return Ok(());
-        }
-        match contents.page_out() {
-            Ok(true) => self.residency().charge = None,
-            // The memory cannot be freed, and stays charged.
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
-        }
-        Ok(())
+        let heap = Weak::clone(&self.this);
+        // If the heap was released meanwhile, its memory is freed already.
+        let leave = move || heap.upgrade().map_or(Ok(()), |heap| heap.leave());
+        Ok(Some(PagingWork::new(Duration::ZERO, leave)))
     }
 
     fn set_priority(&self, priority: f32) {
@@ -260,3 +271,6 @@ impl DriverHeap for VulkanHeap {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;
