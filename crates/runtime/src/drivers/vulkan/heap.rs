@@ -129,6 +129,11 @@ impl VulkanHeap {
         Some((buffer, base + offset, left))
     }
 
+    /// Returns whether the heap is paged in.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.residency().has_arrived
+    }
+
     fn describe(&self) -> String {
         match self.record.name() {
             Some(name) => format!("heap '{name}' ({} at {})", self.size, self.address),

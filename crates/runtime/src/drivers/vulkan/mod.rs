@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use self::address_map::AddressMap;
+use self::address_map::{AddressMap, Located};
 use self::budget::Budgets;
 pub use self::error::VulkanError;
 use self::hardware::Hardware;
@@ -310,7 +310,15 @@ impl Driver for VulkanDriver {
     }
 
     fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        self.map.locate(address.get()).is_ok()
+        match self.map.locate(address.get()) {
+            Ok(Located::Heap(heap)) => heap.has_arrived(),
+            Ok(Located::Tiles { tiles, offset, .. }) => {
+                let place = tiles.locate(address.get(), offset).ok().flatten();
+                let heap = place.as_ref().and_then(|(heap, _)| heap.as_any().downcast_ref::<VulkanHeap>());
+                heap.is_some_and(VulkanHeap::has_arrived)
+            }
+            Err(_) => false,
+        }
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
