@@ -9,6 +9,7 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 use super::address_map::AddressMap;
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer};
+use crate::ddi::command::RemovalSink;
 use crate::ddi::{CreateAtFault, DriverDevice, DriverError, GpuVirtualAddressRange};
 use crate::drivers::KIB_64;
 
@@ -163,6 +164,10 @@ fn occupy(device: &Arc<LogicalDevice>, start: u64, end: u64) -> Option<Buffer> {
 }
 
 impl DriverDevice for ReservedAddresses {
+    fn report_loss(&self, removal: &Arc<dyn RemovalSink>) {
+        self.0.device.report_loss(removal);
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }
