@@ -19,6 +19,8 @@ use crate::residency::{PageableRecord, ResidencyLedger};
 pub(super) struct VulkanHeap {
     cpu_accessible: bool,
     size: ByteSize,
+    /// The device memory of the heap, which may be a little larger than the heap.
+    charged: ByteSize,
     segments: Arc<Segments>,
     group: SegmentGroup,
     map: Arc<AddressMap>,
@@ -57,7 +59,8 @@ impl Residency {
 }
 
 impl VulkanHeap {
-    /// Creates a heap over memory, which `make` creates.
+    /// Creates a heap over contents, which `make` creates. Memory that can be paged out is allocated here, if the heap is to
+    /// be resident.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,
@@ -66,10 +69,16 @@ impl VulkanHeap {
         ledger: &Arc<ResidencyLedger>,
         make: impl FnOnce() -> Result<HeapContents, DriverError>,
     ) -> Result<Arc<Self>, DriverError> {
-        let contents = make()?;
-        let charge =
-            contents.has_device_memory().then(|| Charge::of_resident(segments, Residence::In(group), size));
-        let charge = charge.transpose()?;
+        let mut contents = make()?;
+        let charged = contents.device_size();
+        let has_memory = contents.has_device_memory();
+        let charge = (has_memory || !args.not_resident)
+            .then(|| Charge::of_resident(segments, Residence::In(group), charged))
+            .transpose()?;
+        if !has_memory && !args.not_resident {
+            contents.allocate()?;
+            contents.restore()?;
+        }
         let (address, buffer) = (contents.address(), contents.buffer());
         let count = u32::from(!args.not_resident);
         let record = ledger.created(args.pageable, size, !args.not_resident);
@@ -78,6 +87,7 @@ impl VulkanHeap {
             Self {
                 cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
                 size,
+                charged,
                 segments: Arc::clone(segments),
                 group,
                 map: Arc::clone(map),
@@ -229,7 +239,7 @@ impl DriverHeap for VulkanHeap {
         let mut residency = self.residency();
         let is_first = residency.count == 0;
         if is_first && residency.charge.is_none() {
-            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.size)?;
+            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.charged)?;
             contents.allocate()?;
             residency.charge = Some(charge);
         }

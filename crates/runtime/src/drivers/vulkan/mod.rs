@@ -51,7 +51,7 @@ use self::heap_buffer::HeapBuffer;
 use self::heap_contents::HeapContents;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
-use self::memory::{BUFFER_USAGE, Binding, Buffer};
+use self::memory::BUFFER_USAGE;
 use self::memory_types::{MemoryTypes, heap_of};
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
@@ -169,7 +169,10 @@ impl VulkanDriver {
             name: hardware.name.clone(),
             missing: "memory that the CPU can access",
         };
-        let types = MemoryTypes::of(&hardware.memory, is_uma).ok_or(unsuitable)?;
+        // Recorded addresses restrict the memory of some devices.
+        let kinds = [vk::BufferCreateFlags::empty(), replay_flag(&device)];
+        let usable = kinds.map(|flags| buffer_requirements(&device, flags).memory_type_bits);
+        let types = MemoryTypes::of(&hardware.memory, is_uma, usable[0] & usable[1]).ok_or(unsuitable)?;
         let segment = |memory_type| {
             let heap = heap_of(&hardware.memory, memory_type);
             (heap, hardware::heap_size(&hardware.memory, heap))
@@ -183,8 +186,8 @@ impl VulkanDriver {
             move |error: DriverError| VulkanError::Call { call, result: error.to_string() }
         };
         let sparse_types = if hardware.has_sparse_binding {
-            let probe = Buffer::create(&device, KIB_64.get(), Binding::Sparse { at: None });
-            probe.map_err(call("creating a sparse buffer"))?.requirements().memory_type_bits
+            let flags = vk::BufferCreateFlags::SPARSE_BINDING | replay_flag(&device);
+            buffer_requirements(&device, flags).memory_type_bits
         } else {
             0
         };
@@ -254,9 +257,7 @@ impl VulkanDriver {
             let make = || HeapBuffer::sparse(own, size, alignment, args.create_at);
             match at_reserved(device, args.create_at, size, alignment, make) {
                 Ok((buffer, place)) => {
-                    let is_resident = !args.not_resident;
-                    let contents = HeapContents::pageable(buffer, kind, is_resident, &self.engine)?;
-                    return Ok(contents.at(place));
+                    return Ok(HeapContents::pageable(buffer, kind, &self.engine).at(place));
                 }
                 // The number of bytes of sparse buffers is limited; without one, the heap cannot be paged out.
                 Err(DriverError::OutOfAddressSpace { .. }) if args.create_at.is_none() => {}
@@ -285,15 +286,30 @@ fn at_reserved<T>(
     Ok((made, Some(place)))
 }
 
-/// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
-fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
-    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE);
+/// Returns the flag of buffers whose address can be requested again, if the device supports that.
+fn replay_flag(device: &LogicalDevice) -> vk::BufferCreateFlags {
+    if device.hardware().has_capture_replay {
+        vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY
+    } else {
+        vk::BufferCreateFlags::empty()
+    }
+}
+
+/// Returns what the device requires of the memory of buffers. The types and the alignment do not depend on the size.
+fn buffer_requirements(device: &LogicalDevice, flags: vk::BufferCreateFlags) -> vk::MemoryRequirements {
+    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE).flags(flags);
     let request = vk::DeviceBufferMemoryRequirements::default().create_info(&info);
     let mut requirements = vk::MemoryRequirements2::default();
     // SAFETY: the device is of version 1.3; the structures outlive the call.
     unsafe { device.functions().get_device_buffer_memory_requirements(&request, &mut requirements) };
+    requirements.memory_requirements
+}
+
+/// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
+fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
     let [least, most] = TIGHT_ALIGNMENTS;
-    hardware::alignment(requirements.memory_requirements.alignment.clamp(least, most))
+    let requirements = buffer_requirements(device, vk::BufferCreateFlags::empty());
+    hardware::alignment(requirements.alignment.clamp(least, most))
 }
 
 impl Driver for VulkanDriver {
@@ -366,7 +382,9 @@ impl Driver for VulkanDriver {
             MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
         };
         let make = || self.create_contents(device, args, size);
-        Ok(VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make)?)
+        let heap = VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make);
+        // Refused memory is when budgets have changed.
+        Ok(heap.inspect_err(|_| self.budgets.update())?)
     }
 
     fn create_resource(
