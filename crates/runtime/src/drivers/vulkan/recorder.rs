@@ -1,5 +1,6 @@
 //! A queue's access to memory: commands are recorded, and executed when the queue finishes them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ash::vk;
@@ -10,7 +11,7 @@ use super::hazards::Hazards;
 use super::heap::VulkanHeap;
 use super::logical_device::LogicalDevice;
 use super::memory::StagingBuffer;
-use crate::ddi::DriverError;
+use crate::ddi::{DriverError, DriverHeap as _};
 use crate::drivers::gpu_memory::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::tiles::TILE_SIZE;
@@ -29,8 +30,8 @@ pub(super) struct Recorder {
     device: Arc<LogicalDevice>,
     map: Arc<AddressMap>,
     commands: Commands,
-    /// The heaps that recorded commands use.
-    heaps: Vec<Arc<VulkanHeap>>,
+    /// The heaps that recorded commands use, by their first address.
+    heaps: BTreeMap<u64, Arc<VulkanHeap>>,
     /// Regions that are not recorded yet, from one buffer to another.
     regions: Vec<vk::BufferCopy>,
     buffers: (vk::Buffer, vk::Buffer),
@@ -71,7 +72,7 @@ impl Recorder {
             device: Arc::clone(device),
             map: Arc::clone(map),
             commands: Commands::create(device, device.choose_queue())?,
-            heaps: Vec::new(),
+            heaps: BTreeMap::new(),
             regions: Vec::new(),
             buffers: (vk::Buffer::null(), vk::Buffer::null()),
             hazards: Hazards::default(),
@@ -112,14 +113,18 @@ impl Recorder {
 
     /// Finds an address in the heaps that are in use already.
     fn span_of_used(&self, address: u64, size: u64) -> Option<Span> {
-        let place = self.heaps.iter().rev().find_map(|heap| heap.place(address));
-        place.map(|(buffer, offset, left)| Span::Buffer { buffer, offset, size: size.min(left) })
+        let (_, heap) = self.heaps.range(..=address).next_back()?;
+        heap.place(address).map(|(buffer, offset, left)| Span::Buffer {
+            buffer,
+            offset,
+            size: size.min(left),
+        })
     }
 
     /// Begins to use a heap.
     fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64, size: u64) -> Result<Span, PageFault> {
         heap.begin_use(address)?;
-        self.heaps.push(heap);
+        self.heaps.insert(heap.gpu_virtual_address().get(), heap);
         self.span_of_used(address, size).ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))
     }
 
@@ -212,7 +217,7 @@ impl Recorder {
     fn end_uses(&mut self) {
         // All uses end before a heap is released: releasing takes the residency ledger's lock, whose owner may wait for
         // the use of another heap.
-        self.heaps.iter().for_each(|heap| heap.end_use());
+        self.heaps.values().for_each(|heap| heap.end_use());
         self.heaps.clear();
     }
 
