@@ -202,6 +202,9 @@ impl VulkanDriver {
         let sparse_video = sparse_types & (1 << types.video) != 0;
         let engine =
             PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let can_recreate = sparse_video
+            && reserved_addresses::can_recreate(&device, types.video)
+                .map_err(call("comparing the addresses of buffers"))?;
         let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
         Ok(Self {
             identity: AdapterIdentity {
@@ -226,7 +229,7 @@ impl VulkanDriver {
                 tiled_resources_tier: if hardware.has_sparse_binding { 3 } else { 0 },
                 standard_swizzle: false,
                 cross_adapter_row_major: true,
-                recreate_at_tier: u8::from(hardware.has_capture_replay && sparse_video),
+                recreate_at_tier: u8::from(can_recreate),
                 gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
                 gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
             },
@@ -236,7 +239,7 @@ impl VulkanDriver {
             segments,
             budgets,
             map: Arc::default(),
-            engine: Arc::new(engine),
+            engine,
             residency: Arc::default(),
             device,
         })
