@@ -7,7 +7,7 @@ use ash::vk;
 use heapwright::d3d12::D3D12_RESOURCE_STATE_COMMON;
 use heapwright::{
     ByteSize, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator, ResourceAllocatorDesc,
-    buffer_desc,
+    ResourceAllocatorFlags, buffer_desc,
 };
 use heapwright_runtime::{Instance as Gpu, SegmentGroup};
 use heapwright_trace::{EventKind, Trace};
@@ -20,6 +20,9 @@ use super::table::Row;
 
 /// An operation that takes longer is a hitch.
 const HITCH: Duration = Duration::from_micros(100);
+
+/// Bytes of device memory that the process holds during both replays.
+const HELD: u64 = 1 << 30;
 
 /// What a replay measured.
 #[derive(Default)]
@@ -127,9 +130,10 @@ fn replay<A: Allocator>(mut allocator: A, trace: &Trace) -> Result<Measured> {
     buffers.resize_with(trace.allocation_count(), || None);
     let mut measured = Measured::default();
     for event in trace.events() {
-        allocator.pass_time(Duration::from_micros(event.time_us));
         let slot = &mut buffers[event.allocation.as_usize()];
         let start = Instant::now();
+        // Releasing idle heaps is a part of the price.
+        allocator.pass_time(Duration::from_micros(event.time_us));
         match event.kind {
             EventKind::Alloc => *slot = Some(allocator.allocate(event.size)?),
             EventKind::Free => {
@@ -154,9 +158,20 @@ pub fn beside_vma(index: usize, files: &[PathBuf]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for file in files {
         let trace = Trace::read(file)?;
+        // The first memory of a process costs more, which neither of the two is to pay.
+        let other = Plain::open(index)?;
+        let local = other.memory_type(true, false, false).or_else(|| other.memory_type(true, true, true));
+        let held = other.buffer(HELD, local.ok_or("no local memory")?)?;
         let gpu = queue::open(index)?;
-        let allocator =
-            ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())?;
+        let allocator = ResourceAllocator::new(
+            &gpu.device,
+            Some(&gpu.adapter),
+            ResourceAllocatorDesc {
+                // VMA does not fill its memory with zeros either.
+                flags: ResourceAllocatorFlags::CREATE_NOT_ZEROED,
+                ..Default::default()
+            },
+        )?;
         let ours = replay(Ours { allocator, gpu }, &trace)?;
         let plain = Plain::open(index)?;
         let mut info = vk_mem::AllocatorCreateInfo::new(&plain.instance, &plain.device, plain.physical);
@@ -164,6 +179,7 @@ pub fn beside_vma(index: usize, files: &[PathBuf]) -> Result<Vec<Row>> {
         // SAFETY: the device outlives the allocator, since the fields are dropped in this order.
         let allocator = unsafe { vk_mem::Allocator::new(info) }?;
         let theirs = replay(Vma { allocator, _plain: plain }, &trace)?;
+        other.destroy(held);
         rows.push(Row::plain(
             format!("{}: heapwright (mean per operation, mean / peak held)", trace.name()),
             ours.describe(),

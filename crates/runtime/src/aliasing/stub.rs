@@ -43,8 +43,8 @@ impl DriverHeap for Stub {
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         Ok(None)
     }
-    fn evict(&self) -> Result<(), DriverError> {
-        Ok(())
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
+        Ok(None)
     }
     fn set_name(&self, _: &str) {}
     fn as_any(&self) -> &dyn Any {

@@ -215,7 +215,7 @@ pub(crate) trait DriverQueue: Send + Sync {
     fn submit(&self, works: &mut dyn Iterator<Item = Work>);
 }
 
-/// The receiver of a queue's report that the device is lost.
+/// The receiver of the report, by a queue or the GPU's driver, that the device is lost.
 pub(crate) trait RemovalSink: Send + Sync {
     /// Reports that the device is lost for `reason`. `message` says what happened and names the object.
     fn remove(&self, reason: HRESULT, message: String);

@@ -2,8 +2,11 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
+
+use super::command::RemovalSink;
 
 /// The arguments of device creation (the DDI's `D3D12DDIARG_CREATEDEVICE_0109`).
 ///
@@ -40,6 +43,10 @@ impl fmt::Display for GpuVirtualAddressRange {
 /// The driver's part of one device. Dropping it is the DDI's `DestroyDevice`; all objects of the device are dropped
 /// before.
 pub(crate) trait DriverDevice: Send + Sync {
+    /// Has the loss of the GPU reported to `removal` for as long as that lives, whichever call notices it. A simulated GPU
+    /// is never lost.
+    fn report_loss(&self, _removal: &Arc<dyn RemovalSink>) {}
+
     /// Returns `self` for a downcast to the driver's own type. A driver receives only objects that it created.
     fn as_any(&self) -> &dyn Any;
 }

@@ -114,30 +114,37 @@ pub(crate) trait Driver: Send + Sync {
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
 }
 
-/// The work of paging memory in: its duration and the action at its end.
+/// The work of paging memory in or out: its duration and the action at its end, which may fail.
 pub(crate) struct PagingWork {
     time: Duration,
-    arrive: Box<dyn FnOnce() + Send>,
+    complete: Box<dyn FnOnce() -> Result<(), DriverError> + Send>,
 }
 
 impl PagingWork {
-    /// Creates work that takes `time` and then runs `arrive`.
-    pub(crate) fn new(time: Duration, arrive: impl FnOnce() + Send + 'static) -> Self {
-        Self { time, arrive: Box::new(arrive) }
+    /// Creates work that takes `time` and then runs `complete`.
+    pub(crate) fn new(
+        time: Duration,
+        complete: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
+    ) -> Self {
+        Self { time, complete: Box::new(complete) }
     }
 
-    /// Runs works one after the other, like an engine that began at `start`, and returns the time at which it ended.
+    /// Runs works one after the other, like an engine that began at `start`. Returns the time at which it ended, and the
+    /// first error; the works after it run nevertheless.
     ///
     /// The end times are computed from `start`, so a thread that once sleeps too long does not delay the works after
     /// it.
-    pub(crate) fn run_all(works: impl IntoIterator<Item = Self>, start: Instant) -> Instant {
-        let mut end = start;
+    pub(crate) fn run_all(
+        works: impl IntoIterator<Item = Self>,
+        start: Instant,
+    ) -> (Instant, Result<(), DriverError>) {
+        let (mut end, mut result) = (start, Ok(()));
         for work in works {
             end += work.time;
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
-            (work.arrive)();
+            result = result.and((work.complete)());
         }
-        end
+        (end, result)
     }
 }
 
@@ -176,19 +183,21 @@ pub(crate) trait DriverHeap: Send + Sync {
     ///
     /// If the count was zero, the heap joins a segment group, and the returned work pages it in; GPU accesses to the
     /// heap fault until the work has run. If the count was not zero, returns `None` if the heap is already paged in,
-    /// and otherwise work that waits until it is paged in or evicted again.
+    /// and otherwise work that waits until it is paged in or evicted again, or, if paging in failed, tries it again. Work
+    /// that fails leaves the count to the caller.
     ///
     /// # Errors
     ///
     /// [`DriverError::OutOfMemory`] if no segment group that the heap may be in has room. The count is unchanged then.
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError>;
 
-    /// Decrements the residency count. At zero, the heap leaves its segment group, and GPU accesses to it fault.
+    /// Decrements the residency count. At zero, GPU accesses to the heap fault, and it leaves its segment group, at once
+    /// or by the returned work, which may wait for the GPU and therefore runs without the ledger's lock.
     ///
     /// # Errors
     ///
     /// [`DriverError::NotResident`] if the count is already zero.
-    fn evict(&self) -> Result<(), DriverError>;
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError>;
 
     /// Sets the priority of the heap's memory over other memory, from 0 to 1. Only a hint; a simulated GPU ignores it.
     fn set_priority(&self, _priority: f32) {}

@@ -88,6 +88,11 @@ impl ResidencyLedger {
         Batch { books, call, is_done: false }
     }
 
+    /// Begins to revert a completed call, which then counts as refused.
+    pub(crate) fn reopen(&self, call: Call) -> Batch<'_> {
+        Batch { books: self.books(), call, is_done: false }
+    }
+
     /// Returns a report. Cost: O(objects with a count above one).
     pub(crate) fn report(&self) -> ResidencyReport {
         let books = self.books();
@@ -137,6 +142,19 @@ impl Batch<'_> {
             self.books.calls(self.call).objects += 1;
         }
         self.is_done = true;
+    }
+
+    /// Reverts [`made_resident`](Self::made_resident) of a call that was [reopened](ResidencyLedger::reopen).
+    pub(crate) fn take_back<'a>(mut self, records: impl Iterator<Item = &'a PageableRecord>) {
+        for record in records {
+            let before = record.count.load(Ordering::Relaxed);
+            if before == 1 {
+                self.books.sums.paged_in.remove(record.about.size);
+                self.books.sums.resident.remove(record.about.size);
+            }
+            self.books.set_count(record, before.saturating_sub(1));
+            self.books.calls(self.call).objects -= 1;
+        }
     }
 
     /// Checks that the count of each object is at least the number of times that the object is listed.

@@ -1,7 +1,7 @@
 //! The Vulkan driver on the system's first device. Without one, each test prints the reason and passes; with the
 //! environment variable HEAPWRIGHT_REQUIRE_VULKAN, it fails.
 
-use heapwright_core::ByteSize;
+use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
 use heapwright_runtime::{DeviceOptions, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages};
 use windows_core::Interface;
@@ -94,7 +94,10 @@ fn eviction_frees_memory_and_keeps_address_and_contents() {
     let frees = gpu.frees_memory();
     for round in 0..3 {
         let before = gpu.usage();
+        let start = GpuVirtualAddress::new(address.0).expect("a buffer has an address");
+        assert!(gpu.instance.has_memory_at(start));
         gpu.instance.evict(&pageable(&heap)).succeeds();
+        assert!(!gpu.instance.has_memory_at(start), "round {round}: the heap is not resident");
         assert_eq!(before - gpu.usage(), if frees { SIZE } else { 0 }, "round {round}");
         // What the evicted memory was is used by another heap in the meantime.
         let other = default_heap(&gpu.device, SIZE, D3D12_HEAP_FLAG_NONE);
@@ -276,7 +279,14 @@ fn tiles_follow_their_heap() {
     bytes(&upload).copy_from_slice(&expected);
     unsafe { queue.list.CopyBufferRegion(&tiled, 0, &upload, 0, 3 * TILE) };
     queue.run();
+    let start = unsafe { tiled.GetGPUVirtualAddress() };
+    let has_memory = || {
+        let address = |tile| GpuVirtualAddress::new(start.0 + tile * TILE).expect("not null");
+        [0, 1, 2].map(|tile| gpu.instance.has_memory_at(address(tile)))
+    };
+    assert_eq!(has_memory(), [true, false, true]);
     gpu.instance.evict(&pageable(&heap)).succeeds();
+    assert_eq!(has_memory(), [false; 3]);
     gpu.instance.make_resident(&pageable(&heap)).succeeds();
     unsafe { queue.list.CopyBufferRegion(&readback, 0, &tiled, 0, 3 * TILE) };
     queue.run();

@@ -39,6 +39,7 @@ use super::private_data::PrivateData;
 use super::shared_handle;
 use super::trim_notification::TrimNotifications;
 use crate::aliasing::{AliasingTracker, AliasingTracking};
+use crate::ddi::command::RemovalSink;
 use crate::ddi::{DeviceArgs, Driver, DriverDevice, DriverError};
 use crate::debug::{DebugSettings, DeviceDebug, MessageLog};
 use crate::rules::{Options, Refusal};
@@ -96,6 +97,8 @@ impl Device {
         let driver_device = driver.create_device(args)?;
         let debug = DeviceDebug::new(debug);
         let removal = Arc::new(Removal::new(Arc::clone(debug.log())));
+        let sink: Arc<dyn RemovalSink> = Arc::<Removal>::clone(&removal);
+        driver_device.report_loss(&sink);
         let aliasing = Arc::new(AliasingTracker::new(debug.log(), driver.caps().standard_swizzle));
         if debug.validates_on_gpu() {
             aliasing.set(Some(AliasingTracking::ADVANCED));

@@ -4,12 +4,17 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
+
+use super::removal::Removal;
 use crate::ddi::PagingWork;
+use crate::ddi::command::RemovalSink as _;
 use crate::fence::Fence;
 use crate::rules::Refusal;
 
-/// One enqueued call: its time, the paging work, and the fence and the value to signal when the work is done.
-type Job = (Instant, Vec<PagingWork>, Arc<Fence>, u64);
+/// One enqueued call: its time, the paging work, the device, which is removed if the work fails, and the fence and the
+/// value to signal when it is done.
+type Job = (Instant, Vec<PagingWork>, Arc<Removal>, (Arc<Fence>, u64));
 
 /// Runs paging work and signals fences in the order of the calls. The thread starts with the first call and ends with
 /// the device.
@@ -19,10 +24,12 @@ pub(super) struct PagingQueue {
 }
 
 impl PagingQueue {
-    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`.
+    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`. If it fails, the thread removes
+    /// the device, as the call has returned already.
     pub(super) fn enqueue(
         &self,
         works: Vec<PagingWork>,
+        removal: &Arc<Removal>,
         fence: Arc<Fence>,
         value: u64,
     ) -> Result<(), Refusal> {
@@ -32,7 +39,7 @@ impl PagingQueue {
             None => jobs.insert(start()?),
         };
         sender
-            .send((Instant::now(), works, fence, value))
+            .send((Instant::now(), works, Arc::clone(removal), (fence, value)))
             .map_err(|_| Refusal::out_of_memory("the paging thread has exited"))
     }
 }
@@ -43,9 +50,15 @@ fn start() -> Result<Sender<Job>, Refusal> {
         // Time at which the simulated paging engine completes the work received so far, regardless of delays of this
         // thread.
         let mut end = Instant::now();
-        while let Ok((enqueued, works, fence, value)) = received.recv() {
-            end = PagingWork::run_all(works, end.max(enqueued));
-            fence.set(value);
+        while let Ok((enqueued, works, removal, (fence, value))) = received.recv() {
+            let (ended, paged) = PagingWork::run_all(works, end.max(enqueued));
+            end = ended;
+            match paged {
+                Ok(()) => fence.set(value),
+                Err(error) => {
+                    removal.remove(DXGI_ERROR_DEVICE_REMOVED, format!("EnqueueMakeResident: {error}"));
+                }
+            }
         }
     };
     std::thread::Builder::new()

@@ -50,10 +50,10 @@ impl Pageable<'_> {
         }
     }
 
-    fn evict(&self) -> Result<(), DriverError> {
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
         match self {
             Self::Memory(memory) => memory.evict(),
-            Self::Counted(_) => Ok(()),
+            Self::Counted(_) => Ok(None),
         }
     }
 
@@ -91,27 +91,32 @@ pub(super) unsafe fn read_objects<'a>(
     Ok(unsafe { std::slice::from_raw_parts(objects, len) })
 }
 
+/// A refusal, and the paging work that reverts what the call has done. It runs when the batch has ended.
+type Reverted = (Refusal, Vec<PagingWork>);
+
 /// Counts and charges all objects, or none of them. Returns the paging work that remains to be done.
-fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Refusal> {
+fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Reverted> {
     let mut works = Vec::new();
     for (index, pageable) in pageables.iter().enumerate() {
         match pageable.make_resident() {
             Ok(work) => works.extend(work),
-            Err(error) => {
-                take_back(&pageables[..index]);
-                return Err(error.into());
-            }
+            Err(error) => return Err((error.into(), take_back(&pageables[..index]))),
         }
     }
     Ok(works)
 }
 
-/// Reverts `count_all`.
-fn take_back(pageables: &[Pageable<'_>]) {
-    for pageable in pageables {
-        // Cannot fail: the objects were just counted and the batch still excludes other calls.
-        let _ = pageable.evict();
-    }
+/// Reverts `count_all`, except for the returned work.
+fn take_back(pageables: &[Pageable<'_>]) -> Vec<PagingWork> {
+    // An error means that another thread evicted the object, which is what is to be done.
+    pageables.iter().filter_map(|pageable| pageable.evict().ok().flatten()).collect()
+}
+
+/// Runs the work that reverts a call, and returns the call's refusal.
+fn reverted((refusal, works): Reverted) -> Refusal {
+    // A heap that cannot be paged out keeps its memory; a device that is lost reports that itself.
+    let _ = PagingWork::run_all(works, Instant::now());
+    refusal
 }
 
 impl Device_Impl {
@@ -120,11 +125,22 @@ impl Device_Impl {
         let checked = self.removal().check_present().and_then(|()| self.pageables(objects));
         let batch = self.driver().residency().begin(Call::MakeResident);
         let pageables = checked?;
-        let works = count_all(&pageables)?;
+        let works = match count_all(&pageables) {
+            Ok(works) => works,
+            Err(failed) => {
+                drop(batch);
+                return Err(reverted(failed));
+            }
+        };
         batch.made_resident(pageables.iter().map(Pageable::record));
         // Outside of the batch: paging takes time, and other calls need not wait for it.
-        PagingWork::run_all(works, Instant::now());
-        Ok(())
+        let (_, paged) = PagingWork::run_all(works, Instant::now());
+        paged.map_err(|error| {
+            let batch = self.driver().residency().reopen(Call::MakeResident);
+            let works = take_back(&pageables);
+            batch.take_back(pageables.iter().map(Pageable::record));
+            reverted((error.into(), works))
+        })
     }
 
     /// Makes all objects resident on the paging thread and then signals `fence`. A refused call changes nothing.
@@ -148,19 +164,20 @@ impl Device_Impl {
         let checked = check();
         let batch = self.driver().residency().begin(Call::EnqueueMakeResident);
         let (fence, pageables) = checked?;
-        let works = count_all(&pageables)?;
-        let enqueue = || {
+        let enqueue = |works| {
             if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget(&pageables) {
                 return Err(Refusal::out_of_memory(
                     "making the objects resident would exceed the budget, and DENY_OVERBUDGET is set",
                 ));
             }
             // Within the batch, so that the thread pages in the order in which the calls were counted.
-            self.paging.enqueue(works, Arc::clone(fence.value()), value)
+            self.paging.enqueue(works, self.removal(), Arc::clone(fence.value()), value)
         };
-        if let Err(refusal) = enqueue() {
-            take_back(&pageables);
-            return Err(refusal);
+        let enqueued = count_all(&pageables)
+            .and_then(|works| enqueue(works).map_err(|refusal| (refusal, take_back(&pageables))));
+        if let Err(failed) = enqueued {
+            drop(batch);
+            return Err(reverted(failed));
         }
         batch.made_resident(pageables.iter().map(Pageable::record));
         Ok(())
@@ -190,11 +207,14 @@ impl Device_Impl {
                 "ppObjects[{index}] would be evicted more often than it was made resident"
             ))
         })?;
+        let mut works = Vec::new();
         for pageable in &pageables {
-            pageable.evict()?;
+            works.extend(pageable.evict()?);
         }
         batch.evicted(pageables.iter().map(Pageable::record));
-        Ok(())
+        // Outside of the batch: paging out waits for queues, which need the ledger to release what they used.
+        let (_, paged) = PagingWork::run_all(works, Instant::now());
+        Ok(paged?)
     }
 
     /// Passes the priorities of a valid `SetResidencyPriority` call to the driver.

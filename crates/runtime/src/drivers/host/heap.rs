@@ -197,10 +197,11 @@ impl DriverHeap for HostHeap {
             if let Some(heap) = heap.upgrade() {
                 if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
             }
+            Ok(())
         })))
     }
 
-    fn evict(&self) -> Result<(), DriverError> {
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
         residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
         if residency.count == 0 {
@@ -208,7 +209,7 @@ impl DriverHeap for HostHeap {
             residency.has_arrived = false;
             self.changed.notify_all();
         }
-        Ok(())
+        Ok(None)
     }
 
     fn set_name(&self, name: &str) {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use heapwright_core::ByteSize;
@@ -14,6 +14,9 @@ use crate::drivers::segment::{Listener, Segments};
 
 /// The interval at which budgets are compared while anyone listens. Vulkan does not notify of changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The age from which budgets are queried again: a query is a call into the operating system's driver.
+const MAX_AGE: Duration = Duration::from_millis(5);
 
 /// Of a memory heap without a budget, this fraction is left to other processes.
 const LEFT_TO_OTHERS: u64 = 16;
@@ -27,6 +30,9 @@ pub(super) struct Budgets {
     /// Limits set for tests, in bytes.
     limits: [AtomicU64; 2],
     is_polled: AtomicBool,
+    opened: Instant,
+    /// The time of the last query, in microseconds since `opened`.
+    queried: AtomicU64,
     this: Weak<Self>,
 }
 
@@ -38,15 +44,21 @@ impl Budgets {
             segments: Arc::clone(segments),
             limits: [const { AtomicU64::new(u64::MAX) }; 2],
             is_polled: AtomicBool::new(false),
+            opened: Instant::now(),
+            queried: AtomicU64::new(0),
             this: Weak::clone(this),
         });
         budgets.update();
         budgets
     }
 
-    /// Returns DXGI's four numbers. The usage is that of this adapter's heaps.
+    /// Returns DXGI's four numbers. The usage is that of this adapter's heaps at this moment, and the budget that of a few
+    /// milliseconds ago at most.
     pub(super) fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
-        self.update();
+        let queried = Duration::from_micros(self.queried.load(Ordering::Relaxed));
+        if self.opened.elapsed().saturating_sub(queried) >= MAX_AGE {
+            self.update();
+        }
         self.segments.get(group).report()
     }
 
@@ -81,7 +93,9 @@ impl Budgets {
     }
 
     /// Queries the budgets and tells listeners of changes.
-    fn update(&self) {
+    pub(super) fn update(&self) {
+        let now = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.queried.store(now, Ordering::Relaxed);
         let hardware = self.device.hardware();
         let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
         let has_budget = hardware.extensions.memory_budget;

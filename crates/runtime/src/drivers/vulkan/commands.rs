@@ -78,8 +78,24 @@ impl Commands {
                     .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
             }
             self.is_recording = true;
+            self.see_earlier_writes();
         }
         Ok(self.buffer)
+    }
+
+    /// Makes the writes of all earlier submissions visible, on whichever queue they were: their fences, which were waited
+    /// for, make them available and no more.
+    fn see_earlier_writes(&self) {
+        use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
+        let barriers = [vk::MemoryBarrier::default()
+            .src_access_mask(Access::MEMORY_WRITE)
+            .dst_access_mask(Access::TRANSFER_READ | Access::TRANSFER_WRITE)];
+        let (from, to) = (Stage::ALL_COMMANDS, Stage::TRANSFER);
+        let flags = vk::DependencyFlags::empty();
+        // SAFETY: the command buffer is being recorded.
+        unsafe {
+            self.device.functions().cmd_pipeline_barrier(self.buffer, from, to, flags, &barriers, &[], &[]);
+        }
     }
 
     /// Refuses work for a device that is lost.
@@ -141,9 +157,10 @@ impl Commands {
     }
 
     /// Executes the recorded commands and waits until they are done and their writes visible to the CPU. Without
-    /// commands, does nothing.
+    /// commands, only notices if the device is lost.
     pub(super) fn execute(&mut self) -> Result<(), DriverError> {
         use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
+        self.check_present()?;
         if !self.is_recording {
             return Ok(());
         }
@@ -169,10 +186,11 @@ impl Commands {
             functions
                 .end_command_buffer(self.buffer)
                 .map_err(self.device.creating("vkEndCommandBuffer", ByteSize::ZERO))?;
-            let queue = self.device.queue(self.queue);
-            functions
-                .queue_submit(*queue, &submits, self.fence)
-                .map_err(self.device.creating("vkQueueSubmit", ByteSize::ZERO))?;
+            let submitted = {
+                let queue = self.device.queue(self.queue);
+                functions.queue_submit(*queue, &submits, self.fence)
+            };
+            submitted.map_err(self.device.creating("vkQueueSubmit", ByteSize::ZERO))?;
         }
         self.wait()
     }
@@ -187,13 +205,13 @@ impl Commands {
         let functions = self.device.functions();
         let buffers = [vk::SparseBufferMemoryBindInfo::default().buffer(buffer.handle()).binds(binds)];
         let infos = [vk::BindSparseInfo::default().buffer_binds(&buffers)];
-        {
+        let submitted = {
             let queue = self.device.queue(self.queue);
             // SAFETY: the buffer is sparse and the ranges are aligned and within it and the memory, which the caller of
             // the method keeps alive while it is bound; the fence is not in use (type invariant).
             unsafe { functions.queue_bind_sparse(*queue, &infos, self.fence) }
-                .map_err(self.device.creating("vkQueueBindSparse", ByteSize::new(buffer.size())))?;
-        }
+        };
+        submitted.map_err(self.device.creating("vkQueueBindSparse", ByteSize::new(buffer.size())))?;
         self.wait()
     }
 

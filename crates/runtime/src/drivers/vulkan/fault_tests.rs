@@ -25,7 +25,7 @@ static FAILURE: AtomicI32 = AtomicI32::new(0);
 /// Held by the test that injects failures: there is one at a time.
 static INJECTING: Mutex<()> = Mutex::new(());
 
-/// Number of live allocations and buffers of devices whose functions are replaced.
+/// Number of live allocations, buffers, command pools and fences of devices whose functions are replaced.
 static LIVE: AtomicI32 = AtomicI32::new(0);
 
 /// Returns the failure if it is this call's turn.
@@ -35,9 +35,10 @@ fn failure() -> Option<vk::Result> {
 }
 
 /// Defines functions that fail in turn and otherwise call the device's, and `replace`, which returns the replacement of
-/// a function by its name. `live` is what a successful call adds to the number of live objects.
+/// a function by its name. `live` is what a successful call adds to the number of live objects. A function that is `late`
+/// is called before it fails.
 macro_rules! replacements {
-    ($($function:ident, $name:literal, $pfn:ident, $live:literal, ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+    ($($function:ident, $name:literal, $pfn:ident, $live:expr, ($($argument:ident: $type:ty),*) -> $result:ty $(, $late:ident)?;)*) => {
         $(
             mod $function {
                 use super::*;
@@ -45,14 +46,19 @@ macro_rules! replacements {
                 pub(super) static REAL: AtomicUsize = AtomicUsize::new(0);
 
                 pub(super) unsafe extern "system" fn call($($argument: $type),*) -> $result {
-                    if let Some(failed) = <$result as Outcome>::failure() {
-                        return failed;
-                    }
+                    let late: &[&str] = &[$(stringify!($late))?];
+                    let failed = match <$result as Outcome>::failure() {
+                        Some(failed) if late.is_empty() => return failed,
+                        failed => failed,
+                    };
                     let real = std::ptr::with_exposed_provenance::<c_void>(REAL.load(Ordering::SeqCst));
                     // SAFETY: the device returned this function for the name, which has this signature.
                     let real = unsafe { std::mem::transmute::<*const c_void, vk::$pfn>(real) };
                     // SAFETY: the arguments are the driver's.
                     let result = unsafe { real($($argument),*) };
+                    if let Some(failed) = failed {
+                        return failed;
+                    }
                     if result.is_success() {
                         LIVE.fetch_add($live, Ordering::SeqCst);
                     }
@@ -116,11 +122,11 @@ replacements! {
         (d: vk::Device, b: vk::Buffer, m: vk::DeviceMemory, o: u64) -> vk::Result;
     map_memory, c"vkMapMemory", PFN_vkMapMemory, 0,
         (d: vk::Device, m: vk::DeviceMemory, o: u64, s: u64, f: vk::MemoryMapFlags, p: *mut *mut c_void) -> vk::Result;
-    create_command_pool, c"vkCreateCommandPool", PFN_vkCreateCommandPool, 0,
+    create_command_pool, c"vkCreateCommandPool", PFN_vkCreateCommandPool, 1,
         (d: vk::Device, i: *const vk::CommandPoolCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::CommandPool) -> vk::Result;
     allocate_command_buffers, c"vkAllocateCommandBuffers", PFN_vkAllocateCommandBuffers, 0,
         (d: vk::Device, i: *const vk::CommandBufferAllocateInfo<'_>, o: *mut vk::CommandBuffer) -> vk::Result;
-    create_fence, c"vkCreateFence", PFN_vkCreateFence, 0,
+    create_fence, c"vkCreateFence", PFN_vkCreateFence, 1,
         (d: vk::Device, i: *const vk::FenceCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Fence) -> vk::Result;
     reset_command_pool, c"vkResetCommandPool", PFN_vkResetCommandPool, 0,
         (d: vk::Device, p: vk::CommandPool, f: vk::CommandPoolResetFlags) -> vk::Result;
@@ -131,13 +137,29 @@ replacements! {
         (q: vk::Queue, n: u32, s: *const vk::SubmitInfo<'_>, f: vk::Fence) -> vk::Result;
     queue_bind_sparse, c"vkQueueBindSparse", PFN_vkQueueBindSparse, 0,
         (q: vk::Queue, n: u32, s: *const vk::BindSparseInfo<'_>, f: vk::Fence) -> vk::Result;
+    // What the device works on must not be freed, so the wait is over when it fails.
+    wait_for_fences, c"vkWaitForFences", PFN_vkWaitForFences, 0,
+        (d: vk::Device, n: u32, f: *const vk::Fence, a: vk::Bool32, t: u64) -> vk::Result, late;
+    destroy_command_pool, c"vkDestroyCommandPool", PFN_vkDestroyCommandPool,
+        -i32::from(p != vk::CommandPool::null()),
+        (d: vk::Device, p: vk::CommandPool, c: Callbacks<'_>) -> ();
+    destroy_fence, c"vkDestroyFence", PFN_vkDestroyFence, -i32::from(f != vk::Fence::null()),
+        (d: vk::Device, f: vk::Fence, c: Callbacks<'_>) -> ();
     reset_fences, c"vkResetFences", PFN_vkResetFences, 0,
         (d: vk::Device, n: u32, f: *const vk::Fence) -> vk::Result;
 }
 
+/// Returns the device or the driver, or prints why there is none. With HEAPWRIGHT_REQUIRE_VULKAN, that is a failure.
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
-fn skipped(reason: &VulkanError) {
+pub(super) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T> {
+    let reason = match opened {
+        Ok(opened) => return Some(opened),
+        Err(reason) => reason,
+    };
+    let is_required = std::env::var_os("HEAPWRIGHT_REQUIRE_VULKAN").is_some();
+    assert!(!is_required, "HEAPWRIGHT_REQUIRE_VULKAN is set, but: {reason}");
     eprintln!("skipped: {reason}");
+    None
 }
 
 /// Opens the first suitable device with functions that may fail, or prints why there is none.
@@ -159,12 +181,11 @@ fn open() -> Option<Arc<LogicalDevice>> {
             }
         })
     });
-    opened.map_err(|error| skipped(&error)).ok()
+    or_skip(opened)
 }
 
 /// What a program does: heaps, a queue, copies, eviction and return. Returns the code of the first call that fails.
 fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
-    const SIZE: u64 = 1 << 16;
     let failed = |error: windows_core::Error| error.code();
     // An adapter that cannot be opened is an error with words, not a code.
     let driver = VulkanDriver::over(device).map_err(|error| {
@@ -172,6 +193,19 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
         E_FAIL
     })?;
     let gpu = Instance::over(Arc::new(driver), DeviceOptions::default(), &[]).map_err(failed)?;
+    let ended = copies_and_eviction(&gpu);
+    let (has_failed, is_loss) = (CALLS_TO_GO.load(Ordering::SeqCst) == 0, FAILURE.load(Ordering::SeqCst));
+    if has_failed && is_loss == vk::Result::ERROR_DEVICE_LOST.as_raw() {
+        // SAFETY: a live device.
+        let reason = unsafe { gpu.device.GetDeviceRemovedReason() };
+        assert_eq!(reason, DXGI_ERROR_DEVICE_REMOVED, "whichever call noticed it");
+    }
+    ended
+}
+
+fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
+    const SIZE: u64 = 1 << 16;
+    let failed = |error: windows_core::Error| error.code();
     let device = &gpu.device;
     let buffer = |kind| {
         let properties = D3D12_HEAP_PROPERTIES { Type: kind, ..Default::default() };
@@ -227,13 +261,22 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     copy(&video, &upload)?;
     let object = [Some(video.cast().map_err(failed)?)];
     gpu.evict(&object).map_err(failed)?;
-    gpu.make_resident(&object).map_err(failed)?;
+    let usage_away = gpu.current_usage(SegmentGroup::Local);
+    let returned = gpu.make_resident(&object).map_err(failed);
+    if let Err(code) = returned {
+        assert_eq!(gpu.current_usage(SegmentGroup::Local), usage_away, "nothing stays charged");
+        // A call that fails for lack of memory changes nothing, and can be repeated.
+        if code == E_OUTOFMEMORY {
+            gpu.make_resident(&object).map_err(failed)?;
+        }
+    }
     copy(&readback, &video)?;
     // SAFETY: mapped memory, with which the queue is done.
     let copied = unsafe { std::slice::from_raw_parts(read, 1 << 16) };
     assert!(copied.iter().all(|&byte| byte == 0xc3), "a program without errors has the right contents");
     assert!(gpu.current_usage(SegmentGroup::Local) >= ByteSize::new(SIZE));
-    Ok(())
+    gpu.residency().check_balance().expect("a call that fails counts nothing");
+    returned
 }
 
 /// Runs the program with each call failing in turn. Returns the number of calls and the codes that were returned.
@@ -246,7 +289,7 @@ fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
         CALLS_TO_GO.store(call, Ordering::SeqCst);
         let ended = program(device);
         let has_failed = CALLS_TO_GO.swap(0, Ordering::SeqCst) == 0;
-        assert_eq!(LIVE.load(Ordering::SeqCst), 0, "call {call}: memory or buffers are left");
+        assert_eq!(LIVE.load(Ordering::SeqCst), 0, "call {call}: objects are left");
         if !has_failed {
             assert_eq!(ended, Ok(()));
             return Some((call - 1, codes));

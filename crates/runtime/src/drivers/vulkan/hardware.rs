@@ -122,7 +122,10 @@ impl Hardware {
             (self.has_addresses, "the feature bufferDeviceAddress"),
             (self.has_maintenance4, "the feature maintenance4"),
             (self.has_synchronization2, "the feature synchronization2"),
-            (MemoryTypes::of(&self.memory, self.is_uma()).is_some(), "memory that the CPU can access"),
+            (
+                MemoryTypes::of(&self.memory, self.is_uma(), u32::MAX).is_some(),
+                "memory that the CPU can access",
+            ),
         ];
         match needs.into_iter().find(|(has, _)| !has) {
             None => Ok(()),

@@ -1,5 +1,7 @@
 //! Which accesses since the last barrier another one depends on.
 
+use std::collections::BTreeMap;
+
 use ash::vk;
 
 /// A range of a buffer: the buffer, the first byte, and the number of bytes.
@@ -9,12 +11,11 @@ type Range = (vk::Buffer, u64, u64);
 /// writes. So a conflict may be reported where there is none, but none is missed.
 #[derive(Debug, Default)]
 pub(super) struct Hazards {
-    buffers: Vec<Accesses>,
+    buffers: BTreeMap<vk::Buffer, Accesses>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Accesses {
-    buffer: vk::Buffer,
     /// First byte read and the one after the last; empty if they are equal.
     read: (u64, u64),
     written: (u64, u64),
@@ -25,36 +26,26 @@ impl Hazards {
     /// written.
     pub(super) fn conflict(&self, read: Option<Range>, write: Range) -> bool {
         let overlaps = |(start, end): (u64, u64), (_, at, size): Range| start < at + size && at < end;
-        self.buffers.iter().any(|own| {
-            let reads =
-                read.filter(|read| read.0 == own.buffer).is_some_and(|read| overlaps(own.written, read));
-            let writes = write.0 == own.buffer && (overlaps(own.read, write) || overlaps(own.written, write));
-            reads || writes
-        })
+        let of = |range: Range| self.buffers.get(&range.0).map(|own| (own, range));
+        let reads = read.and_then(of).is_some_and(|(own, read)| overlaps(own.written, read));
+        reads
+            || of(write).is_some_and(|(own, write)| overlaps(own.read, write) || overlaps(own.written, write))
     }
 
     /// Adds an access.
     pub(super) fn add(&mut self, read: Option<Range>, write: Range) {
         if let Some((buffer, at, size)) = read {
-            let own = self.of(buffer);
+            let own = self.buffers.entry(buffer).or_default();
             own.read = union(own.read, (at, at + size));
         }
         let (buffer, at, size) = write;
-        let own = self.of(buffer);
+        let own = self.buffers.entry(buffer).or_default();
         own.written = union(own.written, (at, at + size));
     }
 
     /// Forgets all accesses, after a barrier.
     pub(super) fn clear(&mut self) {
         self.buffers.clear();
-    }
-
-    fn of(&mut self, buffer: vk::Buffer) -> &mut Accesses {
-        let index = self.buffers.iter().position(|own| own.buffer == buffer).unwrap_or_else(|| {
-            self.buffers.push(Accesses { buffer, read: (0, 0), written: (0, 0) });
-            self.buffers.len() - 1
-        });
-        &mut self.buffers[index]
     }
 }
 

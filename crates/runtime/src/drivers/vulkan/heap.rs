@@ -19,6 +19,8 @@ use crate::residency::{PageableRecord, ResidencyLedger};
 pub(super) struct VulkanHeap {
     cpu_accessible: bool,
     size: ByteSize,
+    /// The device memory of the heap, which may be a little larger than the heap.
+    charged: ByteSize,
     segments: Arc<Segments>,
     group: SegmentGroup,
     map: Arc<AddressMap>,
@@ -41,8 +43,8 @@ struct Residency {
     charge: Option<Charge>,
     /// Whether the heap is paged in, so that the GPU can access it.
     has_arrived: bool,
-    /// Whether paging in failed during this stay.
-    has_failed: bool,
+    /// Why paging in failed during this stay, if it did.
+    failure: Option<DriverError>,
     /// Counts the stays, from a first `MakeResident` to the last `Evict`.
     stay: u64,
     /// Number of queues whose commands use the heap and are not done.
@@ -57,7 +59,8 @@ impl Residency {
 }
 
 impl VulkanHeap {
-    /// Creates a heap over memory, which `make` creates.
+    /// Creates a heap over contents, which `make` creates. Memory that can be paged out is allocated here, if the heap is to
+    /// be resident.
     pub(super) fn create(
         args: &HeapArgs,
         size: ByteSize,
@@ -66,10 +69,16 @@ impl VulkanHeap {
         ledger: &Arc<ResidencyLedger>,
         make: impl FnOnce() -> Result<HeapContents, DriverError>,
     ) -> Result<Arc<Self>, DriverError> {
-        let contents = make()?;
-        let charge =
-            contents.has_device_memory().then(|| Charge::of_resident(segments, Residence::In(group), size));
-        let charge = charge.transpose()?;
+        let mut contents = make()?;
+        let charged = contents.device_size();
+        let has_memory = contents.has_device_memory();
+        let charge = (has_memory || !args.not_resident)
+            .then(|| Charge::of_resident(segments, Residence::In(group), charged))
+            .transpose()?;
+        if !has_memory && !args.not_resident {
+            contents.allocate()?;
+            contents.restore()?;
+        }
         let (address, buffer) = (contents.address(), contents.buffer());
         let count = u32::from(!args.not_resident);
         let record = ledger.created(args.pageable, size, !args.not_resident);
@@ -78,6 +87,7 @@ impl VulkanHeap {
             Self {
                 cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
                 size,
+                charged,
                 segments: Arc::clone(segments),
                 group,
                 map: Arc::clone(map),
@@ -87,7 +97,7 @@ impl VulkanHeap {
                     count,
                     charge,
                     has_arrived: count > 0,
-                    has_failed: false,
+                    failure: None,
                     stay: 0,
                     uses: 0,
                 }),
@@ -129,6 +139,11 @@ impl VulkanHeap {
         Some((buffer, base + offset, left))
     }
 
+    /// Returns whether the heap is paged in.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.residency().has_arrived
+    }
+
     fn describe(&self) -> String {
         match self.record.name() {
             Some(name) => format!("heap '{name}' ({} at {})", self.size, self.address),
@@ -137,10 +152,10 @@ impl VulkanHeap {
     }
 
     /// Pages the heap in, unless `stay` has ended.
-    fn arrive(&self, stay: u64) {
+    fn arrive(&self, stay: u64) -> Result<(), DriverError> {
         let mut contents = self.contents();
         if !self.residency().is_in(stay) {
-            return;
+            return Ok(());
         }
         let restored = contents.restore();
         if let Err(error) = &restored {
@@ -148,14 +163,35 @@ impl VulkanHeap {
         }
         let mut residency = self.residency();
         residency.has_arrived = restored.is_ok() && residency.is_in(stay);
-        residency.has_failed = restored.is_err();
+        residency.failure = restored.err();
         self.changed.notify_all();
+        restored
     }
 
-    /// Blocks until the heap is paged in, paging in has failed, or the stay has ended.
-    fn wait_for_arrival(&self, stay: u64) {
-        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && !now.has_failed;
-        drop(self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner));
+    /// Blocks until the heap is paged in, paging in has failed, which is the error, or the stay has ended.
+    fn wait_for_arrival(&self, stay: u64) -> Result<(), DriverError> {
+        let waits = |now: &mut Residency| now.is_in(stay) && !now.has_arrived && now.failure.is_none();
+        let now = self.changed.wait_while(self.residency(), waits).unwrap_or_else(PoisonError::into_inner);
+        now.failure.filter(|_| now.is_in(stay)).map_or(Ok(()), Err)
+    }
+
+    /// Pages the heap out when no queue uses it any more, unless it became resident again.
+    fn leave(&self) -> Result<(), DriverError> {
+        // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
+        let used = self.changed.wait_while(self.residency(), |now| now.uses > 0 && now.count == 0);
+        drop(used.unwrap_or_else(PoisonError::into_inner));
+        let mut contents = self.contents();
+        if self.residency().count > 0 {
+            return Ok(());
+        }
+        match contents.page_out() {
+            Ok(true) => self.residency().charge = None,
+            // The memory cannot be freed, and stays charged.
+            Ok(false) => {}
+            Err(error @ DriverError::DeviceLost { .. }) => return Err(error),
+            Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
+        }
+        Ok(())
     }
 
     fn residency(&self) -> MutexGuard<'_, Residency> {
@@ -203,14 +239,15 @@ impl DriverHeap for VulkanHeap {
         let mut residency = self.residency();
         let is_first = residency.count == 0;
         if is_first && residency.charge.is_none() {
-            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.size)?;
+            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.charged)?;
             contents.allocate()?;
             residency.charge = Some(charge);
         }
         if is_first {
             residency.stay += 1;
-            residency.has_failed = false;
         }
+        // After a failure, the next call tries again.
+        let pages_in = residency.failure.take().is_some() || is_first;
         residency.count = residency.count.saturating_add(1);
         if residency.has_arrived {
             return Ok(None);
@@ -218,34 +255,23 @@ impl DriverHeap for VulkanHeap {
         let (heap, stay) = (Weak::clone(&self.this), residency.stay);
         Ok(Some(PagingWork::new(Duration::ZERO, move || {
             // If the heap was released meanwhile, nothing is left to page in.
-            if let Some(heap) = heap.upgrade() {
-                if is_first { heap.arrive(stay) } else { heap.wait_for_arrival(stay) }
-            }
+            heap.upgrade()
+                .map_or(Ok(()), |heap| if pages_in { heap.arrive(stay) } else { heap.wait_for_arrival(stay) })
         })))
     }
 
-    fn evict(&self) -> Result<(), DriverError> {
+    fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
         let mut residency = self.residency();
         residency.count = residency.count.checked_sub(1).ok_or(DriverError::NotResident)?;
         if residency.count > 0 {
-            return Ok(());
+            return Ok(None);
         }
         residency.has_arrived = false;
         self.changed.notify_all();
-        // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
-        let used = self.changed.wait_while(residency, |now| now.uses > 0 && now.count == 0);
-        drop(used.unwrap_or_else(PoisonError::into_inner));
-        let mut contents = self.contents();
-        if self.residency().count > 0 {
-            return Ok(());
-        }
-        match contents.page_out() {
-            Ok(true) => self.residency().charge = None,
-            // The memory cannot be freed, and stays charged.
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
-        }
-        Ok(())
+        let heap = Weak::clone(&self.this);
+        // If the heap was released meanwhile, its memory is freed already.
+        let leave = move || heap.upgrade().map_or(Ok(()), |heap| heap.leave());
+        Ok(Some(PagingWork::new(Duration::ZERO, leave)))
     }
 
     fn set_priority(&self, priority: f32) {
@@ -260,3 +286,6 @@ impl DriverHeap for VulkanHeap {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

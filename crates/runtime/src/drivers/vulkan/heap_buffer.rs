@@ -112,6 +112,11 @@ impl HeapBuffer {
         self.address
     }
 
+    /// The number of bytes that memory is bound to.
+    pub(super) fn bound_size(&self) -> u64 {
+        self.window().1
+    }
+
     /// The range of the buffer that memory is bound to: the heap's, in whole granules.
     fn window(&self) -> (u64, u64) {
         let start = self.base - self.base % self.granularity;

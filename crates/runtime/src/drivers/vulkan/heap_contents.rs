@@ -52,19 +52,13 @@ impl HeapContents {
         Ok(contents)
     }
 
-    /// Creates memory that can be paged out, on the device or, if not resident, nowhere yet.
+    /// Creates memory that can be paged out, which is nowhere yet.
     pub(super) fn pageable(
         buffer: HeapBuffer,
         (memory_type, size, zeroed): (u32, ByteSize, bool),
-        is_resident: bool,
         engine: &Arc<PagingEngine>,
-    ) -> Result<Self, DriverError> {
-        let mut contents = Self::new(buffer, HeapMemory::Away(None), (memory_type, size, zeroed), engine);
-        if is_resident {
-            contents.allocate()?;
-            contents.restore()?;
-        }
-        Ok(contents)
+    ) -> Self {
+        Self::new(buffer, HeapMemory::Away(None), (memory_type, size, zeroed), engine)
     }
 
     fn new(
@@ -94,6 +88,16 @@ impl HeapContents {
     /// Returns whether the heap occupies device memory.
     pub(super) fn has_device_memory(&self) -> bool {
         !matches!(self.memory, HeapMemory::Away(_))
+    }
+
+    /// Returns the size of the heap's device memory, now or when it has any.
+    pub(super) fn device_size(&self) -> ByteSize {
+        ByteSize::new(match &self.memory {
+            HeapMemory::Fixed(memory) => memory.size(),
+            HeapMemory::Device(_) | HeapMemory::Arriving(..) | HeapMemory::Away(_) => {
+                self.buffer.bound_size()
+            }
+        })
     }
 
     /// Returns a pointer to a byte of the heap in this process, for heaps that the CPU accesses.

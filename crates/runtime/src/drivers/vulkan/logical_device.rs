@@ -2,14 +2,16 @@
 
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use ash::vk;
+use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 
 use super::error::VulkanError;
 use super::hardware::Hardware;
 use super::instance::VulkanInstance;
 use crate::ddi::DriverError;
+use crate::ddi::command::RemovalSink;
 
 /// A logical device, destroyed when dropped.
 pub(super) struct LogicalDevice {
@@ -20,6 +22,8 @@ pub(super) struct LogicalDevice {
     set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
     /// The first call that lost the device.
     lost: OnceLock<String>,
+    /// The D3D12 devices, which are removed when the device is lost.
+    removals: Mutex<Vec<Weak<dyn RemovalSink>>>,
     /// Total size of the sparse buffers that exist.
     sparse_bytes: AtomicU64,
     mapping: Mutex<()>,
@@ -105,6 +109,7 @@ impl LogicalDevice {
             next_queue: AtomicUsize::new(0),
             set_priority,
             lost: OnceLock::new(),
+            removals: Mutex::default(),
             sparse_bytes: AtomicU64::new(0),
             mapping: Mutex::default(),
             instance,
@@ -164,10 +169,35 @@ impl LogicalDevice {
         self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call failed for a reason after which the device's state is unknown, and returns the description of
-    /// the first such failure.
-    pub(super) fn lose(&self, call: &'static str, result: vk::Result) -> &str {
-        self.lost.get_or_init(|| format!("{call} returned {result} ({})", result.as_raw()))
+    /// Notes that a call failed for a reason after which the device's state is unknown, and removes the D3D12 devices if
+    /// this is the first such failure. The caller holds no lock of a Vulkan queue.
+    pub(super) fn lose(&self, call: &'static str, result: vk::Result) {
+        let what = format!("{call} returned {result} ({})", result.as_raw());
+        if self.lost.set(what).is_ok() {
+            let removals = std::mem::take(&mut *self.removals());
+            removals.iter().filter_map(Weak::upgrade).for_each(|removal| self.remove(&*removal));
+        }
+    }
+
+    /// Removes a D3D12 device when this device is lost, for as long as `removal` lives.
+    pub(super) fn report_loss(&self, removal: &Arc<dyn RemovalSink>) {
+        {
+            let mut removals = self.removals();
+            removals.retain(|removal| removal.strong_count() > 0);
+            removals.push(Arc::downgrade(removal));
+        }
+        // If the loss came before it could be reported; a device is removed only once.
+        self.remove(&**removal);
+    }
+
+    fn remove(&self, removal: &dyn RemovalSink) {
+        if let Some(what) = self.lost() {
+            removal.remove(DXGI_ERROR_DEVICE_REMOVED, format!("the GPU is lost: {what}"));
+        }
+    }
+
+    fn removals(&self) -> MutexGuard<'_, Vec<Weak<dyn RemovalSink>>> {
+        self.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the description of the failure that lost the device, if it is lost.

@@ -92,6 +92,13 @@ impl Memory {
         self.size
     }
 
+    /// What a later process requests to get memory whose buffer has the same address.
+    pub(super) fn opaque_address(&self) -> u64 {
+        let info = vk::DeviceMemoryOpaqueCaptureAddressInfo::default().memory(self.memory);
+        // SAFETY: the memory was allocated for addresses that can be requested again (condition of the method).
+        unsafe { self.device.functions().get_device_memory_opaque_capture_address(&info) }
+    }
+
     /// Sets the priority, if the device supports that.
     pub(super) fn set_priority(&self, priority: f32) {
         self.device.set_priority(self.memory, priority);
@@ -131,6 +138,7 @@ pub(super) struct Buffer {
     device: Arc<LogicalDevice>,
     buffer: vk::Buffer,
     size: u64,
+    requirements: vk::MemoryRequirements,
     is_sparse: bool,
 }
 
@@ -183,8 +191,8 @@ impl Buffer {
         if binding != Binding::Whole && device.hardware().has_capture_replay {
             flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
         }
-        // What Vulkan calls an opaque address is the address itself on the devices that can be tested. The caller compares
-        // the address that results.
+        // What Vulkan calls an opaque address is the address itself, which was checked when the device was opened. The caller
+        // compares the address that results.
         if let Some(at) = binding.at() {
             opaque.opaque_capture_address = at;
             info = info.push_next(&mut opaque);
@@ -202,7 +210,9 @@ impl Buffer {
                 other => device.creating("vkCreateBuffer", requested)(other),
             }
         })?;
-        Ok(Self { device: Arc::clone(device), buffer, size, is_sparse })
+        // SAFETY: the buffer is the device's.
+        let requirements = unsafe { device.functions().get_buffer_memory_requirements(buffer) };
+        Ok(Self { device: Arc::clone(device), buffer, size, requirements, is_sparse })
     }
 
     pub(super) fn handle(&self) -> vk::Buffer {
@@ -216,8 +226,7 @@ impl Buffer {
 
     /// The memory that the buffer needs.
     pub(super) fn requirements(&self) -> vk::MemoryRequirements {
-        // SAFETY: the buffer is the device's.
-        unsafe { self.device.functions().get_buffer_memory_requirements(self.buffer) }
+        self.requirements
     }
 
     /// Binds memory, as large as required, to a buffer that is not sparse and has none.
@@ -233,6 +242,13 @@ impl Buffer {
         let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
         // SAFETY: the buffer was created for addresses, and is sparse or has memory (condition of the method).
         unsafe { self.device.functions().get_buffer_device_address(&info) }
+    }
+
+    /// What a later process requests to get a sparse buffer at the same address.
+    pub(super) fn opaque_address(&self) -> u64 {
+        let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
+        // SAFETY: the buffer was created for addresses that can be requested again (condition of the method).
+        unsafe { self.device.functions().get_buffer_opaque_capture_address(&info) }
     }
 }
 

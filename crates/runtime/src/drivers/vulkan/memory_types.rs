@@ -20,11 +20,12 @@ pub(super) struct MemoryTypes {
 }
 
 impl MemoryTypes {
-    /// Chooses the memory types. Returns `None` if the CPU cannot access any coherent memory.
-    pub(super) fn of(memory: &vk::PhysicalDeviceMemoryProperties, is_uma: bool) -> Option<Self> {
+    /// Chooses the memory types among those that `usable` has a bit for. Returns `None` if the CPU cannot access any coherent
+    /// memory.
+    pub(super) fn of(memory: &vk::PhysicalDeviceMemoryProperties, is_uma: bool, usable: u32) -> Option<Self> {
         use vk::MemoryPropertyFlags as Flags;
         let host = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
-        let choose = |required, unwanted| choose(memory, required, unwanted);
+        let choose = |required, unwanted| choose((memory, usable), required, unwanted);
         let unwanted_local = if is_uma { Flags::empty() } else { Flags::DEVICE_LOCAL };
         let upload = choose(host, unwanted_local | Flags::HOST_CACHED)?;
         let readback = choose(host | Flags::HOST_CACHED, unwanted_local).unwrap_or(upload);
@@ -72,13 +73,14 @@ pub(super) fn heap_of(memory: &vk::PhysicalDeviceMemoryProperties, memory_type: 
 /// Returns the memory type that has all of `required` and the fewest of `unwanted`, in the largest memory heap; of
 /// several, the first. Types with special rules (protected, lazily allocated, uncached by the device) are excluded.
 fn choose(
-    memory: &vk::PhysicalDeviceMemoryProperties,
+    (memory, usable): (&vk::PhysicalDeviceMemoryProperties, u32),
     required: vk::MemoryPropertyFlags,
     unwanted: vk::MemoryPropertyFlags,
 ) -> Option<u32> {
     use vk::MemoryPropertyFlags as Flags;
     let usual = Flags::DEVICE_LOCAL | Flags::HOST_VISIBLE | Flags::HOST_COHERENT | Flags::HOST_CACHED;
     let types = (0..).zip(memory.memory_types_as_slice());
+    let types = types.filter(|(index, _)| usable.checked_shr(*index).unwrap_or(0) & 1 != 0);
     let fitting = types
         .filter(|(_, own)| own.property_flags.contains(required) && (own.property_flags & !usual).is_empty());
     let size =

@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use self::address_map::AddressMap;
+use self::address_map::{AddressMap, Located};
 use self::budget::Budgets;
 pub use self::error::VulkanError;
 use self::hardware::Hardware;
@@ -51,7 +51,7 @@ use self::heap_buffer::HeapBuffer;
 use self::heap_contents::HeapContents;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
-use self::memory::{BUFFER_USAGE, Binding, Buffer};
+use self::memory::BUFFER_USAGE;
 use self::memory_types::{MemoryTypes, heap_of};
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
@@ -169,7 +169,10 @@ impl VulkanDriver {
             name: hardware.name.clone(),
             missing: "memory that the CPU can access",
         };
-        let types = MemoryTypes::of(&hardware.memory, is_uma).ok_or(unsuitable)?;
+        // Recorded addresses restrict the memory of some devices.
+        let kinds = [vk::BufferCreateFlags::empty(), replay_flag(&device)];
+        let usable = kinds.map(|flags| buffer_requirements(&device, flags).memory_type_bits);
+        let types = MemoryTypes::of(&hardware.memory, is_uma, usable[0] & usable[1]).ok_or(unsuitable)?;
         let segment = |memory_type| {
             let heap = heap_of(&hardware.memory, memory_type);
             (heap, hardware::heap_size(&hardware.memory, heap))
@@ -183,8 +186,8 @@ impl VulkanDriver {
             move |error: DriverError| VulkanError::Call { call, result: error.to_string() }
         };
         let sparse_types = if hardware.has_sparse_binding {
-            let probe = Buffer::create(&device, KIB_64.get(), Binding::Sparse { at: None });
-            probe.map_err(call("creating a sparse buffer"))?.requirements().memory_type_bits
+            let flags = vk::BufferCreateFlags::SPARSE_BINDING | replay_flag(&device);
+            buffer_requirements(&device, flags).memory_type_bits
         } else {
             0
         };
@@ -199,6 +202,9 @@ impl VulkanDriver {
         let sparse_video = sparse_types & (1 << types.video) != 0;
         let engine =
             PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let can_recreate = sparse_video
+            && reserved_addresses::can_recreate(&device, types.video)
+                .map_err(call("comparing the addresses of buffers"))?;
         let budgets = Budgets::new(&device, [local_heap, system_heap], &segments);
         Ok(Self {
             identity: AdapterIdentity {
@@ -223,7 +229,7 @@ impl VulkanDriver {
                 tiled_resources_tier: if hardware.has_sparse_binding { 3 } else { 0 },
                 standard_swizzle: false,
                 cross_adapter_row_major: true,
-                recreate_at_tier: u8::from(hardware.has_capture_replay && sparse_video),
+                recreate_at_tier: u8::from(can_recreate),
                 gpu_va_bits_per_resource: ADDRESS_BITS_PER_RESOURCE,
                 gpu_va_bits_per_process: ADDRESS_BITS_PER_PROCESS,
             },
@@ -233,7 +239,7 @@ impl VulkanDriver {
             segments,
             budgets,
             map: Arc::default(),
-            engine: Arc::new(engine),
+            engine,
             residency: Arc::default(),
             device,
         })
@@ -254,9 +260,7 @@ impl VulkanDriver {
             let make = || HeapBuffer::sparse(own, size, alignment, args.create_at);
             match at_reserved(device, args.create_at, size, alignment, make) {
                 Ok((buffer, place)) => {
-                    let is_resident = !args.not_resident;
-                    let contents = HeapContents::pageable(buffer, kind, is_resident, &self.engine)?;
-                    return Ok(contents.at(place));
+                    return Ok(HeapContents::pageable(buffer, kind, &self.engine).at(place));
                 }
                 // The number of bytes of sparse buffers is limited; without one, the heap cannot be paged out.
                 Err(DriverError::OutOfAddressSpace { .. }) if args.create_at.is_none() => {}
@@ -285,15 +289,30 @@ fn at_reserved<T>(
     Ok((made, Some(place)))
 }
 
-/// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
-fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
-    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE);
+/// Returns the flag of buffers whose address can be requested again, if the device supports that.
+fn replay_flag(device: &LogicalDevice) -> vk::BufferCreateFlags {
+    if device.hardware().has_capture_replay {
+        vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY
+    } else {
+        vk::BufferCreateFlags::empty()
+    }
+}
+
+/// Returns what the device requires of the memory of buffers. The types and the alignment do not depend on the size.
+fn buffer_requirements(device: &LogicalDevice, flags: vk::BufferCreateFlags) -> vk::MemoryRequirements {
+    let info = vk::BufferCreateInfo::default().size(KIB_64.get()).usage(BUFFER_USAGE).flags(flags);
     let request = vk::DeviceBufferMemoryRequirements::default().create_info(&info);
     let mut requirements = vk::MemoryRequirements2::default();
     // SAFETY: the device is of version 1.3; the structures outlive the call.
     unsafe { device.functions().get_device_buffer_memory_requirements(&request, &mut requirements) };
+    requirements.memory_requirements
+}
+
+/// Returns the alignment that the device requires of buffers, within the bounds of D3D12.
+fn tight_buffer_alignment(device: &LogicalDevice) -> Alignment {
     let [least, most] = TIGHT_ALIGNMENTS;
-    hardware::alignment(requirements.memory_requirements.alignment.clamp(least, most))
+    let requirements = buffer_requirements(device, vk::BufferCreateFlags::empty());
+    hardware::alignment(requirements.alignment.clamp(least, most))
 }
 
 impl Driver for VulkanDriver {
@@ -310,7 +329,15 @@ impl Driver for VulkanDriver {
     }
 
     fn has_memory_at(&self, address: GpuVirtualAddress) -> bool {
-        self.map.locate(address.get()).is_ok()
+        match self.map.locate(address.get()) {
+            Ok(Located::Heap(heap)) => heap.has_arrived(),
+            Ok(Located::Tiles { tiles, offset, .. }) => {
+                let place = tiles.locate(address.get(), offset).ok().flatten();
+                let heap = place.as_ref().and_then(|(heap, _)| heap.as_any().downcast_ref::<VulkanHeap>());
+                heap.is_some_and(VulkanHeap::has_arrived)
+            }
+            Err(_) => false,
+        }
     }
 
     fn video_memory(&self, group: SegmentGroup) -> VideoMemory {
@@ -358,7 +385,9 @@ impl Driver for VulkanDriver {
             MemoryPool::L0 | MemoryPool::L1 => SegmentGroup::Local,
         };
         let make = || self.create_contents(device, args, size);
-        Ok(VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make)?)
+        let heap = VulkanHeap::create(args, size, (&self.segments, group), &self.map, &self.residency, make);
+        // Refused memory is when budgets have changed.
+        Ok(heap.inspect_err(|_| self.budgets.update())?)
     }
 
     fn create_resource(

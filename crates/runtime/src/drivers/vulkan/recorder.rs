@@ -1,5 +1,6 @@
 //! A queue's access to memory: commands are recorded, and executed when the queue finishes them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ash::vk;
@@ -10,7 +11,7 @@ use super::hazards::Hazards;
 use super::heap::VulkanHeap;
 use super::logical_device::LogicalDevice;
 use super::memory::StagingBuffer;
-use crate::ddi::DriverError;
+use crate::ddi::{DriverError, DriverHeap as _};
 use crate::drivers::gpu_memory::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::tiles::TILE_SIZE;
@@ -29,8 +30,8 @@ pub(super) struct Recorder {
     device: Arc<LogicalDevice>,
     map: Arc<AddressMap>,
     commands: Commands,
-    /// The heaps that recorded commands use.
-    heaps: Vec<Arc<VulkanHeap>>,
+    /// The heaps that recorded commands use, by their first address.
+    heaps: BTreeMap<u64, Arc<VulkanHeap>>,
     /// Regions that are not recorded yet, from one buffer to another.
     regions: Vec<vk::BufferCopy>,
     buffers: (vk::Buffer, vk::Buffer),
@@ -71,7 +72,7 @@ impl Recorder {
             device: Arc::clone(device),
             map: Arc::clone(map),
             commands: Commands::create(device, device.choose_queue())?,
-            heaps: Vec::new(),
+            heaps: BTreeMap::new(),
             regions: Vec::new(),
             buffers: (vk::Buffer::null(), vk::Buffer::null()),
             hazards: Hazards::default(),
@@ -112,14 +113,18 @@ impl Recorder {
 
     /// Finds an address in the heaps that are in use already.
     fn span_of_used(&self, address: u64, size: u64) -> Option<Span> {
-        let place = self.heaps.iter().rev().find_map(|heap| heap.place(address));
-        place.map(|(buffer, offset, left)| Span::Buffer { buffer, offset, size: size.min(left) })
+        let (_, heap) = self.heaps.range(..=address).next_back()?;
+        heap.place(address).map(|(buffer, offset, left)| Span::Buffer {
+            buffer,
+            offset,
+            size: size.min(left),
+        })
     }
 
     /// Begins to use a heap.
     fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64, size: u64) -> Result<Span, PageFault> {
         heap.begin_use(address)?;
-        self.heaps.push(heap);
+        self.heaps.insert(heap.gpu_virtual_address().get(), heap);
         self.span_of_used(address, size).ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))
     }
 
@@ -210,7 +215,39 @@ impl Recorder {
     }
 
     fn end_uses(&mut self) {
-        self.heaps.drain(..).for_each(|heap| heap.end_use());
+        // All uses end before a heap is released: releasing takes the residency ledger's lock, whose owner may wait for
+        // the use of another heap.
+        self.heaps.values().for_each(|heap| heap.end_use());
+        self.heaps.clear();
+    }
+
+    /// Fills memory from an address on, at most the given number of bytes, with the part of a pattern's repetition that
+    /// begins at `done`. Returns the number of bytes.
+    fn fill_staged(
+        &mut self,
+        (target, size): (u64, u64),
+        pattern: &[u8],
+        done: u64,
+    ) -> Result<u64, PageFault> {
+        let pattern_len = pattern.len().max(1);
+        let phase = len(done % pattern_len as u64, target)?;
+        let repeats = (PATTERN_RUN / pattern_len).max(1);
+        let run: Vec<u8> =
+            pattern.iter().cycle().skip(phase).take(pattern.len() * repeats).copied().collect();
+        let run_len = run.len() as u64;
+        // Before the memory is found: waiting for room ends the uses of heaps.
+        let staged = self.stage(run_len)?;
+        self.staging.write(staged, &run).map_err(|error| self.failed(error))?;
+        let span = self.span(target, size)?;
+        if let Span::Buffer { buffer, offset, size } = span {
+            let mut at = 0;
+            while at < size {
+                let part = run_len.min(size - at);
+                self.copy_buffer((self.staging.handle(), staged), (buffer, offset + at), part)?;
+                at += part;
+            }
+        }
+        Ok(span.size())
     }
 
     /// Copies within one buffer from a range to one that overlaps it.
@@ -309,24 +346,9 @@ impl GpuMemory for Recorder {
                 {
                     self.fill_words(buffer, offset, step, word)?;
                 }
-                (Span::Buffer { buffer, offset, .. }, _) => {
-                    // The pattern begins with the byte that is due at this place.
-                    let phase = len(done % pattern.len().max(1) as u64, target)?;
-                    let repeats = (PATTERN_RUN / pattern.len().max(1)).max(1);
-                    let run: Vec<u8> =
-                        pattern.iter().cycle().skip(phase).take(pattern.len() * repeats).copied().collect();
-                    let run_len = run.len() as u64;
-                    let staged = self.stage(run_len)?;
-                    // Waiting for room in the staging buffer ends the uses of heaps.
-                    let again = self.span(target + done, step)?;
-                    debug_assert_eq!(again.size(), step, "the same memory");
-                    self.staging.write(staged, &run).map_err(|error| self.failed(error))?;
-                    let mut at = 0;
-                    while at < step {
-                        let part = run_len.min(step - at);
-                        self.copy_buffer((self.staging.handle(), staged), (buffer, offset + at), part)?;
-                        at += part;
-                    }
+                _ => {
+                    done += self.fill_staged((target + done, step), pattern, done)?;
+                    continue;
                 }
             }
             done += step;

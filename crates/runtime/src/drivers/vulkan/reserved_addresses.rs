@@ -8,9 +8,29 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_map::AddressMap;
 use super::logical_device::LogicalDevice;
-use super::memory::{Binding, Buffer};
+use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
+use crate::ddi::command::RemovalSink;
 use crate::ddi::{CreateAtFault, DriverDevice, DriverError, GpuVirtualAddressRange};
 use crate::drivers::KIB_64;
+
+/// Returns whether objects can be created at addresses of an earlier process. D3D12 records addresses, while Vulkan wants what
+/// it calls the opaque address, so the two have to be the same: for sparse buffers, and for memory.
+pub(super) fn can_recreate(device: &Arc<LogicalDevice>, memory_type: u32) -> Result<bool, DriverError> {
+    let hardware = device.hardware();
+    if !hardware.has_capture_replay || !hardware.has_sparse_binding {
+        return Ok(false);
+    }
+    let size = KIB_64.get();
+    let sparse = Buffer::create(device, size, Binding::Sparse { at: None })?;
+    let binding = Binding::Replayable { at: None };
+    let buffer = Buffer::create(device, size, binding)?;
+    let bytes = buffer.requirements().size;
+    let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
+    buffer.bind(&memory)?;
+    let is_same = sparse.opaque_address() == sparse.address() && memory.opaque_address() == buffer.address();
+    drop(buffer);
+    Ok(is_same)
+}
 
 /// A device with its reserved addresses.
 pub(super) struct ReservedAddresses(Arc<Reservation>);
@@ -163,6 +183,10 @@ fn occupy(device: &Arc<LogicalDevice>, start: u64, end: u64) -> Option<Buffer> {
 }
 
 impl DriverDevice for ReservedAddresses {
+    fn report_loss(&self, removal: &Arc<dyn RemovalSink>) {
+        self.0.device.report_loss(removal);
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -33,7 +33,7 @@ fn a_discrete_gpu_with_all_memory_visible() {
         (0, LOCAL | VISIBLE | COHERENT),
     ];
     let memory = memory(&[(140 * GIB, true), (100 * GIB, false)], &types);
-    let found = MemoryTypes::of(&memory, false).expect("usable");
+    let found = MemoryTypes::of(&memory, false, u32::MAX).expect("usable");
     let expected = MemoryTypes {
         architecture: Architecture::Discrete,
         video: 1,
@@ -56,7 +56,7 @@ fn a_discrete_gpu_with_all_memory_visible() {
 fn a_small_window_gives_no_gpu_upload_heaps() {
     let types = [(0, LOCAL), (1, VISIBLE | COHERENT), (2, LOCAL | VISIBLE | COHERENT)];
     let memory = memory(&[(8 * GIB, true), (16 * GIB, false), (GIB / 4, true)], &types);
-    let found = MemoryTypes::of(&memory, false).expect("usable");
+    let found = MemoryTypes::of(&memory, false, u32::MAX).expect("usable");
     assert_eq!((found.video, found.upload, found.readback, found.gpu_upload), (0, 1, 1, Some(2)));
     assert!(!found.video_is_cpu_accessible(&memory));
 }
@@ -65,11 +65,11 @@ fn a_small_window_gives_no_gpu_upload_heaps() {
 fn uma_is_coherent_if_its_memory_is_cached_and_coherent() {
     let all = LOCAL | VISIBLE | COHERENT;
     let coherent = memory(&[(16 * GIB, true)], &[(0, all | CACHED)]);
-    let found = MemoryTypes::of(&coherent, true).expect("usable");
+    let found = MemoryTypes::of(&coherent, true, u32::MAX).expect("usable");
     assert_eq!(found.architecture, Architecture::CacheCoherentUma);
     assert_eq!((found.video, found.upload, found.readback), (0, 0, 0));
     let uncached = memory(&[(16 * GIB, true)], &[(0, all)]);
-    let found = MemoryTypes::of(&uncached, true).expect("usable");
+    let found = MemoryTypes::of(&uncached, true, u32::MAX).expect("usable");
     assert_eq!(found.architecture, Architecture::Uma);
 }
 
@@ -79,7 +79,17 @@ fn uma_is_coherent_if_its_memory_is_cached_and_coherent() {
 fn special_types_are_left_alone() {
     let memory = |types: &[(u32, u32)]| memory(&[(GIB, true), (GIB, false)], types);
     let special = [(0, LOCAL | 0x10), (0, LOCAL), (1, VISIBLE | COHERENT | 0x80), (1, VISIBLE | COHERENT)];
-    let found = MemoryTypes::of(&memory(&special), false).expect("usable");
+    let found = MemoryTypes::of(&memory(&special), false, u32::MAX).expect("usable");
     assert_eq!((found.video, found.upload), (1, 3));
-    assert_eq!(MemoryTypes::of(&memory(&[(0, LOCAL), (1, VISIBLE)]), false), None);
+    assert_eq!(MemoryTypes::of(&memory(&[(0, LOCAL), (1, VISIBLE)]), false, u32::MAX), None);
+}
+
+/// A type that buffers cannot have is not chosen, although it is the best one otherwise.
+#[test]
+fn types_that_buffers_cannot_have_are_left_alone() {
+    let types = [(0, LOCAL), (0, LOCAL), (1, VISIBLE | COHERENT), (1, VISIBLE | COHERENT)];
+    let memory = memory(&[(8 * GIB, true), (16 * GIB, false)], &types);
+    let found = MemoryTypes::of(&memory, false, 0b1010).expect("usable");
+    assert_eq!((found.video, found.upload, found.readback, found.gpu_upload), (1, 3, 3, None));
+    assert_eq!(MemoryTypes::of(&memory, false, 0b0011), None, "no memory that the CPU can access");
 }

@@ -1,0 +1,100 @@
+//! Residency of heaps that queues use.
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use super::*;
+use crate::ddi::{DeviceArgs, Driver as _, MemoryPool};
+use crate::drivers::KIB_64;
+use crate::drivers::vulkan::VulkanDriver;
+use crate::drivers::vulkan::fault_tests::or_skip;
+use crate::residency::{Call, PageableKind};
+
+/// Creates heaps of 64 KiB on the first device.
+fn heaps<const N: usize>(driver: &VulkanDriver) -> [Arc<dyn DriverHeap>; N] {
+    let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
+    let args = HeapArgs {
+        size: ByteSize::from_kib(64),
+        alignment: KIB_64,
+        cpu_page_property: CpuPageProperty::NotAvailable,
+        memory_pool: MemoryPool::L0,
+        implicit: false,
+        zeroed: true,
+        not_resident: false,
+        pageable: PageableKind::Heap,
+        create_at: None,
+    };
+    std::array::from_fn(|_| driver.create_heap(&*device, &args).expect("64 KiB"))
+}
+
+fn own(heap: &Arc<dyn DriverHeap>) -> &VulkanHeap {
+    heap.as_any().downcast_ref().expect("a heap of this driver")
+}
+
+fn run(work: Option<PagingWork>) {
+    PagingWork::run_all(work, Instant::now()).1.expect("the device works");
+}
+
+/// A list uses two heaps. The application evicts one and releases the other while the list is executed. Evicting waits
+/// for the queue without the ledger's lock, which the queue takes to release the other heap.
+#[test]
+fn eviction_does_not_hold_the_ledger_while_it_waits_for_a_queue() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let [released, evicted] = heaps(&driver);
+    for heap in [&released, &evicted] {
+        own(heap).begin_use(heap.gpu_virtual_address().get()).expect("resident");
+    }
+    let batch = driver.residency().begin(Call::Evict);
+    let (sender, evict) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let evicted = &evicted;
+        scope.spawn(move || sender.send(evicted.evict()));
+        let work = evict.recv_timeout(Duration::from_secs(10));
+        if work.is_err() {
+            // The thread must end for the test to fail.
+            own(evicted).end_use();
+        }
+        let work = work.expect("evicting only counts while the batch lasts").expect("it is resident");
+        batch.evicted(std::iter::once(evicted.record()));
+        assert!(!own(evicted).residency().has_arrived, "accesses fault from now on");
+        let queue = scope.spawn(|| {
+            own(&released).end_use();
+            drop(released);
+            own(evicted).end_use();
+        });
+        run(work);
+        queue.join().expect("the queue's part ends");
+    });
+    assert!(own(&evicted).residency().uses == 0);
+    run(evicted.make_resident().expect("64 KiB"));
+    assert!(own(&evicted).residency().has_arrived);
+}
+
+/// A heap that becomes resident again before it is paged out stays.
+#[test]
+fn work_of_an_ended_eviction_does_nothing() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let [heap] = heaps(&driver);
+    let leave = heap.evict().expect("it is resident");
+    let arrive = heap.make_resident().expect("64 KiB");
+    run(leave);
+    run(arrive);
+    assert!(own(&heap).residency().has_arrived && own(&heap).residency().charge.is_some());
+}
+
+/// A failure is the error of every call that waits for it, and the next call pages in.
+#[test]
+fn paging_in_is_tried_again_after_a_failure() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let [heap] = heaps(&driver);
+    run(heap.evict().expect("it is resident"));
+    let _fails = heap.make_resident().expect("64 KiB");
+    let waits = heap.make_resident().expect("counted").expect("it is not paged in");
+    let error = DriverError::OutOfDeviceMemory { requested: heap.size() };
+    own(&heap).residency().failure = Some(error);
+    assert_eq!(PagingWork::run_all([waits], Instant::now()).1, Err(error));
+    let again = heap.make_resident().expect("counted").expect("it is not paged in");
+    assert_eq!(PagingWork::run_all([again], Instant::now()).1, Ok(()));
+    assert!(own(&heap).residency().has_arrived);
+    assert!(heap.make_resident().expect("counted").is_none());
+}
