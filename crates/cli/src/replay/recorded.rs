@@ -29,7 +29,6 @@ pub(super) struct RecordedTrace {
 
 #[derive(Debug, Default)]
 struct RecordedAllocator {
-    number: Option<u64>,
     options: BTreeMap<Box<str>, Box<str>>,
 }
 
@@ -184,8 +183,7 @@ impl Reader {
         let step = match record.action {
             Action::SelectAllocator { allocator } => {
                 self.selected = *self.by_number.entry(allocator).or_insert_with(|| {
-                    let options = BTreeMap::new();
-                    self.allocators.push(RecordedAllocator { number: Some(allocator), options });
+                    self.allocators.push(RecordedAllocator::default());
                     self.allocators.len() - 1
                 });
                 return;
