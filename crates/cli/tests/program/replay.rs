@@ -393,11 +393,11 @@ fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
 #[test]
 fn only_allocators_that_allocate_are_replayed() {
     let folder = Folder::new();
-    let file = folder.file("many.hws", &session_of_allocators(2000, 2));
+    let file = folder.file("many.hws", session_of_allocators(2000, 2));
     let args = ["--profile", "captured", "--json", &file];
     let stdout = heapwright([&["replay"], &args[..]].concat()).ok();
     assert_eq!(number(&objects(&stdout)[0], "allocations"), 2);
-    let file = folder.file("too-many.hws", &session_of_allocators(1025, 1025));
+    let file = folder.file("too-many.hws", session_of_allocators(1025, 1025));
     let outcome = heapwright(["replay", &file]);
     let error = outcome.one_error(2);
     assert!(
