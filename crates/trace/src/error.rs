@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::gpgmm::CaptureFault;
 use crate::location::{Location, Position};
 use crate::row::HEADER;
-use crate::session::{self, SessionFault};
+use crate::session::{MAX_OTHER_RECORDS, SessionFault};
 use crate::text::Snippet;
 use crate::trace::Trace;
 
@@ -200,11 +200,8 @@ pub enum TraceErrorKind {
     /// More than [`Trace::MAX_LIVE`] allocations are live at the same time.
     #[error("the trace exceeds the limit of {} live allocations", Trace::MAX_LIVE)]
     TooManyLive,
-    /// There are more than [`session::MAX_OTHER_RECORDS`] records other than allocations and frees.
-    #[error(
-        "the file exceeds the limit of {} records other than allocations and frees",
-        session::MAX_OTHER_RECORDS
-    )]
+    /// There are more than [`MAX_OTHER_RECORDS`] records other than allocations and frees.
+    #[error("the file exceeds the limit of {} records other than allocations and frees", MAX_OTHER_RECORDS)]
     TooManyOtherRecords,
 }
 
