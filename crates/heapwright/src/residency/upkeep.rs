@@ -9,10 +9,6 @@ use super::budget::{BackgroundUpdates, PressureLevel, PressureMonitor, TrimReque
 use super::pager::Pager;
 use crate::SegmentGroup;
 
-/// Number of submissions until the next attempt to get below a budget that has shrunk, after one that evicted nothing.
-/// Heaps in use may be idle by then.
-const TRIM_INTERVAL: u64 = 4;
-
 /// Number of submissions between two attempts to evict heaps ahead of need.
 const AHEAD_INTERVAL: u64 = 32;
 
@@ -23,8 +19,6 @@ pub(super) struct Upkeep {
     /// The thread that does it in the background, if there is one.
     pub(super) background: OnceLock<BackgroundUpdates>,
     submissions: AtomicU64,
-    /// The number of submissions from which usage above the budget is trimmed again.
-    next_trim: AtomicU64,
     /// The number of submissions from which heaps are evicted ahead of need again.
     next_ahead: AtomicU64,
     refreshes_soon: AtomicBool,
@@ -66,19 +60,16 @@ impl Upkeep {
                 return;
             }
         }
-        let submissions = self.submissions.load(Ordering::Relaxed);
-        let may_trim = submissions >= self.next_trim.load(Ordering::Relaxed);
-        if !refreshes && !may_trim {
-            return;
-        }
         // A thread that holds the lock evicts heaps anyway.
         let Some(mut current) = pager.try_lock() else { return };
         if refreshes {
             pager.books.refresh();
         }
-        if may_trim && pager.books.is_over_budget() && !pager.trim_to_budget(&mut current) {
-            self.next_trim.store(submissions.saturating_add(TRIM_INTERVAL), Ordering::Relaxed);
+        // With each submission, because heaps that were in use may be idle now.
+        if pager.books.is_over_budget() {
+            pager.trim_to_budget(&mut current);
         }
+        let submissions = self.submissions.load(Ordering::Relaxed);
         if submissions >= self.next_ahead.load(Ordering::Relaxed) {
             self.next_ahead.store(submissions.saturating_add(AHEAD_INTERVAL), Ordering::Relaxed);
             pager.evict_ahead(&mut current);

@@ -14,14 +14,13 @@ impl Pager {
         self.evict_ahead(current);
     }
 
-    /// Evicts idle heaps above the budget. Returns whether any was evicted.
-    pub(in crate::residency) fn trim_to_budget(&self, current: &mut CurrentPlan) -> bool {
-        let evicted = self.evict_planned(current, |planner, plan, now| {
+    /// Evicts idle heaps above the budget.
+    pub(in crate::residency) fn trim_to_budget(&self, current: &mut CurrentPlan) {
+        self.evict_planned(current, |planner, plan, now| {
             let request = PlanRequest { may_exceed: true, ..PlanRequest::new(now) };
             // The request has no heaps, so none can be unknown.
             let _ = planner.plan(&request, plan);
         });
-        evicted != [ByteSize::ZERO; 2]
     }
 
     /// Evicts idle heaps that the policy does not want to keep.
