@@ -10,7 +10,7 @@ use super::queue::{self, Queue, heap, map, placed};
 use super::table::Row;
 use super::{GIB, Result};
 
-/// How often each measurement is repeated; the best time counts.
+/// Number of repetitions of each measurement; the best time counts.
 const REPEATS: usize = 5;
 
 fn best(mut measure: impl FnMut() -> Result<Duration>) -> Result<Duration> {

@@ -7,7 +7,7 @@ use super::Result;
 /// One line: what was measured, the result, what is required, and whether that is held.
 #[derive(Debug)]
 pub struct Row {
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
     /// The result, in words and figures.
     pub result: String,

@@ -24,7 +24,7 @@ const HITCH: Duration = Duration::from_micros(100);
 /// Bytes of device memory that the process holds during both replays.
 const HELD: u64 = 1 << 30;
 
-/// What a replay measured.
+/// Measurements of a replay.
 #[derive(Default)]
 struct Measured {
     time: Duration,

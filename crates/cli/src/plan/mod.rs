@@ -34,7 +34,7 @@ const MAX_BUFFERS_MOVED: usize = 1000;
 /// Number of moves that are tried to reduce the number of barriers: less than a millisecond for a hundred resources.
 const MOVES: u64 = 800;
 
-/// The same for a plan that took [`LONG`] already.
+/// Number of moves for a plan that took [`LONG`] already.
 const MORE_MOVES: u64 = 8000;
 
 /// A plan that takes longer than this is no plan for a single frame.

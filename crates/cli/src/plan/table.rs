@@ -33,7 +33,7 @@ pub(super) struct Row {
     pub(super) offset: Option<u64>,
 }
 
-/// What a row says about a resource of a frame.
+/// The columns of a row that describe a resource of a frame.
 #[derive(Debug)]
 pub(super) struct FrameRow {
     pub(super) kind: ResourceKind,

@@ -25,7 +25,7 @@ pub(super) struct Failure {
     pub(super) reason: String,
 }
 
-/// What was recreated.
+/// Counts and failures of a recreation.
 #[derive(Debug, Default)]
 pub(super) struct Recreated {
     pub(super) heaps: u64,

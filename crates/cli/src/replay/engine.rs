@@ -128,7 +128,7 @@ struct Replay<'a> {
     free_times: Samples,
     /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
-    /// What all allocators hold.
+    /// Sum over all allocators.
     total: HeldByAllocator,
     held: Held,
     modelled: Modelled,

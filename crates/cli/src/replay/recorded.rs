@@ -1,4 +1,4 @@
-//! What a file records beyond its trace: settings, descriptions of resources, and frames.
+//! Records of a file beyond its trace: settings, descriptions of resources, and frames.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
