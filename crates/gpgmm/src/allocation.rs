@@ -30,7 +30,7 @@ pub(crate) struct Allocation {
 struct Extras {
     /// Number of `Map` calls without `Unmap`.
     mapped: AtomicU32,
-    /// What `GetMemory` returned, which does not add a reference for its caller.
+    /// The object that `GetMemory` returned, which does not add a reference for its caller.
     memory: OnceLock<Reference<Heap>>,
     name: DebugName,
 }

@@ -22,7 +22,7 @@ pub(super) struct RecordedTrace {
     allocators: Vec<RecordedAllocator>,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
-    /// What happens between events, in order.
+    /// Frames, idle periods and releases between the events, in order.
     steps: Vec<Step>,
     has_steps: bool,
 }
@@ -265,11 +265,11 @@ pub(super) struct ReplayedAllocator {
     pub(super) allocator: ResourceAllocator,
     /// Idle periods so far.
     periods: u32,
-    /// What it held when it was last asked.
+    /// The amounts after the last change of this allocator.
     held: HeldByAllocator,
 }
 
-/// What an allocator holds.
+/// Memory and heap time of an allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeldByAllocator {
     /// Bytes in its heaps.

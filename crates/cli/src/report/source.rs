@@ -13,7 +13,7 @@ pub(super) struct Source {
     path: PathBuf,
 }
 
-/// What an input contains.
+/// The kind of data in an input.
 pub(super) enum Content {
     /// An allocator's report, or something unknown, whose errors name what a report is.
     AllocatorReport(Box<dyn Read>),

@@ -104,7 +104,7 @@ fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
     }
 }
 
-/// What must be identical: sizes, heaps and offsets, in order.
+/// Sizes, heaps and offsets in order, which must be identical.
 fn memory_actions(file: &Path) -> Vec<Action> {
     let records = RecordReader::new(file, File::open(file).unwrap()).unwrap();
     let actions = records.map(|record| record.unwrap().action).filter(|action| {

@@ -12,7 +12,7 @@ mod packages;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What the sanitizers check. COM objects have no C++ type information, and flags have more values than enumerators.
+/// Flags of the sanitizers. COM objects have no C++ type information, and flags have more values than enumerators.
 const SANITIZERS: &[&str] =
     &["-fsanitize=address,undefined", "-fno-sanitize=vptr,enum", "-fno-sanitize-recover=undefined"];
 

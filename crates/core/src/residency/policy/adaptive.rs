@@ -62,7 +62,7 @@ struct Set {
     bytes: u64,
     /// The bytes of the set that are not held.
     missing: u64,
-    /// How much more the leader paged in than this expert; at least minus the capacity. Zero for the leader.
+    /// Bytes that the leader paged in beyond those of this expert; at least minus the capacity. Zero for the leader.
     lead: i64,
     /// The held heaps outside of the set, in the order in which they left it.
     outside: Chain,
