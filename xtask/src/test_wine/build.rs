@@ -120,13 +120,12 @@ pub(super) fn build(root: &Path) -> Result<Built, String> {
 
 /// Builds the programs of `interop/`, a separate workspace, and returns their names and paths.
 pub(super) fn build_interop(root: &Path, target_folder: &Path) -> Result<Vec<(String, PathBuf)>, String> {
-    let mut command = cargo(root, "build");
+    let mut command = Command::new("cargo");
+    command.args(["build", "--target", TARGET, "--message-format=json-render-diagnostics"]);
     command.arg("--manifest-path").arg(root.join("interop/Cargo.toml"));
     command.arg("--target-dir").arg(target_folder);
-    // The profile is not defined in that workspace.
-    for setting in ["inherits='dev'", "opt-level=1", "debug=false"] {
-        command.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
-    }
+    // Programs that run for a second are not worth optimizing.
+    command.args(["--config", "profile.dev.debug=false"]).current_dir(root);
     let mut programs = read(command, "the build of interop/")?.programs;
     if programs.is_empty() {
         return Err("cargo built no programs of interop/".to_owned());
