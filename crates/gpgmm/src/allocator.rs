@@ -105,8 +105,11 @@ unsafe extern "system" fn create_resource(
             allocator.probe(&allocation, &resource)?;
             return Ok(S_FALSE);
         }
-        let made = allocator.create_resource(&allocation, resource, initial_state, clear_value)?;
-        out.set(Reference::new(Allocation::new(made)).into_raw());
+        // Without `?`, which would move the allocation once more.
+        match allocator.create_resource(&allocation, resource, initial_state, clear_value) {
+            Ok(made) => out.set(Allocation::object_of(made).into_raw()),
+            Err(error) => return Err(error.into()),
+        }
         Ok(S_OK)
     })
 }
@@ -134,7 +137,7 @@ unsafe extern "system" fn import_resource(
         if out.is_null() {
             return Ok(S_FALSE);
         }
-        out.set(Reference::new(Allocation::new(made)).into_raw());
+        out.set(Allocation::object_of(made).into_raw());
         Ok(S_OK)
     })
 }
