@@ -447,7 +447,10 @@ mod tests {
         let has_writer = |recorder: &Recorder| recorder.users.lock().expect("no panic").writer.is_some();
         let records = || {
             let file = File::open(&path).expect("written");
-            RecordReader::new(&path, file).expect("a session").map(|record| record.expect("complete")).count()
+            RecordReader::new(&path, file)
+                .expect("a session")
+                .inspect(|record| assert!(record.is_ok(), "{record:?}"))
+                .count()
         };
         for round in 1..=3 {
             let (first, second) = (open(), open());
