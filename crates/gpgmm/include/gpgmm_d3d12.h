@@ -123,7 +123,8 @@ struct RECORD_OPTIONS {
     RECORD_SCOPE EventScope;
     bool UseDetailedTimingEvents; /* counters after every allocation */
     const char* TraceFile;        /* UTF-8; `.hws` is a session, any other name a Chrome trace (JSON); null is
-                                     gpgmm_event_trace.json in the working directory */
+                                     gpgmm_event_trace.json in the working directory, and with
+                                     PER_INSTANCE a new file gpgmm_event_trace.1.json, .2.json, ... */
 };
 
 /* ------------------------------------------------------------------------------------------------ residency */
@@ -250,7 +251,7 @@ GPGMM_INTERFACE GPGMM_UUID("b41d86c9-50f3-4c1e-8e69-3d6ff0c85a34") IResidencyMan
     virtual HRESULT STDMETHODCALLTYPE SetResidencyStatus(IResidencyHeap * pHeap,
                                                          const RESIDENCY_HEAP_STATUS& newStatus) = 0;
 
-    /* Returns statistics. With null, S_FALSE. */
+    /* Returns statistics, which are also recorded if counters are. With null, only records, and returns S_FALSE. */
     virtual HRESULT STDMETHODCALLTYPE QueryStats(RESIDENCY_MANAGER_STATS * pResidencyManagerStats) = 0;
 };
 
@@ -419,7 +420,7 @@ GPGMM_INTERFACE GPGMM_UUID("f9e3714a-16db-4f38-a2c5-74d0368e1b56") IResourceAllo
     /* Releases empty heaps until as many bytes are released; UINT64_MAX is all. S_FALSE if fewer were. */
     virtual HRESULT STDMETHODCALLTYPE ReleaseResourceHeaps(UINT64 bytesToRelease, UINT64 * pBytesReleased) = 0;
 
-    /* Returns statistics. With null, S_FALSE. */
+    /* Returns statistics, which are also recorded if counters are. With null, only records, and returns S_FALSE. */
     virtual HRESULT STDMETHODCALLTYPE QueryStats(RESOURCE_ALLOCATOR_STATS * pResourceAllocatorStats) = 0;
 
     /* Returns whether a feature is supported. E_INVALIDARG for an unknown feature, null, and another structure's size. */

@@ -1,11 +1,13 @@
 //! IResourceAllocation.
 
+use std::cell::{RefCell, UnsafeCell};
 use std::ffi::c_void;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-use heapwright::ResourceAllocation;
 use heapwright::d3d12::*;
+use heapwright::{Error, ResourceAllocation};
 use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
 use crate::allocator::Allocator;
@@ -15,15 +17,35 @@ use crate::descriptors::AllocationInfo;
 use crate::interfaces::{
     DebugObject, IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATION, ResourceAllocationMethods, This, returning,
 };
-use crate::object::{Body, Reference, Unknown, body};
+use crate::object::{Body, Memory, Reference, Unknown, body};
 use crate::residency_heap::{Heap, Name};
 
 /// The body of an IResourceAllocation.
 pub(crate) struct Allocation {
-    /// Written only to set the name.
-    allocation: RwLock<ResourceAllocation>,
+    /// Borrowed under the lock alone. Not within the lock, because it could only be moved there, which takes longer than all else
+    /// that this library adds to an allocation.
+    allocation: UnsafeCell<ResourceAllocation>,
+    /// Locked for writing only to set the name.
+    lock: RwLock<()>,
     /// State that only few allocations need.
     extras: OnceLock<Box<Extras>>,
+}
+
+// SAFETY: the allocation is `Send` and `Sync`, and borrowed under the lock alone.
+unsafe impl Sync for Allocation {}
+
+/// The allocation, borrowed to be read.
+struct Reading<'a> {
+    allocation: &'a ResourceAllocation,
+    _lock: RwLockReadGuard<'a, ()>,
+}
+
+impl Deref for Reading<'_> {
+    type Target = ResourceAllocation;
+
+    fn deref(&self) -> &ResourceAllocation {
+        self.allocation
+    }
 }
 
 #[derive(Default)]
@@ -36,18 +58,42 @@ struct Extras {
 }
 
 impl Allocation {
+    /// Creates the object of an allocation.
     #[inline]
-    pub(crate) fn new(allocation: ResourceAllocation) -> Self {
-        Self { allocation: RwLock::new(allocation), extras: OnceLock::new() }
+    pub(crate) fn object_of(allocation: ResourceAllocation) -> Reference<Self> {
+        // SAFETY: all fields are written at once. One by one, so that the allocation, which is large, is moved once.
+        unsafe {
+            let (reference, place) = Reference::<Self>::without_body();
+            (&raw mut (*place).allocation).cast::<ResourceAllocation>().write(allocation);
+            (&raw mut (*place).lock).write(RwLock::new(()));
+            (&raw mut (*place).extras).write(OnceLock::new());
+            reference
+        }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, ResourceAllocation> {
-        self.allocation.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> Reading<'_> {
+        let lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: under the lock.
+        Reading { allocation: unsafe { &*self.allocation.get() }, _lock: lock }
+    }
+
+    fn set_debug_name(&self, name: &str) -> Result<(), Error> {
+        let _lock = self.lock.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: under the lock.
+        unsafe { &mut *self.allocation.get() }.set_debug_name(name)
     }
 
     fn extras(&self) -> &Extras {
         self.extras.get_or_init(Box::default)
     }
+}
+
+/// Number of released objects whose memory a thread keeps for its next ones.
+const MAX_SPARE: usize = 64;
+
+thread_local! {
+    /// Memory of released objects: programs create and release more of these than of all others, and a heap takes longer.
+    static SPARE: RefCell<Vec<Memory<Allocation>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Allocation {
@@ -56,8 +102,7 @@ impl Drop for Allocation {
         if let Some(extras) = self.extras.get_mut() {
             let mapped = *extras.mapped.get_mut();
             if mapped != 0 {
-                let allocation = self.allocation.get_mut().unwrap_or_else(PoisonError::into_inner);
-                release_mapped(allocation, mapped);
+                release_mapped(self.allocation.get_mut(), mapped);
             }
         }
     }
@@ -96,6 +141,21 @@ impl Body for Allocation {
 
     const INTERFACES: &'static [GUID] = &[IID_DEBUG_OBJECT, IID_RESOURCE_ALLOCATION];
 
+    #[inline]
+    fn memory() -> Memory<Self> {
+        let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.pop());
+        spare.ok().flatten().unwrap_or_else(Box::new_uninit)
+    }
+
+    #[inline]
+    fn free(memory: Memory<Self>) {
+        // While the thread ends, the memory is dropped.
+        let _ = SPARE.try_with(|spare| match spare.try_borrow_mut() {
+            Ok(mut spare) if spare.len() < MAX_SPARE => spare.push(memory),
+            _ => {}
+        });
+    }
+
     /// A resource with memory of its own that no manager pages is what GPGMM lets programs take out of the allocation.
     fn inner_object(&self) -> Option<IUnknown> {
         let allocation = self.read();
@@ -118,9 +178,7 @@ unsafe extern "system" fn set_debug_name(this: This, name: *const WideChar) -> H
         // SAFETY: C++ calls the method of a live object, with null or a terminated string.
         unsafe {
             let this = body::<Allocation>(this);
-            this.extras().name.set(name, |name| {
-                this.allocation.write().unwrap_or_else(PoisonError::into_inner).set_debug_name(name)
-            })
+            this.extras().name.set(name, |name| this.set_debug_name(name))
         }
     })
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ResourceAllocator, ResourceDesc};
+use heapwright::{ByteSize, ClearValue, ResourceAllocator, ResourceDesc};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::allocation::Allocation;
@@ -97,17 +97,19 @@ unsafe extern "system" fn create_resource(
                 Out::new(out),
                 call::reference(allocation, "allocationDescriptor")?.convert()?,
                 call::reference(resource, "resourceDescriptor")?,
-                clear_value.as_ref(),
+                clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
             )
         };
         if out.is_null() {
-            let clear_value = clear_value.copied();
             let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
             allocator.probe(&allocation, &resource)?;
             return Ok(S_FALSE);
         }
-        let made = allocator.create_resource(&allocation, resource, initial_state, clear_value)?;
-        out.set(Reference::new(Allocation::new(made)).into_raw());
+        // Without `?`, which would move the allocation once more.
+        match allocator.create_resource(&allocation, resource, initial_state, clear_value) {
+            Ok(made) => out.set(Allocation::object_of(made).into_raw()),
+            Err(error) => return Err(error.into()),
+        }
         Ok(S_OK)
     })
 }
@@ -135,7 +137,7 @@ unsafe extern "system" fn import_resource(
         if out.is_null() {
             return Ok(S_FALSE);
         }
-        out.set(Reference::new(Allocation::new(made)).into_raw());
+        out.set(Allocation::object_of(made).into_raw());
         Ok(S_OK)
     })
 }
@@ -155,11 +157,14 @@ unsafe extern "system" fn release_resource_heaps(this: This, bytes: u64, release
 
 unsafe extern "system" fn query_stats(this: This, stats_out: *mut AllocatorStats) -> HRESULT {
     call::hresult("IResourceAllocator::QueryStats", || {
+        // SAFETY: C++ calls the method of a live object.
+        let allocator = unsafe { &body::<Allocator>(this).allocator };
+        allocator.record_counters();
         if stats_out.is_null() {
             return Ok(S_FALSE);
         }
-        // SAFETY: C++ calls the method of a live object, with writable space.
-        unsafe { stats_out.write(body::<Allocator>(this).allocator.stats().into()) };
+        // SAFETY: writable space.
+        unsafe { stats_out.write(allocator.stats().into()) };
         Ok(S_OK)
     })
 }

@@ -137,6 +137,7 @@ fn refuse<T>(field: &str, rule: impl std::fmt::Display) -> Result<T, Failure> {
 }
 
 /// Refuses bits that the header does not define. heapwright has flags of its own there.
+#[inline]
 fn check_bits(field: &str, flags: u32, known: u32) -> Result<u32, Failure> {
     match flags & !known {
         0 => Ok(flags),
@@ -287,7 +288,8 @@ const ALLOCATION_FLAGS: u32 = 0x3ff;
 const ALLOCATOR_FLAGS: u32 = 0xff;
 
 impl AllocationDesc {
-    #[inline]
+    // Each allocation does this, and must not build the description twice.
+    #[inline(always)]
     pub(crate) fn convert(&self) -> Result<ResourceAllocationDesc<'static>, Failure> {
         let flags = check_bits("RESOURCE_ALLOCATION_DESC::Flags", self.flags, ALLOCATION_FLAGS)?;
         let heap_type = match self.heap_type {

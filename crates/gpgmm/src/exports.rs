@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeap, ResidencyManager, ResidencyManagerDesc};
-use heapwright::{RecordOptions, RecordScope, ResourceAllocator};
+use heapwright::{RecordOptions, RecordScope, ResourceAllocator, ResourceAllocatorDesc};
 use windows_core::{HRESULT, Interface};
 
 use crate::allocator::Allocator;
@@ -14,20 +14,49 @@ use crate::log;
 use crate::object::{Body, Reference, recognize};
 use crate::residency_heap::Heap;
 use crate::residency_list::List;
-use crate::residency_manager::{Manager, adapter_of};
+use crate::residency_manager::Manager;
 
-/// Creates an object, or with a null `out` only checks that it could be created.
-fn finish<B: Body>(out: Out, made: Reference<B>) -> HRESULT {
-    if out.is_null() {
-        return S_FALSE;
-    }
-    out.set(made.into_raw());
-    S_OK
+/// Runs the body of a function that creates an object. With a null `out`, the object is released again: the call only checks that
+/// it can be created.
+///
+/// # Safety
+///
+/// `out` is null or points to space for a pointer.
+unsafe fn create<B: Body>(
+    call: &str,
+    out: *mut *mut c_void,
+    make: impl FnOnce(Out) -> Result<Reference<B>, Failure>,
+) -> HRESULT {
+    call::hresult(call, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::new(out) };
+        let made = make(out)?;
+        if out.is_null() {
+            return Ok(S_FALSE);
+        }
+        out.set(made.into_raw());
+        Ok(S_OK)
+    })
 }
 
-/// Returns what to record of a new object: nothing if the call only tests, so that it changes no file.
+/// Returns what to record of a new object: nothing if the call only checks, so that it changes no file.
 fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
     if out.is_null() { RecordOptions::default() } else { options }
+}
+
+/// Converts the description of an allocator, and sets the level of the log.
+///
+/// # Safety
+///
+/// `desc` is null or points to a description, whose strings are null or zero-terminated.
+unsafe fn allocator_desc(desc: *const AllocatorDesc, out: Out) -> Result<ResourceAllocatorDesc, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let desc = call::reference(desc, "allocatorDescriptor")?;
+        log::set_level(desc.min_log_level)?;
+        let desc = desc.convert()?;
+        Ok(ResourceAllocatorDesc { record_options: recording_of(out, desc.record_options), ..desc })
+    }
 }
 
 /// # Safety
@@ -36,6 +65,38 @@ fn recording_of(out: Out, options: RecordOptions) -> RecordOptions {
 unsafe fn device_of(device: &*mut c_void) -> Result<&ID3D12Device, Failure> {
     // SAFETY: the caller's promise.
     unsafe { ID3D12Device::from_raw_borrowed(device) }.ok_or_else(|| Failure::null("pDevice"))
+}
+
+/// Returns the adapter as the library needs it, or `None` for null.
+///
+/// # Errors
+///
+/// E_NOINTERFACE for an adapter older than DXGI 1.4.
+///
+/// # Safety
+///
+/// `adapter` is null or points to a COM object that is alive.
+unsafe fn adapter_of(adapter: *mut c_void) -> Result<Option<IDXGIAdapter3>, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(adapter) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&adapter) }) else {
+        return Ok(None);
+    };
+    let adapter = adapter.cast::<IDXGIAdapter3>();
+    adapter.map(Some).map_err(|error| Failure::Refused(error.code(), "pAdapter has no IDXGIAdapter3".into()))
+}
+
+/// As [`adapter_of`], and refuses null.
+///
+/// # Errors
+///
+/// As there.
+///
+/// # Safety
+///
+/// As there.
+unsafe fn required_adapter_of(adapter: *mut c_void) -> Result<IDXGIAdapter3, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { adapter_of(adapter) }?.ok_or_else(|| Failure::null("pAdapter"))
 }
 
 /// Returns the residency manager of a parameter, or `None` for null.
@@ -67,19 +128,17 @@ pub unsafe extern "C" fn GpgmmCreateResidencyManager(
     adapter: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("CreateResidencyManager", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "descriptor")?);
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResidencyManager", out, |out| {
+            let desc = call::reference(desc, "descriptor")?;
             log::set_level(desc.min_log_level)?;
-            let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
-            let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
             let mut desc = desc.convert()?;
             desc.record_options = recording_of(out, desc.record_options);
-            let manager = ResidencyManager::new(device, Some(&adapter), desc)?;
-            Ok(finish(out, Manager::of(manager)))
-        }
-    })
+            let (device, adapter) = (device_of(&device)?, required_adapter_of(adapter)?);
+            Ok(Manager::of(ResidencyManager::new(device, Some(&adapter), desc)?))
+        })
+    }
 }
 
 /// `CreateResidencyHeap` with a pageable.
@@ -95,19 +154,19 @@ pub unsafe extern "C" fn GpgmmCreateResidencyHeap(
     pageable: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("CreateResidencyHeap", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "descriptor")?.convert()?);
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResidencyHeap", out, |_| {
+            let desc = call::reference(desc, "descriptor")?.convert()?;
             let pageable = ID3D12Pageable::from_raw_borrowed(&pageable);
             let pageable = pageable.ok_or_else(|| Failure::null("pPageable"))?;
             let heap = match manager_of(manager)? {
                 Some(manager) => manager.manage(&desc, pageable)?,
                 None => ResidencyHeap::unmanaged(&desc, pageable)?,
             };
-            Ok(finish(out, Reference::new(Heap::new(heap))))
-        }
-    })
+            Ok(Reference::new(Heap::new(heap)))
+        })
+    }
 }
 
 /// `CreateHeapFn`. It must not throw: an exception ends the process, and is not undefined behaviour.
@@ -117,36 +176,36 @@ pub type CreateHeapFn = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_voi
 ///
 /// # Safety
 ///
-/// As [`GpgmmCreateResidencyHeap`]. `create` may be called with `context`, and stores null or a reference to a live ID3D12Pageable if
+/// As [`GpgmmCreateResidencyHeap`]. `create_heap` may be called with `context`, and stores null or a reference to a live ID3D12Pageable if
 /// it succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GpgmmCreateResidencyHeapWithCallback(
     desc: *const HeapDesc,
     manager: *mut c_void,
-    create: Option<CreateHeapFn>,
+    create_heap: Option<CreateHeapFn>,
     context: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("CreateResidencyHeap", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "descriptor")?.convert()?);
-            let create = create.ok_or_else(|| Failure::null("createHeapFn"))?;
-            let create = || {
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResidencyHeap", out, |_| {
+            let desc = call::reference(desc, "descriptor")?.convert()?;
+            let create_heap = create_heap.ok_or_else(|| Failure::null("createHeapFn"))?;
+            let create_heap = || {
                 let mut pageable = std::ptr::null_mut();
-                create(context, &mut pageable).ok()?;
+                create_heap(context, &mut pageable).ok()?;
                 if pageable.is_null() {
                     return Err(windows_core::Error::from_hresult(E_POINTER));
                 }
                 Ok(ID3D12Pageable::from_raw(pageable))
             };
             let heap = match manager_of(manager)? {
-                Some(manager) => manager.create_heap(&desc, create)?,
-                None => ResidencyHeap::create_unmanaged(&desc, create)?,
+                Some(manager) => manager.create_heap(&desc, create_heap)?,
+                None => ResidencyHeap::create_unmanaged(&desc, create_heap)?,
             };
-            Ok(finish(out, Reference::new(Heap::new(heap))))
-        }
-    })
+            Ok(Reference::new(Heap::new(heap)))
+        })
+    }
 }
 
 /// `CreateResidencyList`.
@@ -180,20 +239,18 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocator(
     manager: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("CreateResourceAllocator", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
-            log::set_level(desc.min_log_level)?;
-            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
-            desc.record_options = recording_of(out, desc.record_options);
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResourceAllocator", out, |out| {
+            let desc = allocator_desc(desc, out)?;
+            let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
             let allocator = match manager_of(manager)? {
                 Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
                 None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
             };
-            Ok(finish(out, Allocator::of(allocator)))
-        }
-    })
+            Ok(Allocator::of(allocator))
+        })
+    }
 }
 
 /// `CreateResourceAllocator` that also creates a residency manager, or with a null `manager_out` none.
@@ -215,14 +272,11 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
         // SAFETY: the caller's promises.
         return unsafe { GpgmmCreateResourceAllocator(desc, device, adapter, std::ptr::null_mut(), out) };
     }
-    call::hresult("CreateResourceAllocator", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
-            log::set_level(desc.min_log_level)?;
-            let (device, adapter, mut desc) = (device_of(&device)?, adapter_of(adapter)?, desc.convert()?);
-            desc.record_options = recording_of(out, desc.record_options);
-            let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?;
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResourceAllocator", out, |out| {
+            let desc = allocator_desc(desc, out)?;
+            let (device, adapter) = (device_of(&device)?, required_adapter_of(adapter)?);
             let record_options = match desc.record_options.scope {
                 RecordScope::PerProcess => desc.record_options.clone(),
                 // The file is the allocator's.
@@ -234,9 +288,9 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
             if !out.is_null() {
                 manager_out.set(Manager::of(manager).into_raw());
             }
-            Ok(finish(out, Allocator::of(allocator)))
-        }
-    })
+            Ok(Allocator::of(allocator))
+        })
+    }
 }
 
 /// `CreateResourceAllocator` from an allocator.
@@ -251,21 +305,17 @@ pub unsafe extern "C" fn GpgmmCreateNestedResourceAllocator(
     parent: *mut c_void,
     out: *mut *mut c_void,
 ) -> HRESULT {
-    call::hresult("CreateResourceAllocator", || {
-        // SAFETY: the caller's promises.
-        unsafe {
-            let (out, desc) = (Out::new(out), call::reference(desc, "allocatorDescriptor")?);
-            log::set_level(desc.min_log_level)?;
+    // SAFETY: the caller's promises.
+    unsafe {
+        create("CreateResourceAllocator", out, |out| {
+            let desc = allocator_desc(desc, out)?;
             if parent.is_null() {
                 return Err(Failure::null("pResourceAllocator"));
             }
             let Some(parent) = recognize::<Allocator>(parent) else {
                 return Err(Failure::invalid_argument("pResourceAllocator is of another library"));
             };
-            let mut desc = desc.convert()?;
-            desc.record_options = recording_of(out, desc.record_options);
-            let nested = parent.allocator.create_nested(desc)?;
-            Ok(finish(out, Allocator::of(nested)))
-        }
-    })
+            Ok(Allocator::of(parent.allocator.create_nested(desc)?))
+        })
+    }
 }

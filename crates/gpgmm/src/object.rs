@@ -1,7 +1,7 @@
 //! COM objects: a pointer to a table of methods, a reference count, and a body.
 
 use std::ffi::c_void;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -34,7 +34,22 @@ pub(crate) trait Body: Sized + Send + Sync + 'static {
     fn registration(&self) -> Option<Registration> {
         None
     }
+
+    /// Returns memory for an object.
+    #[inline]
+    fn memory() -> Memory<Self> {
+        Box::new_uninit()
+    }
+
+    /// Takes the memory of an object that is gone.
+    #[inline]
+    fn free(memory: Memory<Self>) {
+        drop(memory);
+    }
 }
+
+/// Memory for an object.
+pub(crate) type Memory<B> = Box<MaybeUninit<Object<B>>>;
 
 /// An object as C++ sees it.
 #[repr(C)]
@@ -56,8 +71,28 @@ impl<B: Body> Reference<B> {
     /// Creates an object with this reference.
     #[inline]
     pub(crate) fn new(body: B) -> Self {
-        let object = Box::new(Object { methods: B::methods(), count: AtomicU32::new(1), body });
-        Self(NonNull::from(Box::leak(object)))
+        // SAFETY: the body is written at once.
+        unsafe {
+            let (reference, place) = Self::without_body();
+            place.write(body);
+            reference
+        }
+    }
+
+    /// Creates an object, and returns the place of its body.
+    ///
+    /// # Safety
+    ///
+    /// The caller writes the body before the reference is used or dropped.
+    #[inline]
+    pub(crate) unsafe fn without_body() -> (Self, *mut B) {
+        let object = Box::into_raw(B::memory()).cast::<Object<B>>();
+        // SAFETY: the pointers are to the members of a box.
+        unsafe {
+            (&raw mut (*object).methods).write(B::methods());
+            (&raw mut (*object).count).write(AtomicU32::new(1));
+            (Self(NonNull::new_unchecked(object)), &raw mut (*object).body)
+        }
     }
 
     /// Adds a reference to the object at an address, unless its count is zero.
@@ -189,8 +224,14 @@ unsafe extern "system" fn release<B: Body>(this: *mut c_void) -> u32 {
             if let Some(registration) = unsafe { body::<B>(this) }.registration() {
                 registration.remove(this);
             }
-            // SAFETY: the last reference is gone, and nobody finds the object any more. `new` leaked this box.
-            drop(unsafe { Box::from_raw(this.cast::<Object<B>>()) });
+            // SAFETY: the last reference is gone, and nobody finds the object any more. It is `without_body`'s box.
+            let mut memory: Memory<B> = unsafe { Box::from_raw(this.cast()) };
+            // SAFETY: the object was alive until now. A method that is called later crashes, even if the memory is kept.
+            unsafe {
+                memory.assume_init_drop();
+                memory.as_mut_ptr().cast::<*const c_void>().write(std::ptr::null());
+            }
+            B::free(memory);
         });
     }
     left

@@ -225,29 +225,14 @@ unsafe extern "system" fn set_residency_status(this: This, heap: *mut c_void, st
 
 unsafe extern "system" fn query_stats(this: This, stats_out: *mut ManagerStats) -> HRESULT {
     call::hresult("IResidencyManager::QueryStats", || {
+        // SAFETY: C++ calls the method of a live object.
+        let manager = unsafe { &body::<Manager>(this).manager };
+        manager.record_counters();
         if stats_out.is_null() {
             return Ok(S_FALSE);
         }
-        // SAFETY: C++ calls the method of a live object, with writable space.
-        unsafe { stats_out.write(body::<Manager>(this).manager.stats().into()) };
+        // SAFETY: writable space.
+        unsafe { stats_out.write(manager.stats().into()) };
         Ok(S_OK)
     })
-}
-
-/// Returns the adapter as the library needs it, or `None` for null.
-///
-/// # Errors
-///
-/// E_NOINTERFACE for an adapter older than DXGI 1.4.
-///
-/// # Safety
-///
-/// `adapter` is null or points to a COM object that is alive.
-pub(crate) unsafe fn adapter_of(adapter: *mut c_void) -> Result<Option<IDXGIAdapter3>, Failure> {
-    // SAFETY: the caller's promise.
-    let Some(adapter) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&adapter) }) else {
-        return Ok(None);
-    };
-    let adapter = adapter.cast::<IDXGIAdapter3>();
-    adapter.map(Some).map_err(|error| Failure::Refused(error.code(), "pAdapter has no IDXGIAdapter3".into()))
 }

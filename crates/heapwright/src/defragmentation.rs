@@ -15,7 +15,7 @@ use heapwright_core::{ByteSize, HeapOffset};
 use heapwright_d3d12::*;
 
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
-use crate::desc::{ResourceDesc, SuballocationAlgorithm};
+use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::memory::{
     AllocationId, Heap, Label, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces, create_placed,
     place_resident, set_debug_name,
@@ -461,14 +461,14 @@ impl Move {
         &mut self,
         allocation: &ResourceAllocation,
         initial_state: InitialState,
-        clear_value: Option<&D3D12_CLEAR_VALUE>,
+        clear_value: Option<ClearValue>,
     ) -> Result<&ID3D12Resource, Error> {
         self.check(allocation)?;
         // SAFETY: the resource is a live COM object.
         let desc = unsafe { allocation.resource().GetDesc() };
         let mut resource = ResourceDesc::new(&desc);
         resource.initial_state = initial_state;
-        resource.clear_value = clear_value.copied();
+        resource.clear_value = clear_value;
         if resource.desc.Flags & D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT != 0 {
             // `GetDesc` returns the actual alignment, which must not be requested together with the flag.
             resource.desc.Alignment = 0;

@@ -21,7 +21,7 @@
 //! | `CreateResource` with a null out | [`ResourceAllocator::probe`] | nothing is created (code: created and dropped, which is [`ResourceAllocator::create`] without keeping what it returns) |
 //! | `CreateResource` of a committed resource | [`ResourceAllocator::import`] | charged to its own segment group (code: always local); an `unsafe fn`, because other code may map it. A placed resource cannot be recognized, so it counts as memory of its own, as in GPGMM, among imported memory, to which no limit applies |
 //! | `ReleaseResourceHeaps` | [`ResourceAllocator::release_resource_heaps`], [`ResourceAllocator::release_empty_heaps`] | returns the released bytes, which the caller can compare with the request. Releases as few heaps as possible (code: its arithmetic wraps) |
-//! | `QueryStats` | [`ResourceAllocator::stats`] | O(1), amortized; a query records nothing |
+//! | `QueryStats` | [`ResourceAllocator::stats`] | O(1), amortized; a query records nothing, [`record_counters`](ResourceAllocator::record_counters) does |
 //! | `CheckFeatureSupport` | [`ResourceAllocator::resource_allocation_support`] | typed, so that sizes cannot mismatch |
 //! | `RESOURCE_ALLOCATOR_FEATURE`, `RESOURCE_ALLOCATOR_FEATURE_RESOURCE_ALLOCATION_SUPPORT` | the same call | one feature, one function |
 //! | `FEATURE_DATA_RESOURCE_ALLOCATION_SUPPORT` | [`ResourceAllocationSupport`] | |
@@ -168,7 +168,7 @@
 //! | `SetVideoMemoryReservation` | [`ResidencyManager::set_video_memory_reservation`] | also set with the operating system (code: not), and reset when the manager is dropped; usage below it counts as zero (code: wraps) |
 //! | `QueryVideoMemoryInfo` | [`ResidencyManager::query_video_memory_info`] | [`VideoMemoryInfo`]; the usage is what counts against the budget |
 //! | `SetResidencyStatus` | [`ResidencyManager::set_residency_status`] | recorded in the books as done by other code (code: overwrites a word); evicted is rejected while the heap is locked or in use |
-//! | `QueryStats` | [`ResidencyManager::stats`] | a query records nothing |
+//! | `QueryStats` | [`ResidencyManager::stats`] | a query records nothing, [`record_counters`](ResidencyManager::record_counters) does |
 //!
 //! # `RESIDENCY_MANAGER_DESC`: [`ResidencyManagerDesc`]
 //!

@@ -105,8 +105,9 @@ pub use allocator::{
 pub use buffer_desc::buffer_desc;
 pub use caps::{AlignmentBesideTight, Architecture, DeviceCaps};
 pub use desc::{
-    EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope, ResourceAllocationFlags,
-    ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind, SuballocationAlgorithm,
+    ClearValue, EmptyHeapPolicy, HeapLimits, PoolDesc, RecordFlags, RecordOptions, RecordScope,
+    ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc, ResourceKind,
+    SuballocationAlgorithm,
 };
 pub use error::Error;
 pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};

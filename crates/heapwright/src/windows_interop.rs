@@ -31,6 +31,8 @@ use crate::Error;
 /// | `AdapterToHeapwright` | every `IDXGIAdapter*` | `adapter.to_heapwright()?`, its `IDXGIAdapter3` by QueryInterface |
 /// | `ValueToHeapwright` | `D3D12_RESOURCE_STATES`, `D3D12_RESOURCE_FLAGS`, `D3D12_HEAP_FLAGS`, `D3D12_BARRIER_LAYOUT`, `D3D12_CPU_PAGE_PROPERTY`, `D3D12_MEMORY_POOL`, `D3D12_RESIDENCY_PRIORITY`, `DXGI_FORMAT` | `value.to_heapwright()`, the number: heapwright's enumerations are plain integers |
 ///
+/// [`ClearValue::from_d3d12`](crate::ClearValue::from_d3d12) reads the union of a `D3D12_CLEAR_VALUE`.
+///
 /// `as_` and `into_` cost nothing: they make no call and count no reference. A later interface can be used for the
 /// first one if it derefs to it, as `ID3D12Device5` does in `windows` 0.56 and later: it has `as_heapwright` as well.
 ///

@@ -75,6 +75,30 @@ inline HRESULT create_buffer(IResourceAllocator *allocator, D3D12_HEAP_TYPE type
     return allocator->CreateResource(desc, buffer_desc(size), state, nullptr, out);
 }
 
+/* A queue, and a command list that it may execute. */
+struct direct_queue {
+    held<ID3D12CommandQueue> queue;
+    held<ID3D12CommandAllocator> commands;
+    held<ID3D12GraphicsCommandList> recorded;
+    held<ID3D12Fence> fence;
+
+    bool create(const environment &env) {
+        D3D12_COMMAND_QUEUE_DESC desc = {};
+        desc.Type = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        return EXPECT(env.device->CreateCommandQueue(&desc, queue.id(), queue.out()) == S_OK)
+               && EXPECT(env.device->CreateCommandAllocator(desc.Type, commands.id(), commands.out()) == S_OK)
+               && EXPECT(env.device->CreateCommandList(0, desc.Type, commands, nullptr, recorded.id(), recorded.out()) == S_OK)
+               && EXPECT(env.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, fence.id(), fence.out()) == S_OK);
+    }
+
+    /* Waits for all that was executed. */
+    void wait() {
+        HANDLE event = create_event();
+        EXPECT(queue->Signal(fence, 1) == S_OK && fence->SetEventOnCompletion(1, event) == S_OK && wait_for(event));
+        close_event(event);
+    }
+};
+
 /* Tests, each in the file of its name. */
 void test_allocators(const environment &);
 void test_allocations(const environment &);

@@ -1,7 +1,9 @@
 /* RECORD_OPTIONS: what is recorded, in which file. */
 #include "environment.hpp"
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 static bool exists(const char *path) {
     std::FILE *file = std::fopen(path, "rb");
@@ -28,25 +30,34 @@ static bool is_recording(const std::string &bytes, const char *path) {
 
 /* Executes an empty command list that uses the allocation. */
 static void submit(const environment &env, IResidencyManager *manager, IResourceAllocation *allocation) {
-    D3D12_COMMAND_QUEUE_DESC queue_desc = {};
-    queue_desc.Type = D3D12_COMMAND_LIST_TYPE_DIRECT;
-    held<ID3D12CommandQueue> queue;
-    held<ID3D12CommandAllocator> commands;
-    held<ID3D12GraphicsCommandList> recorded;
-    held<ID3D12Fence> fence;
+    direct_queue direct;
     held<IResidencyList> list;
-    REQUIRE(env.device->CreateCommandQueue(&queue_desc, queue.id(), queue.out()) == S_OK);
-    REQUIRE(env.device->CreateCommandAllocator(queue_desc.Type, commands.id(), commands.out()) == S_OK);
-    REQUIRE(env.device->CreateCommandList(0, queue_desc.Type, commands, nullptr, recorded.id(), recorded.out()) == S_OK);
-    REQUIRE(env.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, fence.id(), fence.out()) == S_OK);
-    REQUIRE(CreateResidencyList(&list.self) == S_OK);
-    EXPECT(recorded->Close() == S_OK && list->Add(allocation->GetMemory()) == S_OK);
-    ID3D12CommandList *command_lists[] = {recorded};
+    REQUIRE(direct.create(env) && CreateResidencyList(&list.self) == S_OK);
+    EXPECT(direct.recorded->Close() == S_OK && list->Add(allocation->GetMemory()) == S_OK);
+    ID3D12CommandList *command_lists[] = {direct.recorded};
     IResidencyList *lists[] = {list};
-    EXPECT(manager->ExecuteCommandLists(queue, command_lists, lists, 1) == S_OK);
-    HANDLE event = create_event();
-    EXPECT(queue->Signal(fence, 1) == S_OK && fence->SetEventOnCompletion(1, event) == S_OK && wait_for(event));
-    close_event(event);
+    EXPECT(manager->ExecuteCommandLists(direct.queue, command_lists, lists, 1) == S_OK);
+    direct.wait();
+}
+
+static size_t count(const std::string &bytes, const std::string &part) {
+    size_t found = 0;
+    for (size_t at = bytes.find(part); at != std::string::npos; at = bytes.find(part, at + part.size())) found++;
+    return found;
+}
+
+/* The number of threads of this process, where the system says it. */
+static unsigned threads() {
+    unsigned number = 0;
+#ifdef __linux__
+    if (std::FILE *status = std::fopen("/proc/self/status", "r")) {
+        char line[256];
+        while (std::fgets(line, sizeof line, status)) std::sscanf(line, "Threads: %u", &number);
+        std::fclose(status);
+    }
+    EXPECT(number > 0);
+#endif
+    return number;
 }
 
 /* Uses a buffer with a name, and releases all. */
@@ -58,6 +69,41 @@ static void use(const environment &env, held<IResourceAllocator> &allocator, hel
     buffer.release();
     allocator.release();
     manager.release();
+}
+
+/* Whether the process has this number of threads. A thread that was joined may count for a moment. */
+static bool has_threads(unsigned number) {
+    for (int i = 0; i < 1000 && threads() != number; i++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return threads() == number;
+}
+
+/* Counters, of which QueryStats records each time. Each instance has a new file. */
+static void test_counters(const environment &env) {
+    const char *paths[] = {"gpgmm_event_trace.1.json", "gpgmm_event_trace.2.json", "gpgmm_event_trace.3.json"};
+    for (const char *path : paths) std::remove(path);
+    RESIDENCY_MANAGER_DESC manager_desc = {};
+    RESOURCE_ALLOCATOR_DESC desc = {};
+    manager_desc.RecordOptions = desc.RecordOptions = {RECORD_FLAG_COUNTERS, RECORD_SCOPE_PER_INSTANCE, false, nullptr};
+    held<IResidencyManager> manager;
+    held<IResourceAllocator> allocator, without;
+    REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+    REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &allocator.self) == S_OK);
+    desc.RecordOptions.Flags = RECORD_FLAG_CAPTURE;
+    REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &without.self) == S_OK);
+    for (int i = 0; i < 50; i++) {
+        EXPECT(allocator->QueryStats(nullptr) == S_FALSE && without->QueryStats(nullptr) == S_FALSE);
+        EXPECT(manager->QueryStats(nullptr) == S_FALSE);
+    }
+    RESIDENCY_MANAGER_STATS manager_stats;
+    RESOURCE_ALLOCATOR_STATS stats;
+    EXPECT(manager->QueryStats(&manager_stats) == S_OK && allocator->QueryStats(&stats) == S_OK);
+    allocator.release();
+    without.release();
+    manager.release();
+    for (const char *path : paths) EXPECT(is_recording(contents(path), path));
+    EXPECT(count(contents(paths[0]), "\"resident\":") == 2 * 51);
+    EXPECT(count(contents(paths[1]), "\"reserved\":") == 51);
+    EXPECT(count(contents(paths[2]), "\"reserved\":") == 0);
 }
 
 /* Calls that only test change no file. */
@@ -87,8 +133,10 @@ void test_recording(const environment &env) {
     RESIDENCY_MANAGER_DESC manager_desc = {};
     held<IResourceAllocator> allocator, other;
     held<IResidencyManager> manager;
+    const unsigned threads_before = threads();
     EXPECT((RECORD_FLAG_API_OBJECTS | RECORD_FLAG_API_CALLS) == RECORD_FLAG_CAPTURE);
     test_calls(env);
+    test_counters(env);
 
     /* All instances of the process in one file, to which a manager that the allocator creates belongs. */
     for (const char *path : {"process.hws", "process.json"}) {
@@ -146,4 +194,7 @@ void test_recording(const environment &env) {
         EXPECT(CreateResourceAllocator(desc, env.device, env.dxgi(), &allocator.self, nullptr) == E_INVALIDARG && !allocator);
         EXPECT(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == E_INVALIDARG && !manager);
     }
+
+    /* No thread is left when all is released, so that the library can be unloaded. */
+    EXPECT(has_threads(threads_before));
 }

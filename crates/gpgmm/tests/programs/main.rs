@@ -109,6 +109,34 @@ fn clang_compiles_the_header() {
     run(command);
 }
 
+/// clang checks the header for Microsoft's compilers, with MinGW's headers of Windows in place of Microsoft's.
+#[test]
+fn microsofts_compilers_accept_the_header() {
+    let windows = Path::new("/usr/share/mingw-w64/include");
+    if !can_compile("clang++") {
+        return;
+    }
+    if !windows.join("dxgi1_4.h").exists() {
+        eprintln!("skipped: no Windows headers in {}", windows.display());
+        return;
+    }
+    let mut command = Command::new("clang++");
+    command.args([
+        "--target=x86_64-pc-windows-msvc",
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fsyntax-only",
+    ]);
+    // Otherwise MinGW's headers remove the attributes of clang's.
+    command.args(["-D__GNUC__=12", "-D__GNUC_MINOR__=0"]);
+    command.arg("-I").arg(package().join("include"));
+    command.args(["-isystem", "/usr/include/directx", "-isystem"]).arg(windows);
+    let output = command.arg(package().join("tests/cpp/msvc/headers.cpp")).output().expect("clang starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Definite leaks are errors. "Possibly lost" is std's handle of the main thread.
 #[test]
 fn valgrind_finds_nothing() {

@@ -14,7 +14,7 @@ use super::inner::Inner;
 use super::live_list::LiveAllocation;
 use super::pool::Pool;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
-use crate::desc::{PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
+use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::plan::Decision;
 use crate::recording::Event;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
@@ -99,10 +99,10 @@ impl ResourceAllocator {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &D3D12_RESOURCE_DESC,
         initial_state: D3D12_RESOURCE_STATES,
-        clear_value: Option<&D3D12_CLEAR_VALUE>,
+        clear_value: Option<ClearValue>,
     ) -> Result<ResourceAllocation, Error> {
         let mut resource = ResourceDesc::in_state(resource, initial_state);
-        resource.clear_value = clear_value.copied();
+        resource.clear_value = clear_value;
         self.create(allocation, &resource)
     }
 
@@ -264,6 +264,13 @@ impl ResourceAllocator {
     #[must_use]
     pub fn stats(&self) -> ResourceAllocatorStats {
         self.inner.stats()
+    }
+
+    /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
+    pub fn record_counters(&self) {
+        if let Some(recording) = &self.inner.heaps.source.recording {
+            recording.count_now(|| self.inner.counters());
+        }
     }
 
     /// Returns the bytes of heaps and committed resources that are held. O(1), no lock.

@@ -5,11 +5,13 @@
 //! * `allocator`: the allocator's description.
 //! * `pool`: the description of a custom pool.
 //! * `resource`: the description of a resource and of its initial state.
+//! * `clear_value`: the value to which a texture is mostly cleared.
 //! * `options`: the fields of an allocator as text, for recordings and command lines.
 //! * `record_options`: the contents of a recording.
 
 mod algorithms;
 mod allocator;
+mod clear_value;
 mod flags;
 mod options;
 mod pool;
@@ -19,6 +21,7 @@ mod resource;
 pub use self::algorithms::{EmptyHeapPolicy, SuballocationAlgorithm};
 pub(crate) use self::allocator::HEAP_GRANULARITY;
 pub use self::allocator::{HeapLimits, ResourceAllocatorDesc};
+pub use self::clear_value::ClearValue;
 pub use self::flags::{ResourceAllocationFlags, ResourceAllocatorFlags};
 pub use self::pool::{PoolDesc, ResourceKind};
 pub use self::record_options::{RecordFlags, RecordOptions, RecordScope};

@@ -45,7 +45,8 @@ pub struct RecordOptions {
     pub scope: RecordScope,
     /// Whether statistics are gathered after each allocation, so that counters include every step.
     pub use_detailed_timing_events: bool,
-    /// Path of the output file; `None` is `gpgmm_event_trace.json` in the working directory. The extension `.hws` selects the
+    /// Path of the output file. `None` is `gpgmm_event_trace.json` in the working directory, or for [`RecordScope::PerInstance`] a new
+    /// file `gpgmm_event_trace.1.json`, `gpgmm_event_trace.2.json` and so on. The extension `.hws` selects the
     /// [session format](crate::recording#files).
     pub trace_file: Option<PathBuf>,
 }

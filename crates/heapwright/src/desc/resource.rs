@@ -4,6 +4,7 @@ use std::fmt;
 
 use heapwright_d3d12::*;
 
+use super::clear_value::ClearValue;
 use crate::InitialState;
 
 /// The description of a resource, with the parameters of `CreateResource3` of D3D12MA and `ID3D12Device10`.
@@ -26,7 +27,7 @@ pub struct ResourceDesc<'a> {
     /// Initial state or layout.
     pub initial_state: InitialState,
     /// The value to which the resource will mostly be cleared.
-    pub clear_value: Option<D3D12_CLEAR_VALUE>,
+    pub clear_value: Option<ClearValue>,
     /// Formats, in addition to its own, that views of the resource may have. Requires `ID3D12Device12` with
     /// RelaxedFormatCastingSupported and a [layout](InitialState::Layout).
     pub castable_formats: &'a [DXGI_FORMAT],
@@ -59,7 +60,7 @@ impl fmt::Debug for ResourceDesc<'_> {
         f.debug_struct("ResourceDesc")
             .field("desc", &self.desc)
             .field("initial_state", &self.initial_state)
-            .field("clear_format", &self.clear_value.map(|clear_value| clear_value.Format))
+            .field("clear_value", &self.clear_value)
             .field("castable_formats", &self.castable_formats)
             .finish_non_exhaustive()
     }

@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use super::devices::Devices;
-use crate::desc::ResourceDesc;
+use crate::desc::{ClearValue, ResourceDesc};
 use crate::requirements::with_mip_region;
 use crate::{DeviceCaps, Error, InitialState};
 
@@ -113,7 +113,8 @@ pub(crate) fn create_placed(
 ) -> Result<ID3D12Resource, Refused> {
     let mut placed: Option<ID3D12Resource> = None;
     let offset = offset.get();
-    let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
+    let clear_value = resource.clear_value.map(ClearValue::to_d3d12);
+    let clear_value = clear_value.as_ref().map(std::ptr::from_ref);
     let (state, layout) = initial(devices, heap_type, resource);
     let usual = "ID3D12Device::CreatePlacedResource";
     let (call, created) = match route(devices, resource, desc, usual)? {
@@ -161,7 +162,8 @@ pub(crate) fn create_committed(
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource, Refused> {
     let mut made: Option<ID3D12Resource> = None;
-    let clear_value = resource.clear_value.as_ref().map(std::ptr::from_ref);
+    let clear_value = resource.clear_value.map(ClearValue::to_d3d12);
+    let clear_value = clear_value.as_ref().map(std::ptr::from_ref);
     let (state, layout) = initial(devices, properties.Type, resource);
     let session = resource.protected_session;
     let usual = "ID3D12Device::CreateCommittedResource";

@@ -15,9 +15,6 @@ use crate::{Error, RecordFlags, RecordOptions};
 /// How often counters are read.
 const COUNTER_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The file of GPGMM's options without a path.
-const DEFAULT_FILE: &str = "gpgmm_event_trace.json";
-
 /// The recording of one allocator or residency manager. What it has created keeps it alive.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -43,8 +40,7 @@ impl Recording {
             _ if is_of_environment => return Ok(None),
             _ => options,
         };
-        let path = options.trace_file.as_deref().unwrap_or(DEFAULT_FILE.as_ref());
-        let recorder = match Recorder::open(path, options.scope) {
+        let recorder = match Recorder::open(options.trace_file.as_deref(), options.scope) {
             Ok(recorder) => recorder,
             // The environment must not make a program fail.
             Err(error) if is_of_environment => {
@@ -104,6 +100,13 @@ impl Recording {
         result
     }
 
+    /// Records counters, if counters are recorded.
+    pub(crate) fn count_now(&self, values: impl FnOnce() -> Vec<(Counter, u64)>) {
+        if self.records(RecordFlags::COUNTERS) {
+            self.push(Event::Count { instance: self.instance, kind: self.kind, values: values() });
+        }
+    }
+
     /// Records counters if they are due.
     pub(crate) fn count(&self, values: impl FnOnce() -> Vec<(Counter, u64)>) {
         if !self.records(RecordFlags::COUNTERS) {
@@ -119,7 +122,7 @@ impl Recording {
                 return;
             }
         }
-        self.push(Event::Count { instance: self.instance, kind: self.kind, values: values() });
+        self.count_now(values);
     }
 
     /// Records a new heap, if objects are recorded.
@@ -152,7 +155,7 @@ impl Drop for Recording {
         if self.records(RecordFlags::API_OBJECTS) {
             self.push(Event::End { instance: self.instance, kind: self.kind });
         }
-        self.recorder.flush();
+        self.recorder.remove_user();
     }
 }
 

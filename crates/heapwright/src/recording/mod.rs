@@ -18,14 +18,14 @@
 //!
 //! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
 //! until the process ends. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
-//! that is being written is an error.
+//! that is being written is an error; without a name, each instance has a new file.
 //!
 //! | flag | what is recorded |
 //! |---|---|
 //! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name |
 //! | `API_CALLS` | the descriptions of allocations, frames and idle periods, submissions and paging, contents |
 //! | `API_TIMINGS` | the duration of `CreateResource` and `ExecuteCommandLists` (Chrome traces only) |
-//! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events` |
+//! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
 //! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer.
 //!
@@ -46,8 +46,8 @@
 //! [limit of its format](heapwright_trace::session#format), as with 4,194,304 allocations and frees. The file is complete then, and can
 //! be read. Events of several
 //! threads are in the order in which they enter the queue; a heap that another thread destroys while a call submits, evicts or pages it
-//! in may be missing from that call. The file is also written when the last object that is recorded in it is
-//! dropped.
+//! in may be missing from that call. The file is also written when an instance and all that it created are dropped. With the
+//! last one in the file, the thread ends, so that a library with this code can be unloaded.
 //!
 //! Without a recording, an allocation costs one load and one branch more.
 

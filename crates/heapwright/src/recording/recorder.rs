@@ -1,5 +1,6 @@
 //! The queue of a recording, and the thread that writes it to a file.
 
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::mem;
@@ -34,10 +35,23 @@ const CAPACITY_BYTES: usize = 256 << 20;
 /// How long calls wait for a writer that makes no progress.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
+/// The file of GPGMM's options without a path.
+const DEFAULT_FILE: &str = "gpgmm_event_trace.json";
+
+/// The same for a single instance. N stands for a number, so that each has its own file.
+const DEFAULT_FILE_OF_INSTANCE: &str = "gpgmm_event_trace.N.json";
+
 /// The recording of a file.
 #[derive(Debug)]
 pub(super) struct Recorder {
     shared: Arc<Shared>,
+    users: Mutex<Users>,
+}
+
+/// Those who record. While there are any, a thread writes: none may be left when a program unloads a library with this code.
+#[derive(Debug, Default)]
+struct Users {
+    count: usize,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -45,6 +59,8 @@ pub(super) struct Recorder {
 struct Shared {
     path: PathBuf,
     is_session: bool,
+    /// Locked by the thread that writes, as long as it does.
+    output: Mutex<Output>,
     start: Instant,
     queue: Mutex<Queue>,
     /// Tells the writer of much work, of a request, or of the end.
@@ -98,26 +114,43 @@ static RECORDERS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 struct Known {
     path: PathBuf,
     recorder: Weak<Recorder>,
-    /// Keeps the file of a process open: it is written until the process ends.
+    /// Keeps the file of a process open, to which later instances write, too.
     of_process: Option<Arc<Recorder>>,
 }
 
 impl Recorder {
-    /// Creates the file, or returns the process's recorder of it.
-    pub(super) fn open(path: &Path, scope: RecordScope) -> Result<Arc<Self>, Error> {
+    /// Creates the file, or finds the process's recorder of it, and adds a user.
+    pub(super) fn open(path: Option<&Path>, scope: RecordScope) -> Result<Arc<Self>, Error> {
         let refuse = |rule: String| Error::invalid_argument("RecordOptions::trace_file", rule);
-        let absolute = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
+        let refuse_file =
+            |path: &Path, error: io::Error| refuse(format!("{} cannot be written: {error}", path.display()));
         let mut recorders = RECORDERS.lock().unwrap_or_else(PoisonError::into_inner);
         recorders.retain(|known| known.recorder.strong_count() > 0);
-        if let Some(known) = recorders.iter().find(|known| known.path == absolute) {
-            return match (&known.of_process, scope) {
-                (Some(recorder), RecordScope::PerProcess) => Ok(Arc::clone(recorder)),
-                _ => Err(refuse(format!("{} is being written by another instance", path.display()))),
-            };
-        }
-        let recorder = Self::start(absolute.clone())
-            .map_err(|error| refuse(format!("{} cannot be written: {error}", path.display())))?;
-        let recorder = Arc::new(recorder);
+        let (absolute, file) = match (path, scope) {
+            (None, RecordScope::PerInstance) => {
+                create_numbered().map_err(|error| refuse_file(DEFAULT_FILE_OF_INSTANCE.as_ref(), error))?
+            }
+            (path, _) => {
+                let path = path.unwrap_or(DEFAULT_FILE.as_ref());
+                let absolute = std::path::absolute(path).map_err(|error| refuse_file(path, error))?;
+                if let Some(known) = recorders.iter().find(|known| known.path == absolute) {
+                    return match (&known.of_process, scope) {
+                        (Some(recorder), RecordScope::PerProcess) => {
+                            recorder.add_user().map_err(|error| refuse_file(path, error))?;
+                            Ok(Arc::clone(recorder))
+                        }
+                        _ => Err(refuse(format!("{} is being written by another instance", path.display()))),
+                    };
+                }
+                let file = File::create(&absolute).map_err(|error| refuse_file(path, error))?;
+                (absolute, file)
+            }
+        };
+        let recorder = Self::new(absolute.clone(), file).and_then(|recorder| {
+            recorder.add_user()?;
+            Ok(Arc::new(recorder))
+        });
+        let recorder = recorder.map_err(|error| refuse_file(&absolute, error))?;
         recorders.push(Known {
             path: absolute,
             recorder: Arc::downgrade(&recorder),
@@ -126,11 +159,12 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn start(path: PathBuf) -> io::Result<Self> {
-        let output = Output::create(&path)?;
+    fn new(path: PathBuf, file: File) -> io::Result<Self> {
+        let output = Output::new(&path, file)?;
         let shared = Arc::new(Shared {
             path,
             is_session: matches!(output, Output::Session(_)),
+            output: Mutex::new(output),
             start: Instant::now(),
             queue: Mutex::default(),
             work: Condvar::new(),
@@ -139,11 +173,36 @@ impl Recorder {
             progress: AtomicU64::new(0),
             next_id: AtomicU64::new(0),
         });
-        let of_writer = Arc::clone(&shared);
-        let writer = thread::Builder::new()
-            .name("heapwright recording".to_owned())
-            .spawn(move || of_writer.write(output))?;
-        Ok(Self { shared, writer: Some(writer) })
+        Ok(Self { shared, users: Mutex::default() })
+    }
+
+    /// Adds a user. The first one starts the thread.
+    fn add_user(&self) -> io::Result<()> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if users.writer.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = thread::Builder::new().name("heapwright recording".to_owned());
+            users.writer = Some(builder.spawn(move || shared.write())?);
+        }
+        users.count += 1;
+        Ok(())
+    }
+
+    /// Writes everything to the file. The last user waits for the end of the thread.
+    pub(super) fn remove_user(&self) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.count -= 1;
+        if users.count > 0 {
+            drop(users);
+            return self.flush();
+        }
+        self.shared.lock().is_ending = true;
+        self.shared.work.notify_one();
+        if let Some(writer) = users.writer.take() {
+            // A panic of the writer has been reported by the panic hook.
+            let _ = writer.join();
+        }
+        self.shared.lock().is_ending = false;
     }
 
     /// Returns whether the file is a session, and no Chrome trace.
@@ -186,24 +245,13 @@ impl Recorder {
     }
 
     /// Writes everything to the file before it returns.
-    pub(super) fn flush(&self) {
+    fn flush(&self) {
         let shared = &*self.shared;
         let mut queue = shared.lock();
         queue.requested += 1;
         let request = queue.requested;
         shared.work.notify_one();
         drop(shared.wait_while(queue, |queue| queue.done < request));
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        self.shared.lock().is_ending = true;
-        self.shared.work.notify_one();
-        if let Some(writer) = self.writer.take() {
-            // A panic of the writer has been reported by the panic hook.
-            let _ = writer.join();
-        }
     }
 }
 
@@ -236,10 +284,14 @@ impl Shared {
         }
     }
 
-    /// Writes entries until the recorder is dropped.
-    fn write(&self, mut output: Output) {
+    /// Writes entries until the last user is gone.
+    fn write(&self) {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         // Calls must not wait for a writer that is gone.
-        let _failed = SetOnDrop(self);
+        let failed = FailOnDrop(self);
         let mut entries = Vec::new();
         loop {
             let mut queue = self.lock();
@@ -268,15 +320,17 @@ impl Shared {
             self.lock().done = request;
             self.written.notify_all();
             if is_ending {
+                mem::forget(failed);
                 return;
             }
         }
     }
 }
 
-struct SetOnDrop<'a>(&'a Shared);
+/// Ends the recording when it is dropped.
+struct FailOnDrop<'a>(&'a Shared);
 
-impl Drop for SetOnDrop<'_> {
+impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         self.0.has_failed.store(true, Ordering::Relaxed);
@@ -286,16 +340,36 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
+/// Creates the first of the default files of single instances that does not exist.
+fn create_numbered() -> io::Result<(PathBuf, File)> {
+    for number in 1_u64.. {
+        let path = std::path::absolute(DEFAULT_FILE_OF_INSTANCE.replace('N', &number.to_string()))?;
+        match File::create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (path, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
 /// The file in its format.
 enum Output {
     Session(Session<File>),
     Chrome(ChromeTrace<File>),
 }
 
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session(_) => "Session",
+            Self::Chrome(_) => "Chrome",
+        })
+    }
+}
+
 impl Output {
-    fn create(path: &Path) -> io::Result<Self> {
+    fn new(path: &Path, file: File) -> io::Result<Self> {
         let is_session = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hws"));
-        let file = File::create(path)?;
         let mut output = match is_session {
             true => Self::Session(Session::new(file)?),
             false => Self::Chrome(ChromeTrace::new(file)?),
@@ -350,7 +424,7 @@ mod tests {
     fn a_recording_beyond_a_limit_is_complete() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("heaps.hws");
-        let recorder = Recorder::open(&path, RecordScope::PerInstance).expect("a file");
+        let recorder = Recorder::open(Some(&path), RecordScope::PerInstance).expect("a file");
         for id in 0..=u64::from(MAX_LIVE) {
             let heap_type = HeapType::Default;
             let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
@@ -358,10 +432,46 @@ mod tests {
         }
         recorder.flush();
         recorder.push(Event::DestroyHeap { heap: 0 });
-        drop(recorder);
+        recorder.remove_user();
         let mut reader = RecordReader::new(&path, File::open(&path).expect("written")).expect("a session");
         let count = reader.by_ref().inspect(|record| assert!(record.is_ok(), "{record:?}")).count();
         assert_eq!((count, reader.truncated_at()), (MAX_LIVE as usize, None));
+    }
+
+    /// The thread ends with the last user, and begins again with the next one.
+    #[test]
+    fn the_file_of_a_process_needs_no_thread_without_users() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("process.hws");
+        let open = || Recorder::open(Some(&path), RecordScope::PerProcess).expect("a file");
+        let has_writer = |recorder: &Recorder| recorder.users.lock().expect("no panic").writer.is_some();
+        let records = || {
+            let file = File::open(&path).expect("written");
+            RecordReader::new(&path, file)
+                .expect("a session")
+                .inspect(|record| assert!(record.is_ok(), "{record:?}"))
+                .count()
+        };
+        for round in 1..=3 {
+            let (first, second) = (open(), open());
+            assert!(Arc::ptr_eq(&first, &second) && has_writer(&first));
+            let heap_type = HeapType::Default;
+            let id = first.next_id();
+            first.push(Event::CreateHeap(Box::new(Heap {
+                id,
+                size: 1,
+                alignment: 1,
+                heap_type,
+                flags: 0,
+                name: None,
+            })));
+            first.remove_user();
+            assert!(has_writer(&first));
+            second.push(Event::DestroyHeap { heap: id });
+            second.remove_user();
+            assert!(!has_writer(&second));
+            assert_eq!(records(), 2 * round);
+        }
     }
 
     fn contents(len: usize) -> Event {

@@ -341,6 +341,14 @@ impl ResidencyManager {
         self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
     }
 
+    /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
+    pub fn record_counters(&self) {
+        let pager = &self.parts.pager;
+        if let Some(recording) = &pager.recording {
+            recording.count_now(&pager.books);
+        }
+    }
+
     /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
         *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));

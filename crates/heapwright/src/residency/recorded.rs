@@ -114,6 +114,11 @@ impl ManagerRecording {
         self.recording.count(|| counters(books));
         Ok(fence_value)
     }
+
+    /// Records the counters, if counters are recorded.
+    pub(super) fn count_now(&self, books: &Books) {
+        self.recording.count_now(|| counters(books));
+    }
 }
 
 fn counters(books: &Books) -> Vec<(Counter, u64)> {

@@ -7,9 +7,8 @@ use heapwright_core::aliasing::frame::{FrameError, ResourceKind};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
-use super::clear_value::ClearValue;
 use super::states::{WRITE_STATES, permits};
-use crate::Error;
+use crate::{ClearValue, Error};
 
 /// Passes on queues, and the resources that they use.
 ///

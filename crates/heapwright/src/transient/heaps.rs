@@ -9,7 +9,6 @@ use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use heapwright_d3d12::{D3D12_RESOURCE_STATES, ID3D12Resource};
 
-use super::clear_value::ClearValue;
 use super::frame::{Resource, TransientFrame, frame_resource};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::schedule::submissions;
@@ -194,7 +193,7 @@ fn create(
     state: D3D12_RESOURCE_STATES,
 ) -> Result<ID3D12Resource, Refusal> {
     let mut desc = ResourceDesc::in_state(&resource.desc, state);
-    desc.clear_value = resource.clear_value.map(ClearValue::to_d3d12);
+    desc.clear_value = resource.clear_value;
     range.create_resource_at(offset, &desc, placed)
 }
 

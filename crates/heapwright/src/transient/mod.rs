@@ -49,7 +49,6 @@
 //! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
 //! other resources are the program's own.
 
-mod clear_value;
 mod frame;
 mod heaps;
 mod recording;
@@ -61,8 +60,8 @@ pub use heapwright_core::aliasing::frame::{
     FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Use,
 };
 
-pub use self::clear_value::ClearValue;
 pub use self::frame::TransientFrame;
 pub use self::heaps::TransientHeaps;
 pub use self::resources::TransientResources;
 pub use self::schedule::Submission;
+pub use crate::desc::ClearValue;

@@ -266,9 +266,9 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
 fn a_clear_value_reaches_the_device() {
     let (gpu, faults) = faulty_first(None, E_FAIL);
     let allocator = allocator(&gpu, Default::default());
-    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+    let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
     for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
-        for clear in [None, Some(&clear)] {
+        for clear in [None, Some(clear)] {
             faults.take_seen();
             let place = place(HeapType::Default, flags);
             allocator.create_resource(&place, &target(64, 64, 1), COMMON, clear).expect("made");
@@ -283,7 +283,7 @@ fn a_clear_value_reaches_the_device() {
     }
     let local = HeapType::Default.into_place();
     let error = allocator
-        .create_resource(&local, &buffer_desc(ByteSize::new(100)), COMMON, Some(&clear))
+        .create_resource(&local, &buffer_desc(ByteSize::new(100)), COMMON, Some(clear))
         .expect_err("a buffer is not cleared");
     assert!(error.is_invalid_argument() && error.to_string().contains("clear_value"), "{error}");
 }

@@ -232,23 +232,23 @@ fn textures_of_every_class_are_placed() {
         Flags: target,
         ..desc
     };
-    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
+    let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
     for profile in HostProfile::all() {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let allocator = usual(&gpu);
         let local = ResourceAllocationDesc::new(HeapType::Default);
-        let create = |desc: &D3D12_RESOURCE_DESC, clear: Option<&D3D12_CLEAR_VALUE>| {
+        let create = |desc: &D3D12_RESOURCE_DESC, clear: Option<ClearValue>| {
             let made = allocator.create_resource(&local, desc, COMMON, clear);
             made.unwrap_or_else(|error| panic!("{}: {desc:?}: {error}", profile.name))
         };
         let small = create(&texture(32, 32), None);
         let large = create(&texture(1024, 1024), None);
-        let rendered = create(&D3D12_RESOURCE_DESC { Flags: target, ..texture(256, 256) }, Some(&clear));
+        let rendered = create(&D3D12_RESOURCE_DESC { Flags: target, ..texture(256, 256) }, Some(clear));
         let depths = create(
             &D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
             None,
         );
-        let msaa = create(&sampled(texture(512, 512)), Some(&clear));
+        let msaa = create(&sampled(texture(512, 512)), Some(clear));
         let small_msaa = create(&sampled(texture(64, 64)), None);
         let mut buffer = buffer(&allocator, HeapType::Default, 256);
         assert_eq!(small.size(), ByteSize::from_kib(4), "{}: a small texture takes 4 KiB", profile.name);

@@ -362,7 +362,7 @@ fn run(profile: &HostProfile, desc: &ResourceAllocatorDesc, pool_desc: &PoolDesc
             uses: BufferUses::from_bits_retain(one.uses),
             user_data: one.user_data,
         };
-        let clear = D3D12_CLEAR_VALUE { Format: one.desc.Format, ..Default::default() };
+        let clear = ClearValue::Color { format: one.desc.Format, color: [0.0; 4] };
         let resource = ResourceDesc {
             initial_state: one.initial_state,
             castable_formats: &one.castable,

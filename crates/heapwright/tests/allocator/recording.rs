@@ -213,6 +213,34 @@ fn the_instances_of_a_process_share_a_file() {
     drop(ResourceAllocator::new(&gpu.device, None, desc()).expect("the file is free"));
 }
 
+/// Each call is a sample, however soon it follows another one.
+#[test]
+fn counters_are_recorded_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gpu = open("discrete");
+    let count = |flags, wanted| {
+        let file = folder.path().join("counters.hws");
+        let scope = RecordScope::PerInstance;
+        let record_options = RecordOptions { flags, scope, ..options(&file) };
+        let manager = ResidencyManagerDesc { record_options: record_options.clone(), ..Default::default() };
+        let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+        (0..5).for_each(|_| manager.record_counters());
+        drop(manager);
+        let of_manager = read(&file);
+        let allocator = recorded(&gpu, record_options);
+        (0..7).for_each(|_| allocator.record_counters());
+        drop(allocator);
+        [of_manager, read(&file)].map(|actions| {
+            let is_wanted =
+                |action: &&Action| matches!(action, Action::Count { counter, .. } if *counter == wanted);
+            actions.iter().filter(is_wanted).count()
+        })
+    };
+    assert_eq!(count(RecordFlags::COUNTERS, Counter::LocalResident), [5, 0]);
+    assert_eq!(count(RecordFlags::COUNTERS, Counter::Reserved), [0, 7]);
+    assert_eq!(count(RecordFlags::CAPTURE, Counter::Reserved), [0, 0]);
+}
+
 #[test]
 fn a_manager_and_its_allocator_name_a_heap_once() {
     let folder = tempfile::tempdir().expect("a folder");

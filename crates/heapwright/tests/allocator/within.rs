@@ -174,7 +174,7 @@ fn a_part_is_as_sound_as_any_buffer() {
         assert!(error.is_invalid_argument(), "{desc:?}: {error}");
         assert!(error.to_string().contains("D3D12_RESOURCE_DESC"), "{desc:?}: {error}");
     }
-    let clear = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8_UNORM, ..Default::default() };
+    let clear = ClearValue::Color { format: DXGI_FORMAT_R8_UNORM, color: [0.0; 4] };
     let resource = ResourceDesc { clear_value: Some(clear), ..ResourceDesc::new(&small) };
     let error = allocator.create(&place(HeapType::Upload, WITHIN), &resource).expect_err("not for buffers");
     assert!(error.to_string().contains("clear_value"), "{error}");

@@ -1,5 +1,6 @@
 //! The C++ program that uses every member of gpgmm_d3d12.h.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -32,8 +33,9 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     command.arg("-I").arg(package.join("include")).arg("-o").arg(&microsoft);
     compile(command.arg(sources.join("msvc/calls.cpp")))?;
 
-    // The program finds the DLL beside it.
     let library = place.built.gpgmm()?;
+    check_exports(library, &package.join("include/gpgmm_d3d12.h"))?;
+    // The program finds the DLL beside it.
     fs::copy(library, folder.join("gpgmm_d3d12.dll"))
         .map_err(|error| format!("{}: {error}", library.display()))?;
     let program = folder.join("members.exe");
@@ -62,10 +64,50 @@ pub(super) fn run(place: &Place<'_>, device: Option<&str>) -> Result<Counts, Str
     native::checks(&run).ok_or_else(|| run.describe())
 }
 
+/// Checks that the DLL exports the functions that the header declares, and nothing else.
+fn check_exports(library: &Path, header: &Path) -> Result<(), String> {
+    let declarations =
+        fs::read_to_string(header).map_err(|error| format!("{}: {error}", header.display()))?;
+    let declared = declarations.lines().filter_map(|line| line.strip_prefix("GPGMM_EXPORT HRESULT "));
+    let declared: BTreeSet<&str> = declared.filter_map(|line| line.split('(').next()).collect();
+    let listed = output_of(Command::new("x86_64-w64-mingw32-objdump").arg("-p").arg(library))?;
+    let exported = exports(&listed);
+    if declared.is_empty() || exported != declared {
+        return Err(format!("{} exports {exported:?}, the header declares {declared:?}", library.display()));
+    }
+    Ok(())
+}
+
+/// Returns the names in the export table of a DLL, as `objdump -p` prints it.
+fn exports(listed: &str) -> BTreeSet<&str> {
+    let table = listed.lines().skip_while(|line| !line.starts_with("[Ordinal/Name Pointer] Table")).skip(1);
+    let rows = table.take_while(|line| line.trim_start().starts_with('['));
+    rows.filter_map(|row| row.split_whitespace().next_back()).collect()
+}
+
 fn compile(command: &mut Command) -> Result<(), String> {
+    output_of(command).map(drop)
+}
+
+/// Runs a command and returns its standard output.
+fn output_of(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exports_are_read_from_the_table_of_names() {
+        let listed = "The Export Tables\n\nExport Address Table -- Ordinal Base 1\n\t[   0] +base[   1] 1000 Export RVA\n\n\
+                      [Ordinal/Name Pointer] Table\n\t[   0] First\n\t[   1] +base[   2]  0001 Second\n\n\
+                      The Function Table\n\t[   0] Other\n";
+        assert_eq!(exports(listed), BTreeSet::from(["First", "Second"]));
+        assert!(exports("there is no table").is_empty());
+    }
 }

@@ -27,7 +27,33 @@ pub enum ClearValue {
 }
 
 impl ClearValue {
-    pub(super) fn to_d3d12(self) -> D3D12_CLEAR_VALUE {
+    /// Converts D3D12's structure. Formats of depth-stencil views have a [`DepthStencil`](Self::DepthStencil), all others a
+    /// [`Color`](Self::Color).
+    ///
+    /// # Safety
+    ///
+    /// The member of the union that belongs to the format is initialised.
+    #[must_use]
+    pub unsafe fn from_d3d12(value: &D3D12_CLEAR_VALUE) -> Self {
+        let format = value.Format;
+        match format {
+            DXGI_FORMAT_D16_UNORM
+            | DXGI_FORMAT_D24_UNORM_S8_UINT
+            | DXGI_FORMAT_D32_FLOAT
+            | DXGI_FORMAT_D32_FLOAT_S8X24_UINT => {
+                // SAFETY: the caller's promise. The padding is not read.
+                let (depth, stencil) = unsafe {
+                    let value = &value.Anonymous.DepthStencil;
+                    (value.Depth, value.Stencil)
+                };
+                Self::DepthStencil { format, depth, stencil }
+            }
+            // SAFETY: the caller's promise.
+            _ => Self::Color { format, color: unsafe { value.Anonymous.Color } },
+        }
+    }
+
+    pub(crate) fn to_d3d12(self) -> D3D12_CLEAR_VALUE {
         // All bytes are initialised, also those that only the other member of the union has: the device decides by the
         // format, which is the program's, which member it reads.
         let mut value = D3D12_CLEAR_VALUE::default();
@@ -91,6 +117,39 @@ mod tests {
             assert_eq!(depth.Anonymous.Color.map(f32::to_bits), [0.5_f32.to_bits(), 7, 0, 0]);
             assert_eq!(target.Anonymous.Color, [1.0, 0.25, 0.5, 1.0]);
             assert_eq!(target.Anonymous.DepthStencil.Depth, 1.0);
+        }
+    }
+
+    /// Miri reports reading what is not initialised, which here is all that does not belong to the format.
+    #[test]
+    fn the_format_says_which_member_is_read() {
+        use std::mem::MaybeUninit;
+        for expected in [DEPTH, color(1.0)] {
+            let mut value = MaybeUninit::<D3D12_CLEAR_VALUE>::uninit();
+            let start = value.as_mut_ptr();
+            // SAFETY: the pointers are into the value, whose union need not be initialised.
+            let value = unsafe {
+                let write_format = |format| (&raw mut (*start).Format).write(format);
+                match expected {
+                    ClearValue::Color { format, color } => {
+                        write_format(format);
+                        (&raw mut (*start).Anonymous.Color).write(color);
+                    }
+                    ClearValue::DepthStencil { format, depth, stencil } => {
+                        write_format(format);
+                        (&raw mut (*start).Anonymous.DepthStencil.Depth).write(depth);
+                        (&raw mut (*start).Anonymous.DepthStencil.Stencil).write(stencil);
+                    }
+                }
+                value.assume_init()
+            };
+            // SAFETY: the format's member was written above.
+            assert_eq!(unsafe { ClearValue::from_d3d12(&value) }, expected);
+        }
+        for format in [DXGI_FORMAT_D16_UNORM, DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT_S8X24_UINT] {
+            let expected = ClearValue::DepthStencil { format, depth: 0.25, stencil: 0 };
+            // SAFETY: `to_d3d12` initialises all bytes.
+            assert_eq!(unsafe { ClearValue::from_d3d12(&expected.to_d3d12()) }, expected);
         }
     }
 
