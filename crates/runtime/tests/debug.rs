@@ -38,9 +38,15 @@ struct Message {
 impl Gpu {
     /// Makes a call that is refused.
     fn break_a_rule(&self) {
-        let mut heap: Option<ID3D12Heap> = None;
-        let desc = D3D12_HEAP_DESC::default();
-        unsafe { self.device.CreateHeap(&desc, &mut heap) }.expect_err("no bytes");
+        self.heap(D3D12_HEAP_TYPE_DEFAULT, 0).expect_err("no bytes");
+    }
+
+    fn heap(&self, heap_type: D3D12_HEAP_TYPE, size: u64) -> windows_core::Result<ID3D12Heap> {
+        let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
+        let desc = D3D12_HEAP_DESC { SizeInBytes: size, Properties: properties, ..Default::default() };
+        let mut heap = None;
+        unsafe { self.device.CreateHeap(&desc, &mut heap) }?;
+        Ok(heap.expect("S_OK comes with a heap"))
     }
 
     /// Adds a message with the given text.
@@ -72,6 +78,21 @@ impl Gpu {
     fn texts(&self) -> Vec<String> {
         let count = unsafe { self.queue.GetNumStoredMessagesAllowedByRetrievalFilter() };
         (0..count).map(|index| self.message(index).expect("a message").text).collect()
+    }
+}
+
+/// Describes a buffer of 1,000 bytes.
+fn buffer_desc(flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
+        Width: 1000,
+        Height: 1,
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
+        Flags: flags,
+        ..Default::default()
     }
 }
 
@@ -108,16 +129,7 @@ fn mistakes_with_mapped_memory_have_d3d12_s_ids() {
     let gpu = open();
     let create = |heap_type| {
         let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-        let desc = D3D12_RESOURCE_DESC {
-            Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-            Width: 1000,
-            Height: 1,
-            DepthOrArraySize: 1,
-            MipLevels: 1,
-            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-            Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-            ..Default::default()
-        };
+        let desc = buffer_desc(D3D12_RESOURCE_FLAG_NONE);
         let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
         let mut resource: Option<ID3D12Resource> = None;
         unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }
@@ -153,14 +165,7 @@ fn mistakes_with_mapped_memory_have_d3d12_s_ids() {
 #[test]
 fn children_report_to_their_device() {
     let (gpu, other) = (open(), open());
-    let mut heap: Option<ID3D12Heap> = None;
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: 1 << 20,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-        ..Default::default()
-    };
-    unsafe { gpu.device.CreateHeap(&desc, &mut heap) }.expect("valid");
-    let heap = heap.expect("a heap");
+    let heap = gpu.heap(D3D12_HEAP_TYPE_DEFAULT, 1 << 20).expect("valid");
     let mut size = 0;
     unsafe { heap.GetPrivateData(null(), &mut size, None) }.ok().expect_err("no GUID");
     assert_eq!(gpu.texts().len(), 1);
@@ -171,17 +176,7 @@ fn children_report_to_their_device() {
 #[test]
 fn a_warning_is_a_message_of_a_call_that_succeeds() {
     let gpu = open();
-    let desc = D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: 1000,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER,
-        ..Default::default()
-    };
+    let desc = buffer_desc(D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT | D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
     let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
     assert_eq!(info.Alignment, 65_536);
     let message = gpu.message(0).expect("TIGHT causes a warning");
@@ -201,11 +196,8 @@ fn a_message_requires_a_large_enough_buffer() {
     assert_eq!((size, room), (whole, [0; 64]), "only the required size is written");
     assert_eq!(unsafe { gpu.queue.GetMessage(0, Some(message), null_mut()) }, E_INVALIDARG);
     assert_eq!(unsafe { gpu.queue.GetMessage(0, Some(message), &mut size) }, S_OK);
-    assert_eq!(
-        unsafe { gpu.queue.GetNumStoredMessages() },
-        1,
-        "errors of the queue's own methods are not stored"
-    );
+    // Errors of the queue's own methods are not stored.
+    assert_eq!(unsafe { gpu.queue.GetNumStoredMessages() }, 1);
 }
 
 #[test]
@@ -429,11 +421,8 @@ fn callbacks_receive_stored_messages_or_on_request_all() {
     unsafe {
         assert_eq!(gpu.queue.RegisterMessageCallback(None, 0, context, &mut cookie), E_INVALIDARG);
         assert_eq!(cookie, 0, "no callback was registered");
-        assert_eq!(
-            gpu.queue.RegisterMessageCallback(Some(remember), 2, context, &mut cookie),
-            E_INVALIDARG,
-            "unknown flag"
-        );
+        let unknown_flag = gpu.queue.RegisterMessageCallback(Some(remember), 2, context, &mut cookie);
+        assert_eq!(unknown_flag, E_INVALIDARG);
         assert_eq!(gpu.queue.RegisterMessageCallback(Some(remember), 0, context, null_mut()), E_INVALIDARG);
     }
 }
@@ -515,16 +504,8 @@ fn the_queue_is_free_threaded() {
 fn live_objects_are_counted_by_kind() {
     let gpu = open();
     let report: ID3D12DebugDevice = gpu.device.cast().expect("a debug device");
-    let mut heaps: [Option<ID3D12Heap>; 3] = [const { None }; 3];
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: 65_536,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() },
-        ..Default::default()
-    };
-    for heap in &mut heaps {
-        unsafe { gpu.device.CreateHeap(&desc, heap) }.expect("valid");
-    }
-    heaps[0] = None;
+    let [first, heaps @ ..] = [(); 3].map(|()| gpu.heap(D3D12_HEAP_TYPE_UPLOAD, 65_536).expect("valid"));
+    drop(first);
     unsafe { report.ReportLiveDeviceObjects(D3D12_RLDO_SUMMARY | D3D12_RLDO_DETAIL) }.ok().expect("reported");
     let messages: Vec<_> = (0..2).map(|index| gpu.message(index).expect("a message")).collect();
     assert_eq!(messages[0].id, D3D12_MESSAGE_ID_LIVE_HEAP);
@@ -582,6 +563,10 @@ fn create_device() -> ID3D12Device {
         .expect("a device")
 }
 
+fn create_factory() -> ID3D12DeviceFactory {
+    exported(|iid, out| unsafe { D3D12GetInterface(&CLSID_D3D12DeviceFactory, iid, out) }).expect("a factory")
+}
+
 fn stored_after_a_broken_rule(device: ID3D12Device) -> u64 {
     let gpu = Gpu { queue: device.cast().expect("an info queue"), device };
     gpu.break_a_rule();
@@ -630,9 +615,7 @@ fn the_debug_layer_applies_to_devices_created_afterwards() {
     assert_eq!(stored_after_a_broken_rule(create_device()), 0);
 
     // A device factory has settings of its own.
-    let factory: ID3D12DeviceFactory =
-        exported(|iid, out| unsafe { D3D12GetInterface(&CLSID_D3D12DeviceFactory, iid, out) })
-            .expect("a factory");
+    let factory = create_factory();
     let own: ID3D12Debug =
         unsafe { factory.GetConfigurationInterface(&CLSID_D3D12Debug) }.expect("its debug layer");
     unsafe { own.EnableDebugLayer() };
@@ -653,9 +636,7 @@ fn the_debug_layer_applies_to_devices_created_afterwards() {
 
 #[test]
 fn a_device_factory_refuses_unsupported_requests() {
-    let factory: ID3D12DeviceFactory =
-        exported(|iid, out| unsafe { D3D12GetInterface(&CLSID_D3D12DeviceFactory, iid, out) })
-            .expect("a factory");
+    let factory = create_factory();
     let flags = D3D12_DEVICE_FACTORY_FLAG_DISALLOW_STORING_NEW_DEVICE_AS_SINGLETON;
     unsafe {
         assert_eq!(factory.GetFlags(), D3D12_DEVICE_FACTORY_FLAG_NONE);

@@ -111,7 +111,8 @@ pub(super) const CHECKS: &[Check] = &[
         refused(ctx, volume(1, 1, 2049), "DepthOrArraySize 2049")
     }),
     check("texture/array-too-large-refused", LIMITS, YES, |ctx| {
-        refused(ctx, with_slices(rgba(1, 1), 2049), "DepthOrArraySize 2049")
+        refused(ctx, with_slices(rgba(1, 1), 2049), "DepthOrArraySize 2049")?;
+        refused(ctx, with_slices(line(1), 2049), "DepthOrArraySize 2049 of a 1D texture")
     }),
     check("texture/mips-beyond-the-chain", VKD3D_PROTON, YES, |ctx| {
         each([with_mips(rgba(32, 32), 10), with_mips(rgba(1, 1), 2)], |desc| {

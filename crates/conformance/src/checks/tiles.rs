@@ -58,14 +58,13 @@ pub(super) const CHECKS: &[Check] = &[
         memory::heap_properties(&resource).fails("a reserved resource")
     }),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
-        let resource = reserved_buffer(ctx, 10 * TILE)?;
-        let found = device::tiling(ctx.device(), &resource, 1);
-        require_eq("tiles", found.tile_count, 10)?;
-        require_eq(
-            "tiles of the subresource",
-            found.subresources.first().map(|one| one.WidthInTiles),
-            Some(10),
-        )
+        for width in [10 * TILE, 9 * TILE + 1] {
+            let found = device::tiling(ctx.device(), &reserved_buffer(ctx, width)?, 1);
+            let of_subresource = found.subresources.first().map(|one| one.WidthInTiles);
+            let tiles = (found.tile_count, of_subresource);
+            require_eq(format!("tiles of {width} bytes, and of its subresource"), tiles, (10, Some(10)))?;
+        }
+        Ok("10 tiles, the last one in part".to_owned())
     }),
     check("tiles/texture-tiling", TILING, TEXTURES, |ctx| {
         let resource = reserved_texture(ctx, &rgba(512, 256))?;

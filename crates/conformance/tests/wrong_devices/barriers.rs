@@ -12,8 +12,7 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
         let list = methods.of::<ID3D12GraphicsCommandList>();
         let seventh = methods.of::<ID3D12GraphicsCommandList7>();
         list.replace(method!(ResourceBarrier), |call, (barrier_count, barriers)| {
-            let lies = call.data;
-            let Some(lie) = lies.barriers else {
+            let Some(lie) = call.data.barriers else {
                 return (call.original.ResourceBarrier)(call.this, barrier_count, barriers);
             };
             let mut changed = elements(barrier_count, barriers);
@@ -23,9 +22,8 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
             }
         });
         list.replace(method!(DiscardResource), |call, (resource, region)| {
-            let lies = call.data;
-            let region = if lies.ignores_discard_region { std::ptr::null() } else { region };
-            if lies.records(Command::DiscardResource) {
+            let region = if call.data.ignores_discard_region { std::ptr::null() } else { region };
+            if call.data.records(Command::DiscardResource) {
                 (call.original.DiscardResource)(call.this, resource, region);
             }
         });

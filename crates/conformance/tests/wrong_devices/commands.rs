@@ -43,8 +43,7 @@ unsafe fn replace_queue(methods: &Methods<Lies>) {
     unsafe {
         let queue = methods.of::<ID3D12CommandQueue>();
         queue.replace(method!(ExecuteCommandLists), |call, (count, lists)| {
-            let lies = call.data;
-            if lies.closes_lists {
+            if call.data.closes_lists {
                 for raw in std::slice::from_raw_parts(lists, usize::try_from(count).unwrap_or(0)) {
                     let list =
                         ID3D12CommandList::from_raw_borrowed(raw).expect("the suite's lists are there");
@@ -69,23 +68,8 @@ unsafe fn replace_queue(methods: &Methods<Lies>) {
                 tile_counts,
                 flags,
             )| {
-                let lies = call.data;
-                let mut offsets = Vec::new();
-                let mut changed = heap_offsets;
-                if let (Some(lie), false) = (lies.tile_offset, heap_offsets.is_null()) {
-                    let given =
-                        std::slice::from_raw_parts(heap_offsets, usize::try_from(range_count).unwrap_or(0));
-                    offsets.extend(given.iter().map(|&offset| lie(offset)));
-                    changed = offsets.as_ptr();
-                }
-                let mut other_flags = Vec::new();
-                let mut changed_flags = range_flags;
-                if let (Some(lie), false) = (lies.tile_flags, range_flags.is_null()) {
-                    let given =
-                        std::slice::from_raw_parts(range_flags, usize::try_from(range_count).unwrap_or(0));
-                    other_flags.extend(given.iter().map(|&flags| lie(flags)));
-                    changed_flags = other_flags.as_ptr();
-                }
+                let offsets = falsified(call.data.tile_offset, range_count, heap_offsets);
+                let other_flags = falsified(call.data.tile_flags, range_count, range_flags);
                 (call.original.UpdateTileMappings)(
                     call.this,
                     resource,
@@ -94,23 +78,30 @@ unsafe fn replace_queue(methods: &Methods<Lies>) {
                     sizes,
                     heap,
                     range_count,
-                    changed_flags,
-                    changed,
+                    other_flags.as_ref().map_or(range_flags, |flags| flags.as_ptr()),
+                    offsets.as_ref().map_or(heap_offsets, |offsets| offsets.as_ptr()),
                     tile_counts,
                     flags,
                 );
             },
         );
         queue.replace(method!(CopyTileMappings), |call, (to, to_start, from, from_start, size, flags)| {
-            let lies = call.data;
             let (mut to_changed, mut from_changed) = (to_start.read(), from_start.read());
-            if let Some(lie) = lies.copied_tiles {
+            if let Some(lie) = call.data.copied_tiles {
                 lie(&mut to_changed);
                 lie(&mut from_changed);
             }
             (call.original.CopyTileMappings)(call.this, to, &to_changed, from, &from_changed, size, flags);
         });
     }
+}
+
+/// Applies a lie to each element of an array, if there are both.
+unsafe fn falsified<T: Copy>(lie: Option<fn(T) -> T>, count: u32, array: *const T) -> Option<Vec<T>> {
+    let lie = lie.filter(|_| !array.is_null())?;
+    // SAFETY: the caller passes null or an array of count elements.
+    let given = unsafe { std::slice::from_raw_parts(array, usize::try_from(count).unwrap_or(0)) };
+    Some(given.iter().map(|&element| lie(element)).collect())
 }
 
 unsafe fn replace_list(methods: &Methods<Lies>) {
@@ -120,18 +111,17 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         list.replace(
             method!(CopyBufferRegion),
             |call, (to, mut to_offset, from, mut from_offset, mut len)| {
-                let lies = call.data;
-                if let Some(lie) = lies.copy {
+                if let Some(lie) = call.data.copy {
                     lie(&mut to_offset, &mut from_offset, &mut len);
                 }
                 (call.original.CopyBufferRegion)(call.this, to, to_offset, from, from_offset, len);
             },
         );
         list.replace(method!(CopyResource), |call, (to, from)| {
-            if refuses(call, Refused::CopiesBetweenFormats, || format(to) != format(from)) {
-                return;
-            }
-            if call.data.records(Command::CopyResource) {
+            let between = || format(to) != format(from);
+            if !refuses(call, Refused::CopiesBetweenFormats, between)
+                && call.data.records(Command::CopyResource)
+            {
                 (call.original.CopyResource)(call.this, to, from);
             }
         });
@@ -149,20 +139,18 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
             };
             let between = || textures([to, from]).is_some_and(|[to, from]| format(to.0) != format(from.0));
             let within = || textures([to, from]).is_some_and(|[to, from]| to == from);
-            if refuses(call, Refused::CopiesBetweenFormats, between)
-                || refuses(call, Refused::CopiesWithinSubresources, within)
+            if !refuses(call, Refused::CopiesBetweenFormats, between)
+                && !refuses(call, Refused::CopiesWithinSubresources, within)
+                && call.data.records(Command::CopyTextureRegion)
             {
-                return;
-            }
-            if call.data.records(Command::CopyTextureRegion) {
                 (call.original.CopyTextureRegion)(call.this, to, x, y, z, from, source);
             }
         });
         list.replace(method!(CopyTiles), |call, (tiled, start, size, buffer, offset, flags)| {
-            if refuses(call, Refused::TilesWithoutDirection, || flags == D3D12_TILE_COPY_FLAG_NONE) {
-                return;
-            }
-            if call.data.records(Command::CopyTiles) {
+            let is_undirected = || flags == D3D12_TILE_COPY_FLAG_NONE;
+            if !refuses(call, Refused::TilesWithoutDirection, is_undirected)
+                && call.data.records(Command::CopyTiles)
+            {
                 (call.original.CopyTiles)(call.this, tiled, start, size, buffer, offset, flags);
             }
         });
@@ -190,11 +178,10 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         list.replace(
             method!(ClearUnorderedAccessViewUint),
             |call, (visible, view, resource, values, rect_count, rects)| {
-                let has_heaps = || LIST_WITH_HEAPS.get() == identity(call.this, call.data);
-                if refuses(call, Refused::ClearsWithoutHeaps, || !has_heaps()) {
-                    return;
-                }
-                if call.data.records(Command::ClearUnorderedAccessViewUint) {
+                let lacks_heaps = || LIST_WITH_HEAPS.get() != identity(call.this, call.data);
+                if !refuses(call, Refused::ClearsWithoutHeaps, lacks_heaps)
+                    && call.data.records(Command::ClearUnorderedAccessViewUint)
+                {
                     let (rect_count, rects) = rects_of(call.data, rect_count, rects);
                     (call.original.ClearUnorderedAccessViewUint)(
                         call.this, visible, view, resource, values, rect_count, rects,
@@ -205,18 +192,15 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         list.replace(method!(ResolveSubresource), |call, (to, to_index, from, from_index, as_format)| {
             let between = || format(to) != as_format || format(from) != as_format;
             let of_depth = || format(from) == DXGI_FORMAT_D32_FLOAT;
-            if refuses(call, Refused::ResolvesBetweenFormats, between)
-                || refuses(call, Refused::ResolvesOfDepth, of_depth)
+            if !refuses(call, Refused::ResolvesBetweenFormats, between)
+                && !refuses(call, Refused::ResolvesOfDepth, of_depth)
+                && call.data.records(Command::ResolveSubresource)
             {
-                return;
-            }
-            if call.data.records(Command::ResolveSubresource) {
                 (call.original.ResolveSubresource)(call.this, to, to_index, from, from_index, as_format);
             }
         });
         list.replace(method!(SetDescriptorHeaps), |call, (count, heaps)| {
-            let lies = call.data;
-            LIST_WITH_HEAPS.set(identity(call.this, lies));
+            LIST_WITH_HEAPS.set(identity(call.this, call.data));
             (call.original.SetDescriptorHeaps)(call.this, count, heaps);
         });
         list.replace(method!(DrawInstanced), |call, (vertices, instances, first_vertex, first_instance)| {
@@ -232,29 +216,26 @@ unsafe fn replace_list(methods: &Methods<Lies>) {
         let (first, fourth) =
             (methods.of::<ID3D12GraphicsCommandList1>(), methods.of::<ID3D12GraphicsCommandList4>());
         fourth.replace(method!(BeginRenderPass), |call, (count, targets, depth_stencil, flags)| {
-            let lies = call.data;
-            if !lies.records(Command::RenderPass) {
+            if !call.data.records(Command::RenderPass) {
                 return;
             }
             let given = std::slice::from_raw_parts(targets, usize::try_from(count).unwrap_or(0));
             let mut changed = given.to_vec();
-            if let Some(lie) = lies.pass_ending {
+            if let Some(lie) = call.data.pass_ending {
                 changed.iter_mut().for_each(|target| lie(&mut target.EndingAccess.Type));
             }
             let begin = call.original.BeginRenderPass;
             begin(call.this, count, changed.as_ptr(), depth_stencil, flags);
         });
         fourth.replace(method!(EndRenderPass), |call, ()| {
-            let lies = call.data;
-            if lies.records(Command::RenderPass) {
+            if call.data.records(Command::RenderPass) {
                 (call.original.EndRenderPass)(call.this);
             }
         });
         first.replace(
             method!(ResolveSubresourceRegion),
             |call, (to, to_index, x, y, from, from_index, rect, format, mode)| {
-                let lies = call.data;
-                if lies.records(Command::ResolveSubresourceRegion) {
+                if call.data.records(Command::ResolveSubresourceRegion) {
                     let resolve = call.original.ResolveSubresourceRegion;
                     resolve(call.this, to, to_index, x, y, from, from_index, rect, format, mode);
                 }

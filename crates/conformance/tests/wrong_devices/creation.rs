@@ -27,16 +27,14 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
         refuse!(device.CreateCommandSignature(desc, signature), CommandSignatures);
         refuse!(device.CreateQueryHeap(desc), QueryHeaps);
         device.replace(method!(CreateCommandAllocator), |call, (list_type, iid, out)| {
-            let lies = call.data;
-            if lies.refuses == Some(Refused::Bundles) && list_type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
+            if call.data.refuses == Some(Refused::Bundles) && list_type == D3D12_COMMAND_LIST_TYPE_BUNDLE {
                 return E_INVALIDARG;
             }
             (call.original.CreateCommandAllocator)(call.this, list_type, iid, out)
         });
         device.replace(method!(CreateDepthStencilView), |call, (resource, desc, target)| {
-            let lies = call.data;
             let mut changed = desc.as_ref().copied();
-            if let (Some(lie), Some(desc)) = (lies.depth_view, changed.as_mut()) {
+            if let (Some(lie), Some(desc)) = (call.data.depth_view, changed.as_mut()) {
                 lie(desc);
             }
             let desc = changed.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -17,10 +17,9 @@ pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'
         replace(&adapter, lies, |methods| {
             let adapter = methods.of::<IDXGIAdapter3>();
             adapter.replace(method!(QueryVideoMemoryInfo), |call, (node, group, out)| {
-                let lies = call.data;
-                let asked = lies.segment_group.map_or(group, |lie| lie(group));
+                let asked = call.data.segment_group.map_or(group, |lie| lie(group));
                 let hresult = (call.original.QueryVideoMemoryInfo)(call.this, node, asked, out);
-                if let (Some(lie), true) = (lies.video_memory, hresult == S_OK) {
+                if let (Some(lie), true) = (call.data.video_memory, hresult == S_OK) {
                     lie(group, &mut *out);
                 }
                 hresult
@@ -52,8 +51,7 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
     unsafe {
         let (object, device) = (methods.of::<IUnknown>(), methods.of::<ID3D12Device>());
         object.replace(method!(QueryInterface), |call, (iid, out)| {
-            let lies = call.data;
-            if lies.denies.is_some_and(|denied| iid.as_ref() == Some(&denied)) {
+            if call.data.denies.is_some_and(|denied| iid.as_ref() == Some(&denied)) {
                 if let Some(out) = out.as_mut() {
                     *out = std::ptr::null_mut();
                 }
@@ -65,31 +63,40 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
             let lies = call.data;
             let asked = lies.feature_size.map_or(size, |lie| lie(feature, size));
             let hresult = (call.original.CheckFeatureSupport)(call.this, feature, data, asked);
-            let Some(lie) = lies.feature else { return hresult };
             if data.is_null() {
                 return hresult;
             }
             let fields =
                 std::slice::from_raw_parts_mut(data.cast::<u32>(), usize::try_from(size / 4).unwrap_or(0));
+            if let Some((_, place, value)) = lies.field.filter(|&(lied_about, ..)| lied_about == feature)
+                && let Some(field) = fields.get_mut(place)
+            {
+                *field = value;
+            }
             let mut answer = Feature { hresult, fields };
-            lie(feature, &mut answer);
+            if let Some(lie) = lies.feature {
+                lie(feature, &mut answer);
+            }
             answer.hresult
         });
         device.replace(method!(GetCustomHeapProperties), |call, (out, node_mask, heap_type)| {
-            let lies = call.data;
             (call.original.GetCustomHeapProperties)(call.this, out, node_mask, heap_type);
-            if let Some(lie) = lies.custom_properties {
+            if let Some(lie) = call.data.custom_properties {
                 lie(heap_type, &mut *out);
+            }
+            if let Some((_, page, pool)) =
+                call.data.custom.filter(|&(lied_about, ..)| lied_about == heap_type)
+            {
+                ((*out).CPUPageProperty, (*out).MemoryPoolPreference) = (page, pool);
             }
             out
         });
         device.replace(
             method!(GetCopyableFootprints),
             |call, (desc, first, count, base_offset, layouts, row_counts, row_sizes, total)| {
-                let lies = call.data;
                 let ask = call.original.GetCopyableFootprints;
                 ask(call.this, desc, first, count, base_offset, layouts, row_counts, row_sizes, total);
-                if let (Some(lie), Some(total)) = (lies.footprints, total.as_mut()) {
+                if let (Some(lie), Some(total)) = (call.data.footprints, total.as_mut()) {
                     let len = if layouts.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
                     let layouts =
                         if len == 0 { &mut [] } else { std::slice::from_raw_parts_mut(layouts, len) };
@@ -100,32 +107,28 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
         device.replace(
             method!(GetResourceTiling),
             |call, (resource, tile_count, packed, shape, subresource_count, first, subresources)| {
-                let lies = call.data;
                 let ask = call.original.GetResourceTiling;
                 ask(call.this, resource, tile_count, packed, shape, subresource_count, first, subresources);
-                if let (Some(lie), Some(tile_count)) = (lies.tile_count, tile_count.as_mut()) {
+                if let (Some(lie), Some(tile_count)) = (call.data.tile_count, tile_count.as_mut()) {
                     *tile_count = lie(*tile_count);
                 }
-                if let (Some(lie), Some(shape)) = (lies.tile_shape, shape.as_mut()) {
+                if let (Some(lie), Some(shape)) = (call.data.tile_shape, shape.as_mut()) {
                     lie(shape);
                 }
             },
         );
         device.replace(method!(GetAdapterLuid), |call, (out,)| {
-            let lies = call.data;
             (call.original.GetAdapterLuid)(call.this, out);
-            if let Some(lie) = lies.luid {
+            if let Some(lie) = call.data.luid {
                 lie(&mut *out);
             }
             out
         });
         device.replace(method!(GetNodeCount), |call, ()| {
-            let lies = call.data;
-            lies.node_count.unwrap_or_else(|| (call.original.GetNodeCount)(call.this))
+            call.data.node_count.unwrap_or_else(|| (call.original.GetNodeCount)(call.this))
         });
         device.replace(method!(GetDeviceRemovedReason), |call, ()| {
-            let lies = call.data;
-            lies.removed.unwrap_or_else(|| (call.original.GetDeviceRemovedReason)(call.this))
+            call.data.removed.unwrap_or_else(|| (call.original.GetDeviceRemovedReason)(call.this))
         });
         device.replace(method!(MakeResident), |call, (count, objects)| {
             let lies = call.data;
@@ -136,8 +139,7 @@ unsafe fn replace_answers(methods: &Methods<Lies>) {
             answer.unwrap_or_else(|| (call.original.MakeResident)(call.this, count, objects))
         });
         device.replace(method!(Evict), |call, (count, objects)| {
-            let lies = call.data;
-            lies.residency.unwrap_or_else(|| (call.original.Evict)(call.this, count, objects))
+            call.data.residency.unwrap_or_else(|| (call.original.Evict)(call.this, count, objects))
         });
     }
 }
@@ -149,63 +151,55 @@ unsafe fn replace_sizes(methods: &Methods<Lies>) {
         let (first, four) = (methods.of::<ID3D12Device>(), methods.of::<ID3D12Device4>());
         let (eight, twelve) = (methods.of::<ID3D12Device8>(), methods.of::<ID3D12Device12>());
         first.replace(method!(GetResourceAllocationInfo), |call, (out, visible_mask, count, descs)| {
-            let lies = call.data;
-            let changed = requested(lies, count, descs);
+            let changed = requested(call.data, count, descs);
             let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(Desc::older).collect();
             (call.original.GetResourceAllocationInfo)(call.this, out, visible_mask, count, older.as_ptr());
-            answered(lies, &changed, out, std::ptr::null_mut());
+            answered(call.data, &changed, out, std::ptr::null_mut());
             out
         });
-        four.replace(
-            method!(GetResourceAllocationInfo1),
-            |call, (out, visible_mask, count, descs, parts)| {
-                let lies = call.data;
-                let changed = requested(lies, count, descs);
-                let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(Desc::older).collect();
-                (call.original.GetResourceAllocationInfo1)(
-                    call.this,
-                    out,
-                    visible_mask,
-                    count,
-                    older.as_ptr(),
-                    parts,
-                );
-                answered(lies, &changed, out, parts);
-                out
-            },
-        );
-        eight.replace(
-            method!(GetResourceAllocationInfo2),
-            |call, (out, visible_mask, count, descs, parts)| {
-                let lies = call.data;
-                let changed = requested(lies, count, descs);
-                (call.original.GetResourceAllocationInfo2)(
-                    call.this,
-                    out,
-                    visible_mask,
-                    count,
-                    changed.as_ptr(),
-                    parts,
-                );
-                answered(lies, &changed, out, parts);
-                if let Some(lie) = lies.newer_allocation {
-                    lie(&mut *out);
-                }
-                out
-            },
-        );
+        four.replace(method!(GetResourceAllocationInfo1), |call, (out, nodes, count, descs, parts)| {
+            let changed = requested(call.data, count, descs);
+            let older: Vec<D3D12_RESOURCE_DESC> = changed.iter().map(Desc::older).collect();
+            let ask = call.original.GetResourceAllocationInfo1;
+            ask(call.this, out, nodes, count, older.as_ptr(), parts);
+            answered(call.data, &changed, out, parts);
+            out
+        });
+        eight.replace(method!(GetResourceAllocationInfo2), |call, (out, nodes, count, descs, parts)| {
+            let lies = call.data;
+            let changed = requested(lies, count, descs);
+            let ask = call.original.GetResourceAllocationInfo2;
+            ask(call.this, out, nodes, count, changed.as_ptr(), parts);
+            answered(lies, &changed, out, parts);
+            if let Some(lie) = lies.newer_allocation {
+                lie(&mut *out);
+            }
+            out
+        });
         twelve.replace(
             method!(GetResourceAllocationInfo3),
             |call, (out, visible_mask, count, descs, castable_counts, castable, parts)| {
-                let lies = call.data;
-                let changed = requested(lies, count, descs);
+                let changed = requested(call.data, count, descs);
                 let ask = call.original.GetResourceAllocationInfo3;
                 ask(call.this, out, visible_mask, count, changed.as_ptr(), castable_counts, castable, parts);
-                answered(lies, &changed, out, parts);
+                answered(call.data, &changed, out, parts);
                 out
             },
         );
     }
+}
+
+/// Makes the objects that a creation call returns tell lies.
+macro_rules! made {
+    ($device:ident.$method:ident($($argument:ident),*)) => {
+        $device.replace(method!($method), |call, ($($argument,)* iid, out)| {
+            let hresult = (call.original.$method)(call.this, $($argument,)* iid, out);
+            if hresult == S_OK {
+                commands::intercept_made(out, call.data);
+            }
+            hresult
+        })
+    };
 }
 
 /// Replaces methods that create queues, lists, fences and reserved resources.
@@ -213,49 +207,16 @@ unsafe fn replace_made(methods: &Methods<Lies>) {
     // SAFETY: as above.
     unsafe {
         let device = methods.of::<ID3D12Device>();
-        device.replace(method!(CreateCommandQueue), |call, (desc, iid, out)| {
-            let lies = call.data;
-            let hresult = (call.original.CreateCommandQueue)(call.this, desc, iid, out);
-            if hresult == S_OK {
-                commands::intercept_made(out, lies);
-            }
-            hresult
-        });
-        device.replace(
-            method!(CreateCommandList),
-            |call, (node_mask, list_type, allocator, state, iid, out)| {
-                let lies = call.data;
-                let hresult = (call.original.CreateCommandList)(
-                    call.this, node_mask, list_type, allocator, state, iid, out,
-                );
-                if hresult == S_OK {
-                    commands::intercept_made(out, lies);
-                }
-                hresult
-            },
-        );
-        device.replace(method!(CreateFence), |call, (value, flags, iid, out)| {
-            let lies = call.data;
-            let hresult = (call.original.CreateFence)(call.this, value, flags, iid, out);
-            if hresult == S_OK {
-                commands::intercept_made(out, lies);
-            }
-            hresult
-        });
+        made!(device.CreateCommandQueue(desc));
+        made!(device.CreateCommandList(node_mask, list_type, allocator, state));
+        made!(device.CreateFence(value, flags));
         device.replace(method!(CreateReservedResource), |call, (desc, state, clear, iid, out)| {
-            let lies = call.data;
             let mut changed = desc.as_ref().copied();
-            if let (Some(lie), Some(desc)) = (lies.reserved, changed.as_mut()) {
+            if let (Some(lie), Some(desc)) = (call.data.reserved, changed.as_mut()) {
                 lie(desc);
             }
-            (call.original.CreateReservedResource)(
-                call.this,
-                pointer(changed.as_ref()),
-                state,
-                clear,
-                iid,
-                out,
-            )
+            let create = call.original.CreateReservedResource;
+            create(call.this, pointer(changed.as_ref()), state, clear, iid, out)
         });
     }
 }
@@ -270,25 +231,32 @@ pub(crate) trait Desc: Copy {
     fn with(&self, older: &D3D12_RESOURCE_DESC) -> Self;
 }
 
+/// Returns a description of another generation with the fields that both have.
+macro_rules! converted {
+    ($desc:ident as $generation:ident $(, $rest:ident)?) => {
+        $generation {
+            Dimension: $desc.Dimension,
+            Alignment: $desc.Alignment,
+            Width: $desc.Width,
+            Height: $desc.Height,
+            DepthOrArraySize: $desc.DepthOrArraySize,
+            MipLevels: $desc.MipLevels,
+            Format: $desc.Format,
+            SampleDesc: $desc.SampleDesc,
+            Layout: $desc.Layout,
+            Flags: $desc.Flags,
+            $($rest: Default::default(),)?
+        }
+    };
+}
+
 impl Desc for D3D12_RESOURCE_DESC {
     fn older(&self) -> D3D12_RESOURCE_DESC {
         *self
     }
 
     fn newer(&self) -> D3D12_RESOURCE_DESC1 {
-        D3D12_RESOURCE_DESC1 {
-            Dimension: self.Dimension,
-            Alignment: self.Alignment,
-            Width: self.Width,
-            Height: self.Height,
-            DepthOrArraySize: self.DepthOrArraySize,
-            MipLevels: self.MipLevels,
-            Format: self.Format,
-            SampleDesc: self.SampleDesc,
-            Layout: self.Layout,
-            Flags: self.Flags,
-            SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
-        }
+        converted!(self as D3D12_RESOURCE_DESC1, SamplerFeedbackMipRegion)
     }
 
     fn with(&self, older: &D3D12_RESOURCE_DESC) -> Self {
@@ -298,18 +266,7 @@ impl Desc for D3D12_RESOURCE_DESC {
 
 impl Desc for D3D12_RESOURCE_DESC1 {
     fn older(&self) -> D3D12_RESOURCE_DESC {
-        D3D12_RESOURCE_DESC {
-            Dimension: self.Dimension,
-            Alignment: self.Alignment,
-            Width: self.Width,
-            Height: self.Height,
-            DepthOrArraySize: self.DepthOrArraySize,
-            MipLevels: self.MipLevels,
-            Format: self.Format,
-            SampleDesc: self.SampleDesc,
-            Layout: self.Layout,
-            Flags: self.Flags,
-        }
+        converted!(self as D3D12_RESOURCE_DESC)
     }
 
     fn newer(&self) -> D3D12_RESOURCE_DESC1 {

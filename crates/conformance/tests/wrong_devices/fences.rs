@@ -1,7 +1,9 @@
 //! Fences with replaced methods, and the queues' calls on them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use heapwright_d3d12::*;
 use heapwright_intercept::{Methods, method};
@@ -14,10 +16,9 @@ pub(crate) unsafe fn replace_queue(methods: &Methods<Lies>) {
     unsafe {
         let queue = methods.of::<ID3D12CommandQueue>();
         queue.replace(method!(Signal), |call, (fence, value)| {
-            let lies = call.data;
             let hresult =
-                (call.original.Signal)(call.this, fence, lies.signal.map_or(value, |lie| lie(value)));
-            if lies.ignores_wait {
+                (call.original.Signal)(call.this, fence, call.data.signal.map_or(value, |lie| lie(value)));
+            if call.data.ignores_wait {
                 // The queue is idle when the call returns, so that the check sees it however busy the machine is.
                 let fence = ID3D12Fence::from_raw_borrowed(&fence);
                 let _ = fence.map(|fence| fence.SetEventOnCompletion(value, HANDLE::default()));
@@ -47,21 +48,30 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
     unsafe {
         let fence = methods.of::<ID3D12Fence>();
         fence.replace(method!(GetCompletedValue), |call, ()| {
-            let lies = call.data;
             signal_pending();
             let value = (call.original.GetCompletedValue)(call.this);
-            lies.completed.map_or(value, |lie| lie(value))
+            if RETURNED_EARLY.take() {
+                *WAS_EARLY.0.lock().expect("no panics") = true;
+                WAS_EARLY.1.notify_all();
+            }
+            call.data.completed.map_or(value, |lie| lie(value))
         });
         fence.replace(method!(SetEventOnCompletion), |call, (value, event)| {
-            let lies = call.data;
-            if lies.ignores_null_event && event == HANDLE::default() {
+            if call.data.ignores_null_event && event == HANDLE::default() {
+                RETURNED_EARLY.set(true);
                 return S_OK;
             }
             (call.original.SetEventOnCompletion)(call.this, value, event)
         });
         fence.replace(method!(Signal), |call, (value,)| {
-            let lies = call.data;
-            let fence = Some(call.object()).filter(|_| lies.coalesces_signals);
+            if call.data.ignores_null_event {
+                // The value changes after the early return was seen, so that the check sees it however busy the machine is.
+                let (was_early, changed) = &WAS_EARLY;
+                let guard = was_early.lock().expect("no panics");
+                let is_late = |was_early: &mut bool| !*was_early;
+                drop(changed.wait_timeout_while(guard, Duration::from_secs(60), is_late).expect("no panics"));
+            }
+            let fence = Some(call.object()).filter(|_| call.data.coalesces_signals);
             let Some(fence) = fence.cloned() else {
                 return (call.original.Signal)(call.this, value);
             };
@@ -76,7 +86,12 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
     }
 }
 
+/// Whether a thread's wait returned early, and the thread has read the fence's value since then.
+static WAS_EARLY: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
 thread_local! {
+    /// Whether this thread's last wait returned early.
+    static RETURNED_EARLY: Cell<bool> = const { Cell::new(false) };
     /// This thread's last queued wait: the queue, the fence and the value.
     static LAST_WAIT: RefCell<Option<(usize, ID3D12Fence, u64)>> = const { RefCell::new(None) };
     /// This thread's last signal, which has not reached the fence yet.

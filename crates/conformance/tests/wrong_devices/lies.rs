@@ -35,10 +35,14 @@ with_honest! {
     pub(crate) struct Lies {
         /// Changes the result of `CheckFeatureSupport`: feature, size, data, and the HRESULT.
         pub(crate) feature: Option<fn(D3D12_FEATURE, &mut Feature<'_>)> = None,
+        /// A field of a feature's structure, by its place among the 4-byte fields, and its value.
+        pub(crate) field: Option<(D3D12_FEATURE, usize, u32)> = None,
         /// Changes the size passed to `CheckFeatureSupport`.
         pub(crate) feature_size: Option<fn(D3D12_FEATURE, u32) -> u32> = None,
         /// Changes the result of `GetCustomHeapProperties` for a heap type.
         pub(crate) custom_properties: Option<fn(D3D12_HEAP_TYPE, &mut D3D12_HEAP_PROPERTIES)> = None,
+        /// The page property and the pool in the custom heap properties of one heap type.
+        pub(crate) custom: Option<(D3D12_HEAP_TYPE, D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)> = None,
         /// Changes the result of `GetResourceAllocationInfo` and its successors for some descriptions.
         pub(crate) allocation: Option<fn(&[D3D12_RESOURCE_DESC1], &mut D3D12_RESOURCE_ALLOCATION_INFO)> = None,
         /// Changes the descriptions passed to `GetResourceAllocationInfo`.
@@ -49,6 +53,12 @@ with_honest! {
         pub(crate) newer_allocation: Option<fn(&mut D3D12_RESOURCE_ALLOCATION_INFO)> = None,
         /// Changes the arguments of `CreateHeap` so that invalid ones become valid.
         pub(crate) heap: Option<fn(&mut D3D12_HEAP_DESC)> = None,
+        /// Selects heap descriptions that are refused.
+        pub(crate) refused_heap: Option<fn(&D3D12_HEAP_DESC) -> bool> = None,
+        /// Selects resource creation calls that are refused.
+        pub(crate) refused_resource: Option<fn(&Request) -> bool> = None,
+        /// Changes the description of a buffer that is created.
+        pub(crate) buffer: Option<fn(&mut D3D12_RESOURCE_DESC)> = None,
         /// Changes the arguments of a resource creation call.
         pub(crate) resource: Option<fn(&mut Request)> = None,
         /// Changes the HRESULT of creation calls that only validate.

@@ -7,7 +7,7 @@ use heapwright_d3d12::*;
 use heapwright_intercept::{intercept, method};
 use windows_core::Interface;
 
-use crate::lies::{Lies, Map, PrivateData, identity};
+use crate::lies::{Liar, Lies, Map, PrivateData, identity};
 use crate::recreate;
 
 /// Replaces methods of a heap or a resource that a creation call made, if it made one.
@@ -35,16 +35,14 @@ fn intercept_heap(heap: &ID3D12Heap1, lies: &'static Lies) {
         intercept(heap, lies, |methods| {
             let (heap, child) = (methods.of::<ID3D12Heap>(), methods.of::<ID3D12DeviceChild>());
             heap.replace(method!(GetDesc), |call, (out,)| {
-                let lies = call.data;
                 (call.original.GetDesc)(call.this, out);
-                if let Some(lie) = lies.heap_desc {
+                if let Some(lie) = call.data.heap_desc {
                     lie(&mut *out);
                 }
                 out
             });
             child.replace(method!(GetDevice), |call, (iid, out)| {
-                let lies = call.data;
-                if lies.orphans { E_FAIL } else { (call.original.GetDevice)(call.this, iid, out) }
+                if call.data.orphans { E_FAIL } else { (call.original.GetDevice)(call.this, iid, out) }
             });
         });
     }
@@ -58,38 +56,34 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
             let resource = methods.of::<ID3D12Resource>();
             let (object, child) = (methods.of::<ID3D12Object>(), methods.of::<ID3D12DeviceChild>());
             resource.replace(method!(GetDesc), |call, (out,)| {
-                let lies = call.data;
                 (call.original.GetDesc)(call.this, out);
-                if let Some(lie) = lies.desc {
+                if let Some(lie) = call.data.desc {
                     lie(&mut *out);
                 }
                 out
             });
             resource.replace(method!(GetGPUVirtualAddress), |call, ()| {
-                let lies = call.data;
                 let base = call.original;
                 let D3D12_GPU_VIRTUAL_ADDRESS(address) = (base.GetGPUVirtualAddress)(call.this);
-                let Some(lie) = lies.address else { return D3D12_GPU_VIRTUAL_ADDRESS(address) };
+                let Some(lie) = call.data.address else { return D3D12_GPU_VIRTUAL_ADDRESS(address) };
                 let mut desc = D3D12_RESOURCE_DESC::default();
                 (base.GetDesc)(call.this, &mut desc);
                 D3D12_GPU_VIRTUAL_ADDRESS(lie(&desc, address))
             });
             resource.replace(method!(GetHeapProperties), |call, (properties, flags)| {
-                let lies = call.data;
                 let hresult = (call.original.GetHeapProperties)(call.this, properties, flags);
-                if let (Some(lie), Some(properties)) = (lies.heap_properties, properties.as_mut()) {
+                if let (Some(lie), Some(properties)) = (call.data.heap_properties, properties.as_mut()) {
                     lie(properties);
                 }
                 hresult
             });
             resource.replace(method!(Map), |call, (subresource, range, out)| {
-                let lies = call.data;
                 let base = call.original;
                 let hresult = (base.Map)(call.this, subresource, range, out);
                 if hresult.is_ok() {
-                    LAST_MAPPED.set(identity(call.this, lies));
+                    LAST_MAPPED.set(identity(call.this, call.data));
                 }
-                let Some(lie) = lies.map else { return hresult };
+                let Some(lie) = call.data.map else { return hresult };
                 let mut map = Map {
                     subresource,
                     begin: range.as_ref().map_or(0, |range| range.Begin),
@@ -105,13 +99,11 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
                 map.hresult
             });
             child.replace(method!(GetDevice), |call, (iid, out)| {
-                let lies = call.data;
-                if lies.orphans { E_FAIL } else { (call.original.GetDevice)(call.this, iid, out) }
+                if call.data.orphans { E_FAIL } else { (call.original.GetDevice)(call.this, iid, out) }
             });
             object.replace(method!(SetPrivateData), |call, (guid, size, data)| {
-                let lies = call.data;
                 let set = call.original.SetPrivateData;
-                match lies.private_data {
+                match call.data.private_data {
                     Some(PrivateData::Forgotten) => S_OK,
                     Some(PrivateData::SizeNeedsData) if data.is_null() && size > 0 => E_INVALIDARG,
                     Some(PrivateData::RemovesNothing) => match set(call.this, guid, size, data) {
@@ -122,45 +114,43 @@ fn intercept_resource(resource: &ID3D12Resource2, lies: &'static Lies) {
                 }
             });
             object.replace(method!(SetPrivateDataInterface), |call, (guid, object)| {
-                let lies = call.data;
                 let base = call.original;
-                if lies.private_data == Some(PrivateData::NullInterfaceRemoves) && object.is_null() {
+                if call.data.private_data == Some(PrivateData::NullInterfaceRemoves) && object.is_null() {
                     return (base.SetPrivateData)(call.this, guid, 0, std::ptr::null());
                 }
                 (base.SetPrivateDataInterface)(call.this, guid, object)
             });
             resource.replace(
                 method!(WriteToSubresource),
-                |call, (subresource, part, from, row_pitch, depth_pitch)| {
-                    let lies = call.data;
-                    let is_mapped = LAST_MAPPED.get() == identity(call.this, lies);
-                    if lies.refuses_texels.is_some_and(|lie| lie(is_mapped, part.as_ref())) {
+                |call, (index, part, from, row_pitch, depth_pitch)| {
+                    if refuses_texels(call, part) {
                         return E_INVALIDARG;
                     }
-                    let write = call.original.WriteToSubresource;
-                    write(call.this, subresource, part, from, row_pitch, depth_pitch)
+                    (call.original.WriteToSubresource)(call.this, index, part, from, row_pitch, depth_pitch)
                 },
             );
             resource.replace(
                 method!(ReadFromSubresource),
-                |call, (to, row_pitch, depth_pitch, subresource, part)| {
-                    let lies = call.data;
-                    let is_mapped = LAST_MAPPED.get() == identity(call.this, lies);
-                    if lies.refuses_texels.is_some_and(|lie| lie(is_mapped, part.as_ref())) {
+                |call, (to, row_pitch, depth_pitch, index, part)| {
+                    if refuses_texels(call, part) {
                         return E_INVALIDARG;
                     }
-                    (call.original.ReadFromSubresource)(
-                        call.this,
-                        to,
-                        row_pitch,
-                        depth_pitch,
-                        subresource,
-                        part,
-                    )
+                    (call.original.ReadFromSubresource)(call.this, to, row_pitch, depth_pitch, index, part)
                 },
             );
         });
     }
+}
+
+/// Returns whether a resource refuses to have texels of a box read or written.
+///
+/// # Safety
+///
+/// `part` is null or points to a box.
+unsafe fn refuses_texels(resource: &Liar<ID3D12Resource>, part: *const D3D12_BOX) -> bool {
+    let is_mapped = LAST_MAPPED.get() == identity(resource.this, resource.data);
+    // SAFETY: the caller upholds the contract of this function.
+    resource.data.refuses_texels.is_some_and(|lie| lie(is_mapped, unsafe { part.as_ref() }))
 }
 
 /// The largest buffer that a check maps, in bytes.

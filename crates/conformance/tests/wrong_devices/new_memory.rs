@@ -14,8 +14,7 @@ pub(crate) unsafe fn replace(methods: &Methods<Lies>) {
     // SAFETY: the methods are those of a device; the replacements pass on what their callers promise.
     unsafe {
         replace_heaps(methods);
-        replace_committed(methods);
-        replace_placed(methods);
+        replace_resources(methods);
     }
 }
 
@@ -40,100 +39,63 @@ unsafe fn replace_heaps(methods: &Methods<Lies>) {
             made(lies, hresult, out)
         });
         four.replace(method!(CreateHeap1), |call, (desc, session, iid, out)| {
-            let lies = call.data;
-            let changed = heap_request(lies, desc);
+            let changed = heap_request(call.data, desc);
             let hresult =
                 (call.original.CreateHeap1)(call.this, pointer(changed.as_ref()), session, iid, out);
-            made(lies, hresult, out)
+            made(call.data, hresult, out)
         });
     }
 }
 
-unsafe fn replace_committed(methods: &Methods<Lies>) {
-    // SAFETY: as above.
-    unsafe {
-        let first = methods.of::<ID3D12Device>();
-        first.replace(
-            method!(CreateCommittedResource),
-            |call, (properties, flags, desc, state, clear, iid, out)| {
-                let create = call.original.CreateCommittedResource;
-                let given = Arguments::committed(properties, flags, desc, state, clear);
-                given.create(call.data, call.this, out, |asked| {
-                    let Arguments { properties, flags, desc, state, clear, .. } = asked;
-                    create(call.this, properties, flags, desc, state, clear, iid, out)
-                })
-            },
-        );
-        let eight = methods.of::<ID3D12Device8>();
-        eight.replace(
-            method!(CreateCommittedResource2),
-            |call, (properties, flags, desc, state, clear, session, iid, out)| {
-                let create = call.original.CreateCommittedResource2;
-                let given = Arguments::committed(properties, flags, desc, state, clear);
-                given.create(call.data, call.this, out, |asked| {
-                    let Arguments { properties, flags, desc, state, clear, .. } = asked;
-                    create(call.this, properties, flags, desc, state, clear, session, iid, out)
-                })
-            },
-        );
-        let ten = methods.of::<ID3D12Device10>();
-        ten.replace(
-            method!(CreateCommittedResource3),
-            |call, (properties, flags, desc, layout, clear, session, count, formats, iid, out)| {
-                let create = call.original.CreateCommittedResource3;
-                let state = D3D12_RESOURCE_STATE_COMMON;
-                let given = Arguments::committed(properties, flags, desc, state, clear);
-                given.create(call.data, call.this, out, |asked| {
-                    let Arguments { properties, flags, desc, clear, .. } = asked;
-                    create(
-                        call.this, properties, flags, desc, layout, clear, session, count, formats, iid, out,
-                    )
-                })
-            },
-        );
-    }
+/// Replaces a call that creates a committed resource. Its fourth argument is a state or a layout: `state` is the state
+/// that the lies see, and `passed` returns what the call gets for the state that they leave.
+macro_rules! committed {
+    ($device:ident.$method:ident($fourth:ident $(, $rest:ident)*), $state:expr, $passed:expr) => {
+        $device.replace(method!($method), |call, (properties, flags, desc, $fourth, clear, $($rest,)* iid, out)| {
+            let given = Arguments::committed(properties, flags, desc, $state, clear);
+            given.create(call.data, call.this, out, |asked| {
+                let passed = $passed(asked.state);
+                let Arguments { properties, flags, desc, clear, .. } = asked;
+                (call.original.$method)(call.this, properties, flags, desc, passed, clear, $($rest,)* iid, out)
+            })
+        })
+    };
 }
 
-unsafe fn replace_placed(methods: &Methods<Lies>) {
-    // SAFETY: as above.
-    unsafe {
-        let first = methods.of::<ID3D12Device>();
-        first.replace(method!(CreatePlacedResource), |call, (heap, offset, desc, state, clear, iid, out)| {
-            let create = call.original.CreatePlacedResource;
-            let given = Arguments::placed(heap, offset, desc, state, clear);
+/// The same for a placed resource.
+macro_rules! placed {
+    ($device:ident.$method:ident($fourth:ident $(, $rest:ident)*), $state:expr, $passed:expr) => {
+        $device.replace(method!($method), |call, (heap, offset, desc, $fourth, clear, $($rest,)* iid, out)| {
+            let given = Arguments::placed(heap, offset, desc, $state, clear);
             given.create(call.data, call.this, out, |asked| {
-                let Arguments { offset, desc, state, clear, .. } = asked;
-                let hresult = create(call.this, heap, offset, desc, state, clear, iid, out);
+                let passed = $passed(asked.state);
+                let Arguments { offset, desc, clear, .. } = asked;
+                let create = call.original.$method;
+                let hresult = create(call.this, heap, offset, desc, passed, clear, $($rest,)* iid, out);
                 if hresult == S_OK && call.data.counts_placed {
                     std::mem::forget(IUnknown::from_raw_borrowed(&heap).cloned());
                 }
                 hresult
             })
-        });
-        let eight = methods.of::<ID3D12Device8>();
-        eight.replace(
-            method!(CreatePlacedResource1),
-            |call, (heap, offset, desc, state, clear, iid, out)| {
-                let create = call.original.CreatePlacedResource1;
-                let given = Arguments::placed(heap, offset, desc, state, clear);
-                given.create(call.data, call.this, out, |asked| {
-                    let Arguments { offset, desc, state, clear, .. } = asked;
-                    create(call.this, heap, offset, desc, state, clear, iid, out)
-                })
-            },
-        );
+        })
+    };
+}
+
+unsafe fn replace_resources(methods: &Methods<Lies>) {
+    // SAFETY: as above.
+    unsafe {
+        let (first, eight) = (methods.of::<ID3D12Device>(), methods.of::<ID3D12Device8>());
         let ten = methods.of::<ID3D12Device10>();
-        ten.replace(
-            method!(CreatePlacedResource2),
-            |call, (heap, offset, desc, layout, clear, count, formats, iid, out)| {
-                let create = call.original.CreatePlacedResource2;
-                let given = Arguments::placed(heap, offset, desc, D3D12_RESOURCE_STATE_COMMON, clear);
-                given.create(call.data, call.this, out, |asked| {
-                    let Arguments { offset, desc, clear, .. } = asked;
-                    create(call.this, heap, offset, desc, layout, clear, count, formats, iid, out)
-                })
-            },
+        committed!(first.CreateCommittedResource(state), state, |state| state);
+        committed!(eight.CreateCommittedResource2(state, session), state, |state| state);
+        committed!(
+            ten.CreateCommittedResource3(layout, session, count, formats),
+            D3D12_RESOURCE_STATE_COMMON,
+            |_| layout
         );
+        placed!(first.CreatePlacedResource(state), state, |state| state);
+        placed!(eight.CreatePlacedResource1(state), state, |state| state);
+        placed!(ten.CreatePlacedResource2(layout, count, formats), D3D12_RESOURCE_STATE_COMMON, |_| layout);
     }
 }
 
@@ -212,8 +174,17 @@ impl<T: Desc> Arguments<T> {
         // resource.
         unsafe {
             let mut request = self.request();
-            if let (Some(lie), Some(request)) = (lies.resource, request.as_mut()) {
-                lie(request);
+            if let Some(request) = &mut request {
+                let is_buffer = request.desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+                if let Some(lie) = lies.buffer.filter(|_| is_buffer) {
+                    lie(&mut request.desc);
+                }
+                if let Some(lie) = lies.resource {
+                    lie(request);
+                }
+                if lies.refused_resource.is_some_and(|is_refused| is_refused(request)) {
+                    request.desc.Width = 0;
+                }
             }
             let asked = request.as_ref();
             let is_texture =
@@ -265,6 +236,9 @@ unsafe fn heap_request(lies: &Lies, desc: *const D3D12_HEAP_DESC) -> Option<D3D1
     let mut desc = unsafe { desc.as_ref() }.copied()?;
     if let Some(lie) = lies.heap {
         lie(&mut desc);
+    }
+    if lies.refused_heap.is_some_and(|is_refused| is_refused(&desc)) {
+        desc.SizeInBytes = 0;
     }
     Some(desc)
 }

@@ -27,27 +27,25 @@ pub(crate) fn intercept_factory(factory: &ID3D12DeviceFactory, lies: &'static Li
         intercept(factory, lies, |methods| {
             let factory = methods.of::<ID3D12DeviceFactory>();
             factory.replace(method!(CreateDevice), |call, (adapter, level, iid, out)| {
-                let lies = call.data;
                 let hresult = (call.original.CreateDevice)(call.this, adapter, level, iid, out);
                 if hresult == S_OK
                     && let Some(device) = out.as_ref().and_then(|raw| ID3D12Device::from_raw_borrowed(raw))
                 {
-                    device::intercept_device(device, lies);
+                    device::intercept_device(device, call.data);
                 }
-                if let Some(Recreate::UsesUp) = lies.recreate {
+                if let Some(Recreate::UsesUp) = call.data.recreate {
                     let tools = call.object().GetConfigurationInterface::<ID3D12Tools1>(&CLSID_D3D12Tools);
                     tools.expect("the runtime's factories have tools").ClearReservedGPUVARangesList();
                 }
                 hresult
             });
             factory.replace(method!(GetConfigurationInterface), |call, (class, iid, out)| {
-                let lies = call.data;
                 let hresult = (call.original.GetConfigurationInterface)(call.this, class, iid, out);
                 if hresult == S_OK
                     && let Some(made) = windows_core::IUnknown::from_raw_borrowed(&*out)
                     && let Ok(tools) = made.cast::<ID3D12Tools1>()
                 {
-                    intercept(&tools, lies, |methods| replace_tools(methods));
+                    intercept(&tools, call.data, |methods| replace_tools(methods));
                 }
                 hresult
             });

@@ -16,30 +16,30 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
         intercept(&tracker, lies, |methods| {
             let tracker = methods.of::<IHeapwrightAliasing>();
             tracker.replace(method!(SetTracking), |call, (tracking,)| {
-                let lies = call.data;
                 let mut changed = tracking.as_ref().copied();
-                if let (Some(lie), Some(tracking)) = (lies.tracking, changed.as_mut()) {
+                if let (Some(lie), Some(tracking)) = (call.data.tracking, changed.as_mut()) {
                     lie(tracking);
                 }
                 let pointer = changed.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
                 (call.original.SetTracking)(call.this, pointer)
             });
             tracker.replace(method!(GetViolationCount), |call, ()| {
-                let lies = call.data;
-                if lies.hides_violations { 0 } else { (call.original.GetViolationCount)(call.this) }
+                if call.data.hides_violations { 0 } else { (call.original.GetViolationCount)(call.this) }
             });
             tracker.replace(method!(GetViolation), |call, (index, out)| {
-                let lies = call.data;
                 let hresult = (call.original.GetViolation)(call.this, index, out);
-                if let (Some(lie), Some(found)) = (lies.violation.filter(|_| hresult == S_OK), out.as_mut()) {
+                if let (Some(lie), Some(found)) =
+                    (call.data.violation.filter(|_| hresult == S_OK), out.as_mut())
+                {
                     lie(found);
                 }
                 hresult
             });
             tracker.replace(method!(GetContents), |call, (resource, unit, out)| {
-                let lies = call.data;
                 let hresult = (call.original.GetContents)(call.this, resource, unit, out);
-                if let (Some(lie), Some(found)) = (lies.contents.filter(|_| hresult == S_OK), out.as_mut()) {
+                if let (Some(lie), Some(found)) =
+                    (call.data.contents.filter(|_| hresult == S_OK), out.as_mut())
+                {
                     *found = lie;
                 }
                 hresult

@@ -105,14 +105,6 @@ fn an_event_signal_outlives_its_original_handle() {
 }
 
 #[test]
-fn signal_sets_the_event() {
-    let event = event(EventReset::Auto);
-    // SAFETY: the handle refers to an event.
-    unsafe { signal(event.handle()) }.expect("set");
-    assert!(event.is_set().expect("is_set"));
-}
-
-#[test]
 fn invalid_handles_are_rejected() {
     // SAFETY: zero is not an open handle.
     let error = unsafe { EventSignal::new(HANDLE::default()) }.expect_err("zero is invalid");

@@ -92,26 +92,24 @@ struct OldAdapter(ScriptedAdapter);
 #[implement(IDXGIAdapter3)]
 struct NewAdapter(ScriptedAdapter);
 
-/// Returned by methods that are not called.
-fn not_implemented<T>() -> Result<T> {
-    Err(E_NOTIMPL.into())
+/// Methods that are not called.
+macro_rules! not_implemented {
+    ($(fn $method:ident($($argument:ty),*) -> $result:ty;)*) => {
+        $(fn $method(&self, $(_: $argument),*) -> Result<$result> {
+            Err(E_NOTIMPL.into())
+        })*
+    };
 }
 
 macro_rules! impl_object {
     ($($object:ident),*) => {
         $(
             impl IDXGIObject_Impl for $object {
-                fn SetPrivateData(&self, _: *const GUID, _: u32, _: *const c_void) -> Result<()> {
-                    not_implemented()
-                }
-                fn SetPrivateDataInterface(&self, _: *const GUID, _: Ref<'_, IUnknown>) -> Result<()> {
-                    not_implemented()
-                }
-                fn GetPrivateData(&self, _: *const GUID, _: *mut u32, _: *mut c_void) -> Result<()> {
-                    not_implemented()
-                }
-                fn GetParent(&self, _: *const GUID, _: *mut *mut c_void) -> Result<()> {
-                    not_implemented()
+                not_implemented! {
+                    fn SetPrivateData(*const GUID, u32, *const c_void) -> ();
+                    fn SetPrivateDataInterface(*const GUID, Ref<'_, IUnknown>) -> ();
+                    fn GetPrivateData(*const GUID, *mut u32, *mut c_void) -> ();
+                    fn GetParent(*const GUID, *mut *mut c_void) -> ();
                 }
             }
         )*
@@ -124,14 +122,10 @@ macro_rules! impl_adapter {
     ($($object:ident),*) => {
         $(
             impl IDXGIAdapter_Impl for $object {
-                fn EnumOutputs(&self, _: u32, _: OutRef<'_, IDXGIOutput>) -> Result<()> {
-                    not_implemented()
-                }
-                fn GetDesc(&self, _: *mut DXGI_ADAPTER_DESC) -> Result<()> {
-                    not_implemented()
-                }
-                fn CheckInterfaceSupport(&self, _: *const GUID) -> Result<i64> {
-                    not_implemented()
+                not_implemented! {
+                    fn EnumOutputs(u32, OutRef<'_, IDXGIOutput>) -> ();
+                    fn GetDesc(*mut DXGI_ADAPTER_DESC) -> ();
+                    fn CheckInterfaceSupport(*const GUID) -> i64;
                 }
             }
             impl IDXGIAdapter1_Impl for $object {
@@ -152,52 +146,31 @@ macro_rules! impl_adapter {
 impl_adapter!(OldAdapter_Impl, NewAdapter_Impl);
 
 impl IDXGIAdapter2_Impl for NewAdapter_Impl {
-    fn GetDesc2(&self, _: *mut DXGI_ADAPTER_DESC2) -> Result<()> {
-        not_implemented()
+    not_implemented! {
+        fn GetDesc2(*mut DXGI_ADAPTER_DESC2) -> ();
     }
 }
 
 impl IDXGIAdapter3_Impl for NewAdapter_Impl {
-    fn RegisterHardwareContentProtectionTeardownStatusEvent(&self, _: HANDLE) -> Result<u32> {
-        not_implemented()
+    not_implemented! {
+        fn RegisterHardwareContentProtectionTeardownStatusEvent(HANDLE) -> u32;
     }
     fn UnregisterHardwareContentProtectionTeardownStatus(&self, _: u32) {}
-    fn QueryVideoMemoryInfo(
-        &self,
-        _: u32,
-        _: DXGI_MEMORY_SEGMENT_GROUP,
-        _: *mut DXGI_QUERY_VIDEO_MEMORY_INFO,
-    ) -> Result<()> {
-        not_implemented()
-    }
-    fn SetVideoMemoryReservation(&self, _: u32, _: DXGI_MEMORY_SEGMENT_GROUP, _: u64) -> Result<()> {
-        not_implemented()
-    }
-    fn RegisterVideoMemoryBudgetChangeNotificationEvent(&self, _: HANDLE) -> Result<u32> {
-        not_implemented()
+    not_implemented! {
+        fn QueryVideoMemoryInfo(u32, DXGI_MEMORY_SEGMENT_GROUP, *mut DXGI_QUERY_VIDEO_MEMORY_INFO) -> ();
+        fn SetVideoMemoryReservation(u32, DXGI_MEMORY_SEGMENT_GROUP, u64) -> ();
+        fn RegisterVideoMemoryBudgetChangeNotificationEvent(HANDLE) -> u32;
     }
     fn UnregisterVideoMemoryBudgetChangeNotification(&self, _: u32) {}
 }
 
 impl IDXGIFactory_Impl for Factory_Impl {
-    fn EnumAdapters(&self, _: u32) -> Result<IDXGIAdapter> {
-        not_implemented()
-    }
-    fn MakeWindowAssociation(&self, _: HWND, _: u32) -> Result<()> {
-        not_implemented()
-    }
-    fn GetWindowAssociation(&self) -> Result<HWND> {
-        not_implemented()
-    }
-    fn CreateSwapChain(
-        &self,
-        _: Ref<'_, IUnknown>,
-        _: *const DXGI_SWAP_CHAIN_DESC,
-    ) -> Result<IDXGISwapChain> {
-        not_implemented()
-    }
-    fn CreateSoftwareAdapter(&self, _: HMODULE) -> Result<IDXGIAdapter> {
-        not_implemented()
+    not_implemented! {
+        fn EnumAdapters(u32) -> IDXGIAdapter;
+        fn MakeWindowAssociation(HWND, u32) -> ();
+        fn GetWindowAssociation() -> HWND;
+        fn CreateSwapChain(Ref<'_, IUnknown>, *const DXGI_SWAP_CHAIN_DESC) -> IDXGISwapChain;
+        fn CreateSoftwareAdapter(HMODULE) -> IDXGIAdapter;
     }
 }
 

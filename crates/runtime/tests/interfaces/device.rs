@@ -2,7 +2,10 @@
 
 use std::ptr::{null, null_mut};
 
-use crate::gpu::{buffer_desc, create_heap, heap_desc, instance};
+use crate::gpu::{
+    buffer_desc, committed, create_heap, feature, heap_desc, instance, memory_info, newer_desc, of_type,
+    placed, texture_desc,
+};
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::{CreateDXGIFactory2, D3D12CreateDevice};
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
@@ -16,41 +19,21 @@ fn tight(width: u64) -> D3D12_RESOURCE_DESC {
     buffer_desc(width, D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT)
 }
 
-fn of_type(heap_type: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
-    D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() }
-}
-
 fn place(
     device: &ID3D12Device,
     heap: &ID3D12Heap,
-    offset: u64,
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource, HRESULT> {
-    let mut resource = None;
-    let state = D3D12_RESOURCE_STATE_COMMON;
-    unsafe { device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }
-        .map_err(|error| error.code())?;
-    Ok(resource.expect("S_OK comes with a resource"))
+    placed(device, heap, 0, desc, D3D12_RESOURCE_STATE_COMMON).map_err(|error| error.code())
 }
 
-fn commit(
-    device: &ID3D12Device,
-    heap_type: D3D12_HEAP_TYPE,
-    desc: &D3D12_RESOURCE_DESC,
-) -> Result<ID3D12Resource, HRESULT> {
-    let (mut resource, properties) = (None, of_type(heap_type));
-    let state = D3D12_RESOURCE_STATE_COMMON;
-    unsafe {
-        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, desc, state, None, &mut resource)
-    }
-    .map_err(|error| error.code())?;
-    Ok(resource.expect("S_OK comes with a resource"))
+fn commit(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, width: u64) -> Result<ID3D12Resource, HRESULT> {
+    let (desc, state) = (buffer(width), D3D12_RESOURCE_STATE_COMMON);
+    committed(device, of_type(heap_type), D3D12_HEAP_FLAG_NONE, &desc, state).map_err(|error| error.code())
 }
 
 fn usage(adapter: &IDXGIAdapter3, group: DXGI_MEMORY_SEGMENT_GROUP) -> u64 {
-    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
-    unsafe { adapter.QueryVideoMemoryInfo(0, group, &mut info) }.ok().expect("answered");
-    info.CurrentUsage
+    memory_info(adapter, group).CurrentUsage
 }
 
 #[test]
@@ -76,10 +59,8 @@ fn the_exports_give_a_factory_an_adapter_and_a_device() {
         assert_eq!(D3D12CreateDevice(null_mut(), level, &ID3D12Device::IID, null_mut()), S_FALSE);
         let too_high = D3D_FEATURE_LEVEL_12_2;
         let mut none = null_mut();
-        assert_eq!(
-            D3D12CreateDevice(null_mut(), too_high, &ID3D12Device::IID, &mut none),
-            DXGI_ERROR_UNSUPPORTED
-        );
+        let refused = D3D12CreateDevice(null_mut(), too_high, &ID3D12Device::IID, &mut none);
+        assert_eq!(refused, DXGI_ERROR_UNSUPPORTED);
         assert_eq!(D3D12CreateDevice(null_mut(), level, &ID3D12Heap::IID, &mut none), E_NOINTERFACE);
         assert_eq!(D3D12CreateDevice(null_mut(), level, null(), &mut none), E_INVALIDARG);
         assert_eq!(D3D12CreateDevice(device.as_raw(), level, &ID3D12Device::IID, &mut none), E_INVALIDARG);
@@ -90,34 +71,27 @@ fn the_exports_give_a_factory_an_adapter_and_a_device() {
 
 #[test]
 fn features_are_the_profiles() {
-    fn ask<T: Default>(device: &ID3D12Device, feature: D3D12_FEATURE) -> Result<T, HRESULT> {
-        let mut data = T::default();
-        let size = u32::try_from(size_of::<T>()).expect("small");
-        unsafe { device.CheckFeatureSupport(feature, (&raw mut data).cast(), size) }
-            .ok()
-            .map_err(|error| error.code())?;
-        Ok(data)
+    fn ask<T: Default>(device: &ID3D12Device, asked: D3D12_FEATURE) -> T {
+        let (result, data) = feature(device, asked, T::default());
+        assert_eq!(result, S_OK);
+        data
     }
     // For the first generation, see first_generation.rs.
     for profile in HostProfile::all().iter().filter(|profile| !profile.is_first_generation) {
         let device = Instance::open(profile).expect("a fresh instance").device;
-        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
-            ask(&device, D3D12_FEATURE_D3D12_OPTIONS).expect("known");
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ask(&device, D3D12_FEATURE_D3D12_OPTIONS);
         assert_eq!(options.ResourceHeapTier, i32::from(profile.resource_heap_tier));
         assert_eq!(options.MaxGPUVirtualAddressBitsPerResource, profile.gpu_va_bits_per_resource);
-        let architecture: D3D12_FEATURE_DATA_ARCHITECTURE1 =
-            ask(&device, D3D12_FEATURE_ARCHITECTURE1).expect("known");
+        let architecture: D3D12_FEATURE_DATA_ARCHITECTURE1 = ask(&device, D3D12_FEATURE_ARCHITECTURE1);
         assert_eq!(architecture.UMA.as_bool(), profile.architecture.is_uma());
-        let older: D3D12_FEATURE_DATA_ARCHITECTURE = ask(&device, D3D12_FEATURE_ARCHITECTURE).expect("known");
+        let older: D3D12_FEATURE_DATA_ARCHITECTURE = ask(&device, D3D12_FEATURE_ARCHITECTURE);
         assert_eq!(older.CacheCoherentUMA, architecture.CacheCoherentUMA);
-        let tight: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT =
-            ask(&device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT).expect("known");
+        let tight: D3D12_FEATURE_DATA_TIGHT_ALIGNMENT = ask(&device, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT);
         assert_eq!(tight.SupportTier, i32::from(profile.tight_buffer_alignment.is_some()));
-        let upload: D3D12_FEATURE_DATA_D3D12_OPTIONS16 =
-            ask(&device, D3D12_FEATURE_D3D12_OPTIONS16).expect("known");
+        let upload: D3D12_FEATURE_DATA_D3D12_OPTIONS16 = ask(&device, D3D12_FEATURE_D3D12_OPTIONS16);
         assert_eq!(upload.GPUUploadHeapSupported.as_bool(), profile.l1_memory_fully_cpu_accessible);
         let addresses: D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT =
-            ask(&device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT).expect("known");
+            ask(&device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT);
         assert_eq!(addresses.MaxGPUVirtualAddressBitsPerProcess, profile.gpu_va_bits_per_process);
     }
 }
@@ -126,7 +100,7 @@ fn features_are_the_profiles() {
 fn a_resource_keeps_its_heap_and_a_heap_its_device() {
     let gpu = instance("discrete");
     let heap = create_heap(&gpu.device, &heap_desc(D3D12_HEAP_TYPE_UPLOAD, 1 << 20)).expect("created");
-    let resource = place(&gpu.device, &heap, 0, &tight(16)).expect("placed");
+    let resource = place(&gpu.device, &heap, &tight(16)).expect("placed");
     let Instance { factory, adapter, device, .. } = gpu;
     drop((device, factory, heap));
     let mut start = null_mut();
@@ -145,27 +119,15 @@ fn invalid_arguments_are_refused() {
     let gpu = instance("discrete");
     let device = &gpu.device;
     let heap = create_heap(device, &heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 20)).expect("created");
-    let foreign = place(&instance("discrete").device, &heap, 0, &tight(8));
+    let foreign = place(&instance("discrete").device, &heap, &tight(8));
     assert_eq!(foreign.err(), Some(E_INVALIDARG), "a heap of another device");
     let (desc, mut out) = (heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 20), null_mut());
     let create = device.vtable().CreateHeap;
     assert_eq!(unsafe { create(device.as_raw(), &desc, null(), &mut out) }, E_INVALIDARG, "no interface ID");
-    let upload = commit(device, D3D12_HEAP_TYPE_UPLOAD, &buffer(10)).expect("created");
+    let upload = commit(device, D3D12_HEAP_TYPE_UPLOAD, 10).expect("created");
     let beyond = D3D12_RANGE { Begin: 0, End: 11 };
     assert_eq!(unsafe { upload.Map(0, Some(&beyond), &mut out) }, E_INVALIDARG, "a range beyond the buffer");
     assert!(out.is_null());
-}
-
-#[test]
-fn out_of_memory_is_an_answer_and_frees_what_was_taken() {
-    let gpu = instance("discrete-2gib");
-    let desc = heap_desc(D3D12_HEAP_TYPE_DEFAULT, 1 << 30);
-    let held = [(); 2].map(|()| create_heap(&gpu.device, &desc).expect("there is room"));
-    assert_eq!(create_heap(&gpu.device, &desc).err(), Some(E_OUTOFMEMORY));
-    assert_eq!(commit(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, &buffer(1)).err(), Some(E_OUTOFMEMORY));
-    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 2 << 30);
-    drop(held);
-    assert_eq!(usage(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL), 0);
 }
 
 #[test]
@@ -174,21 +136,10 @@ fn what_is_not_there_says_so() {
     let device: ID3D12Device14 = gpu.device.cast().expect("known");
     unsafe {
         assert_eq!(device.SetStablePowerState(true), E_NOTIMPL);
-        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-        let desc = D3D12_RESOURCE_DESC {
-            Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-            Width: 64,
-            Height: 64,
-            DepthOrArraySize: 1,
-            MipLevels: 1,
-            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-            SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-            ..Default::default()
-        };
-        let mut shown: Option<ID3D12Resource> = None;
+        let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [64, 64]);
         let (flags, state) = (D3D12_HEAP_FLAG_ALLOW_DISPLAY, D3D12_RESOURCE_STATE_COMMON);
-        let answer = device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut shown);
-        assert_eq!(answer.expect_err("ALLOW_DISPLAY is not implemented").code(), E_NOTIMPL);
+        let shown = committed(&gpu.device, of_type(D3D12_HEAP_TYPE_DEFAULT), flags, &desc, state);
+        assert_eq!(shown.expect_err("ALLOW_DISPLAY is not implemented").code(), E_NOTIMPL);
         assert_eq!(gpu.device.GetDeviceRemovedReason(), S_OK);
     }
 }
@@ -210,11 +161,8 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
     let later = Instance::open_with(profile, options).expect("a fresh instance");
     assert_eq!(info(&later, &desc), (1024, 256));
     assert_eq!(info(&later, &low), (1000, 8));
-    assert_eq!(
-        info(&later, &D3D12_RESOURCE_DESC { Alignment: 24, ..desc }).0,
-        u64::MAX,
-        "not a power of two"
-    );
+    let odd = D3D12_RESOURCE_DESC { Alignment: 24, ..desc };
+    assert_eq!(info(&later, &odd).0, u64::MAX, "not a power of two");
 }
 
 /// A description that is valid only for a castable format is accepted, and an invalid castable format is
@@ -223,18 +171,8 @@ fn an_alignment_beside_the_tight_flag_is_refused_or_a_floor() {
 fn allocation_info_follows_the_castable_formats() {
     let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let device: ID3D12Device12 = gpu.device.cast().expect("known");
-    let desc = D3D12_RESOURCE_DESC1 {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: 64,
-        Height: 64,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        Format: DXGI_FORMAT_BC1_UNORM_SRGB,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-        ..Default::default()
-    };
-    let plain = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_NONE, ..desc };
+    let plain = newer_desc(&texture_desc(DXGI_FORMAT_BC1_UNORM_SRGB, [64, 64]));
+    let desc = D3D12_RESOURCE_DESC1 { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..plain };
     let (linear, wide) = ([DXGI_FORMAT_R32G32_UINT], [DXGI_FORMAT_R32_FLOAT]);
     let size = |descs: &[D3D12_RESOURCE_DESC1], counts: Option<&[u32]>, lists: &[*const DXGI_FORMAT]| {
         let (count, first) = (u32::try_from(descs.len()).expect("few"), descs.as_ptr());

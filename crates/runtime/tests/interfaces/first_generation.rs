@@ -1,15 +1,14 @@
 //! The profile whose device has only what the first D3D12 had.
 
-use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use heapwright_d3d12::generations::NUMBERED_DEVICES;
 use heapwright_d3d12::*;
 use heapwright_runtime::exports::D3D12CreateDevice;
 use heapwright_runtime::{Instance, debug};
-use windows_core::{GUID, IUnknown, Interface};
+use windows_core::{GUID, HRESULT, IUnknown, Interface};
 
-use crate::gpu::buffer_desc;
+use crate::gpu::{buffer_desc, committed, create_heap, feature, heap_desc, of_type};
 
 fn open() -> Instance {
     crate::gpu::instance("first-generation")
@@ -28,14 +27,9 @@ fn answers(object: &IUnknown, iid: &GUID) -> bool {
     true
 }
 
-fn heap(device: &ID3D12Device, flags: D3D12_HEAP_FLAGS) -> windows_core::Result<ID3D12Heap> {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+fn heap(device: &ID3D12Device, flags: D3D12_HEAP_FLAGS) -> Result<ID3D12Heap, HRESULT> {
     let flags = flags | D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
-    let desc =
-        D3D12_HEAP_DESC { SizeInBytes: 65_536, Properties: properties, Flags: flags, ..Default::default() };
-    let mut heap = None;
-    unsafe { device.CreateHeap(&desc, &mut heap) }?;
-    Ok(heap.expect("S_OK comes with a heap"))
+    create_heap(device, &D3D12_HEAP_DESC { Flags: flags, ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, 65_536) })
 }
 
 /// Returns the device of a device child.
@@ -69,31 +63,21 @@ fn only_the_first_interface_is_supported() {
 #[test]
 fn only_the_first_features_are_known() {
     let gpu = open();
-    let ask = |feature, data: *mut c_void, size: usize| {
-        let size = u32::try_from(size).expect("small");
-        unsafe { gpu.device.CheckFeatureSupport(feature, data, size) }
-    };
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
-    let size = size_of_val(&options);
-    assert_eq!(ask(D3D12_FEATURE_D3D12_OPTIONS, (&raw mut options).cast(), size), S_OK);
-    assert_eq!(options.ResourceHeapTier, D3D12_RESOURCE_HEAP_TIER_1);
-    let mut architecture = D3D12_FEATURE_DATA_ARCHITECTURE::default();
-    let size = size_of_val(&architecture);
-    assert_eq!(ask(D3D12_FEATURE_ARCHITECTURE, (&raw mut architecture).cast(), size), S_OK);
-    let mut addresses = D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT::default();
-    let size = size_of_val(&addresses);
-    assert_eq!(ask(D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, (&raw mut addresses).cast(), size), S_OK);
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
+    let (result, options) = feature(&gpu.device, D3D12_FEATURE_D3D12_OPTIONS, options);
+    assert_eq!((result, options.ResourceHeapTier), (S_OK, D3D12_RESOURCE_HEAP_TIER_1));
+    let architecture = D3D12_FEATURE_DATA_ARCHITECTURE::default();
+    assert_eq!(feature(&gpu.device, D3D12_FEATURE_ARCHITECTURE, architecture).0, S_OK);
+    let addresses = D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT::default();
+    assert_eq!(feature(&gpu.device, D3D12_FEATURE_GPU_VIRTUAL_ADDRESS_SUPPORT, addresses).0, S_OK);
 
     let first = [0, 1, 2, 3, 4, 5, 6];
     for feature in (0..80).filter(|feature| !first.contains(feature)) {
         // If the feature were known, one of these structure sizes would fit.
-        for size in (4..=64).step_by(4) {
+        for size in (4..=64_u32).step_by(4) {
             let mut data = [0_u64; 8];
-            assert_eq!(
-                ask(feature, data.as_mut_ptr().cast(), size),
-                E_INVALIDARG,
-                "feature {feature}, {size} bytes"
-            );
+            let found = unsafe { gpu.device.CheckFeatureSupport(feature, data.as_mut_ptr().cast(), size) };
+            assert_eq!(found, E_INVALIDARG, "feature {feature}, {size} bytes");
         }
     }
 }
@@ -138,8 +122,7 @@ fn later_flags_are_errors() {
         D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
         D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
     ] {
-        let error = heap(&gpu.device, flags).expect_err("the flag is unknown");
-        assert_eq!(error.code(), E_INVALIDARG, "{flags:#x}");
+        assert_eq!(heap(&gpu.device, flags).err(), Some(E_INVALIDARG), "{flags:#x}");
         let messages = gpu.messages();
         let (severity, text) = messages.last().expect("the refusal is logged");
         assert_eq!(*severity, D3D12_MESSAGE_SEVERITY_ERROR);
@@ -173,11 +156,8 @@ fn cpu_accessible_resources_have_one_state() {
         (D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COMMON, false),
         (D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST, true),
     ] {
-        let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-        let (flags, mut made) = (D3D12_HEAP_FLAG_NONE, None::<ID3D12Resource>);
-        let result =
-            unsafe { gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut made) };
-        assert_eq!(result.is_ok(), is_taken, "heap type {heap_type}, state {state:#x}");
+        let made = committed(&gpu.device, of_type(heap_type), D3D12_HEAP_FLAG_NONE, &desc, state);
+        assert_eq!(made.is_ok(), is_taken, "heap type {heap_type}, state {state:#x}");
     }
 }
 

@@ -19,9 +19,19 @@ pub(crate) fn open() -> ID3D12Device14 {
     open_named("discrete")
 }
 
+/// Opens a device with a direct queue.
+pub(crate) fn open_direct() -> (ID3D12Device14, Queue) {
+    let device = open();
+    let queue = Queue::direct(&device);
+    (device, queue)
+}
+
+pub(crate) fn of_type(heap_type: D3D12_HEAP_TYPE) -> D3D12_HEAP_PROPERTIES {
+    D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() }
+}
+
 pub(crate) fn heap_desc(heap_type: D3D12_HEAP_TYPE, size: u64) -> D3D12_HEAP_DESC {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    D3D12_HEAP_DESC { SizeInBytes: size, Properties: properties, ..Default::default() }
+    D3D12_HEAP_DESC { SizeInBytes: size, Properties: of_type(heap_type), ..Default::default() }
 }
 
 pub(crate) fn create_heap(device: &ID3D12Device, desc: &D3D12_HEAP_DESC) -> Result<ID3D12Heap, HRESULT> {
@@ -49,20 +59,78 @@ pub(crate) fn buffer_desc(width: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESO
     }
 }
 
+pub(crate) fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
+        Width: size[0].into(),
+        Height: size[1],
+        DepthOrArraySize: 1,
+        MipLevels: 1,
+        Format: format,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
+        ..Default::default()
+    }
+}
+
+/// Returns a description in the newer form.
+pub(crate) fn newer_desc(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
+    D3D12_RESOURCE_DESC1 {
+        Dimension: desc.Dimension,
+        Alignment: desc.Alignment,
+        Width: desc.Width,
+        Height: desc.Height,
+        DepthOrArraySize: desc.DepthOrArraySize,
+        MipLevels: desc.MipLevels,
+        Format: desc.Format,
+        SampleDesc: desc.SampleDesc,
+        Layout: desc.Layout,
+        Flags: desc.Flags,
+        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
+    }
+}
+
+pub(crate) fn committed(
+    device: &ID3D12Device,
+    properties: D3D12_HEAP_PROPERTIES,
+    flags: D3D12_HEAP_FLAGS,
+    desc: &D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+) -> windows_core::Result<ID3D12Resource> {
+    let mut resource = None;
+    unsafe { device.CreateCommittedResource(&properties, flags, desc, state, None, &mut resource) }?;
+    Ok(resource.expect("S_OK comes with a resource"))
+}
+
+pub(crate) fn placed(
+    device: &ID3D12Device,
+    heap: &ID3D12Heap,
+    offset: u64,
+    desc: &D3D12_RESOURCE_DESC,
+    state: D3D12_RESOURCE_STATES,
+) -> windows_core::Result<ID3D12Resource> {
+    let mut resource = None;
+    unsafe { device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }?;
+    Ok(resource.expect("S_OK comes with a resource"))
+}
+
+/// Creates a texture in system memory that the CPU reads and writes.
+pub(crate) fn cpu_texture(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
+    let properties = D3D12_HEAP_PROPERTIES {
+        CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+        MemoryPoolPreference: D3D12_MEMORY_POOL_L0,
+        ..of_type(D3D12_HEAP_TYPE_CUSTOM)
+    };
+    committed(device, properties, D3D12_HEAP_FLAG_NONE, desc, D3D12_RESOURCE_STATE_COMMON).expect("taken")
+}
+
 pub(crate) fn commit_with(
     device: &ID3D12Device14,
     heap_type: D3D12_HEAP_TYPE,
     width: u64,
     flags: D3D12_RESOURCE_FLAGS,
 ) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let (mut resource, desc) = (None, buffer_desc(width, flags));
-    let state = D3D12_RESOURCE_STATE_COMMON;
-    unsafe {
-        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut resource)
-    }
-    .expect("a buffer");
-    resource.expect("S_OK comes with a resource")
+    let (desc, state) = (buffer_desc(width, flags), D3D12_RESOURCE_STATE_COMMON);
+    committed(device, of_type(heap_type), D3D12_HEAP_FLAG_NONE, &desc, state).expect("a buffer")
 }
 
 pub(crate) fn commit(device: &ID3D12Device14, heap_type: D3D12_HEAP_TYPE, width: u64) -> ID3D12Resource {
@@ -77,6 +145,33 @@ pub(crate) fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
         resource.Map(0, None, &mut start).succeeds();
         std::slice::from_raw_parts_mut(start.cast(), width)
     }
+}
+
+/// Returns the local video memory in use.
+pub(crate) fn local_usage(adapter: &IDXGIAdapter3) -> u64 {
+    memory_info(adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL).CurrentUsage
+}
+
+pub(crate) fn memory_info(
+    adapter: &IDXGIAdapter3,
+    group: DXGI_MEMORY_SEGMENT_GROUP,
+) -> DXGI_QUERY_VIDEO_MEMORY_INFO {
+    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
+    unsafe { adapter.QueryVideoMemoryInfo(0, group, &mut info) }.succeeds();
+    info
+}
+
+/// Asks `CheckFeatureSupport` about the feature that `data` belongs to.
+pub(crate) fn feature<T>(device: &ID3D12Device, feature: D3D12_FEATURE, mut data: T) -> (HRESULT, T) {
+    let size = u32::try_from(size_of::<T>()).expect("small");
+    let result = unsafe { device.CheckFeatureSupport(feature, (&raw mut data).cast(), size) };
+    (result, data)
+}
+
+/// Names an object.
+pub(crate) fn name(object: &ID3D12Object, name: &str) {
+    let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+    unsafe { object.SetName(PCWSTR(name.as_ptr())) }.succeeds();
 }
 
 /// Returns the messages that the device stores, with their IDs, and clears them.
@@ -260,6 +355,32 @@ impl ClearViews {
             list.SetDescriptorHeaps(&[Some(self.gpu_heap.clone())]);
             list.ClearUnorderedAccessViewUint(self.gpu, self.cpu, resource, &[value, 0, 0, 0], rects);
         }
+    }
+}
+
+/// Describes a render target view of slices of one mip level of an array.
+pub(crate) fn slices_view(
+    format: DXGI_FORMAT,
+    mip: u32,
+    first: u32,
+    count: u32,
+) -> D3D12_RENDER_TARGET_VIEW_DESC {
+    let slices =
+        D3D12_TEX2D_ARRAY_RTV { MipSlice: mip, FirstArraySlice: first, ArraySize: count, PlaneSlice: 0 };
+    D3D12_RENDER_TARGET_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
+        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 { Texture2DArray: slices },
+    }
+}
+
+/// Describes an unordered access view of elements of a buffer.
+pub(crate) fn elements_view(format: DXGI_FORMAT, first: u64, count: u32) -> D3D12_UNORDERED_ACCESS_VIEW_DESC {
+    let elements = D3D12_BUFFER_UAV { FirstElement: first, NumElements: count, ..Default::default() };
+    D3D12_UNORDERED_ACCESS_VIEW_DESC {
+        Format: format,
+        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
+        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 { Buffer: elements },
     }
 }
 

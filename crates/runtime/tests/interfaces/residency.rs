@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::gpu::{buffer_desc, create_heap, heap_desc, instance};
+use crate::gpu::{buffer_desc, committed, create_heap, heap_desc, instance, memory_info, of_type, placed};
 use heapwright_core::ByteSize;
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
@@ -12,10 +12,7 @@ use windows_core::{HRESULT, Interface};
 const MIB: u64 = 1 << 20;
 
 fn info(gpu: &Instance) -> DXGI_QUERY_VIDEO_MEMORY_INFO {
-    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
-    let group = DXGI_MEMORY_SEGMENT_GROUP_LOCAL;
-    unsafe { gpu.adapter.QueryVideoMemoryInfo(0, group, &mut info) }.ok().expect("answered");
-    info
+    memory_info(&gpu.adapter, DXGI_MEMORY_SEGMENT_GROUP_LOCAL)
 }
 
 fn heap(gpu: &Instance, size: u64, flags: D3D12_HEAP_FLAGS) -> Result<ID3D12Heap, HRESULT> {
@@ -26,19 +23,26 @@ fn pageable(object: &impl Interface) -> Option<ID3D12Pageable> {
     Some(object.cast().expect("a pageable"))
 }
 
-#[test]
-fn a_batch_is_made_resident_whole_or_not_at_all() {
-    let gpu = instance("discrete-2gib");
-    let heaps: Vec<_> =
-        (0..3).map(|_| heap(&gpu, 600 * MIB, D3D12_HEAP_FLAG_NONE).expect("room for three")).collect();
-    let objects: Vec<_> = heaps.iter().map(pageable).collect();
-    assert_eq!(unsafe { gpu.device.Evict(&objects) }, S_OK);
-    let taken = heap(&gpu, 1000 * MIB, D3D12_HEAP_FLAG_NONE).expect("they are evicted");
-    assert_eq!(unsafe { gpu.device.MakeResident(&objects) }, E_OUTOFMEMORY);
-    assert_eq!(info(&gpu).CurrentUsage, 1000 * MIB, "nothing of the batch stays");
-    drop(taken);
-    assert_eq!(unsafe { gpu.device.MakeResident(&objects) }, S_OK);
-    assert_eq!(info(&gpu).CurrentUsage, 1800 * MIB);
+fn enqueue_with(
+    device: &ID3D12Device3,
+    flags: D3D12_RESIDENCY_FLAGS,
+    objects: &[Option<ID3D12Pageable>],
+    fence: &ID3D12Fence,
+    value: u64,
+) -> HRESULT {
+    let (count, first) = (u32::try_from(objects.len()).expect("few"), objects.as_ptr().cast());
+    let enqueue = device.vtable().EnqueueMakeResident;
+    unsafe { enqueue(device.as_raw(), flags, count, first, fence.as_raw(), value) }
+}
+
+/// Calls `EnqueueMakeResident` without flags.
+fn enqueue(
+    device: &ID3D12Device3,
+    objects: &[Option<ID3D12Pageable>],
+    fence: &ID3D12Fence,
+    value: u64,
+) -> HRESULT {
+    enqueue_with(device, D3D12_RESIDENCY_FLAG_NONE, objects, fence, value)
 }
 
 #[test]
@@ -46,28 +50,21 @@ fn what_cannot_be_paged_is_refused() {
     let gpu = instance("discrete");
     let heap = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
     let desc = buffer_desc(256, D3D12_RESOURCE_FLAG_NONE);
-    let (mut placed, mut committed): (Option<ID3D12Resource>, Option<ID3D12Resource>) = (None, None);
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let state = D3D12_RESOURCE_STATE_COMMON;
+    let (properties, state) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_RESOURCE_STATE_COMMON);
+    let placed = placed(&gpu.device, &heap, 0, &desc, state).expect("placed");
+    let committed = committed(&gpu.device, properties, D3D12_HEAP_FLAG_NONE, &desc, state).expect("created");
     unsafe {
-        gpu.device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut placed).expect("placed");
-        gpu.device
-            .CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut committed)
-            .expect("created");
-        let placed = placed.expect("placed");
-        let committed = committed.expect("created");
         assert_eq!(gpu.device.Evict(&[pageable(&placed)]), E_INVALIDARG, "its heap is what is resident");
         assert_eq!(gpu.device.Evict(&[None]), E_INVALIDARG);
         assert_eq!(gpu.device.Evict(&[]), S_OK);
         let before = info(&gpu).CurrentUsage;
-        assert_eq!(
-            gpu.device.Evict(&[pageable(&committed)]),
-            S_OK,
-            "a committed resource is memory of its own"
-        );
+        assert_eq!(gpu.device.Evict(&[pageable(&committed)]), S_OK, "it is memory of its own");
         assert!(info(&gpu).CurrentUsage < before);
         let other = instance("discrete");
         assert_eq!(other.device.Evict(&[pageable(&heap)]), E_INVALIDARG, "of another device");
+        let (newer, fence) = (gpu.device.cast().expect("known"), fence(&gpu.device));
+        let unknown = enqueue_with(&newer, 8, &[pageable(&heap)], &fence, 1);
+        assert_eq!(unknown, E_INVALIDARG, "an unknown flag");
         let this = gpu.device.vtable();
         assert_eq!((this.MakeResident)(gpu.device.as_raw(), 1, std::ptr::null()), E_INVALIDARG);
     }
@@ -129,79 +126,6 @@ fn a_scheduled_budget_shrinks_and_comes_back() {
     assert!(info(&gpu).Budget <= before);
     assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
     assert_eq!(info(&gpu).Budget, before);
-}
-
-#[test]
-fn enqueued_paging_signals_when_it_is_done() {
-    let gpu = instance("slow-paging");
-    let device: ID3D12Device3 = gpu.device.cast().expect("known");
-    let heap = heap(&gpu, 320 * MIB, D3D12_HEAP_FLAG_NONE).expect("created");
-    let objects = [pageable(&heap)];
-    unsafe {
-        let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("created");
-        assert_eq!(device.Evict(&objects), S_OK);
-        let enqueue = |flags, value| {
-            let table = device.vtable();
-            (table.EnqueueMakeResident)(
-                device.as_raw(),
-                flags,
-                1,
-                objects.as_ptr().cast(),
-                fence.as_raw(),
-                value,
-            )
-        };
-        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_NONE, 7), S_OK);
-        assert_eq!(info(&gpu).CurrentUsage, 320 * MIB, "charged at once");
-        assert_eq!(fence.SetEventOnCompletion(7, HANDLE::default()), S_OK, "a null event blocks");
-        assert_eq!(fence.GetCompletedValue(), 7);
-        assert_eq!(device.Evict(&objects), S_OK);
-        gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(100));
-        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, 8), E_OUTOFMEMORY);
-        assert_eq!(info(&gpu).CurrentUsage, 0, "and nothing stays");
-        assert_eq!(enqueue(D3D12_RESIDENCY_FLAG_NONE, 9), S_OK, "over budget is allowed");
-        assert_eq!(enqueue(8, 10), E_INVALIDARG);
-    }
-}
-
-#[test]
-fn deny_overbudget_looks_at_the_groups_that_are_charged() {
-    let gpu = instance("discrete");
-    let device: ID3D12Device3 = gpu.device.cast().expect("known");
-    let desc = D3D12_HEAP_DESC {
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-        ..heap_desc(D3D12_HEAP_TYPE_UPLOAD, MIB)
-    };
-    let upload = create_heap(&gpu.device, &desc).expect("created");
-    let local = heap(&gpu, MIB, D3D12_HEAP_FLAG_NONE).expect("created");
-    let both = [pageable(&upload), pageable(&local)];
-    assert_eq!(unsafe { device.MakeResident(&both[..1]) }, S_OK, "resident twice");
-    assert_eq!(unsafe { device.Evict(&both) }, S_OK);
-    gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
-    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("created");
-    let enqueue = |objects: &[Option<ID3D12Pageable>]| unsafe {
-        let (count, table) = (u32::try_from(objects.len()).expect("few"), device.vtable());
-        let (flags, objects) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
-        (table.EnqueueMakeResident)(device.as_raw(), flags, count, objects, fence.as_raw(), 1)
-    };
-    assert_eq!(enqueue(&both[1..]), S_OK, "no object of the call is in the group that is over budget");
-    assert_eq!(enqueue(&both[..1]), S_OK, "it is resident: the call charges nothing");
-    assert_eq!(unsafe { device.Evict(&[both[0].clone(), both[0].clone()]) }, S_OK);
-    assert_eq!(enqueue(&both), E_OUTOFMEMORY, "now one is charged to it");
-    assert_eq!(gpu.residency().resident.bytes, ByteSize::from_mib(1), "the local heap");
-}
-
-/// Calls `EnqueueMakeResident` without flags.
-fn enqueue(
-    device: &ID3D12Device3,
-    objects: &[Option<ID3D12Pageable>],
-    fence: &ID3D12Fence,
-    value: u64,
-) -> HRESULT {
-    let count = u32::try_from(objects.len()).expect("few");
-    let (table, flags) = (device.vtable(), D3D12_RESIDENCY_FLAG_NONE);
-    let objects = objects.as_ptr().cast();
-    unsafe { (table.EnqueueMakeResident)(device.as_raw(), flags, count, objects, fence.as_raw(), value) }
 }
 
 fn fence(device: &ID3D12Device) -> ID3D12Fence {
@@ -272,6 +196,7 @@ fn a_removed_device_lets_nobody_wait_for_paging() {
         assert_eq!(queue.Wait(&paged, 1), S_OK);
         assert_eq!(queue.Signal(&done, 1), S_OK);
         device.cast::<ID3D12Device5>().expect("known").RemoveDevice();
+        assert_eq!(device.GetDeviceRemovedReason(), DXGI_ERROR_DEVICE_REMOVED);
         assert_eq!(paged.GetCompletedValue(), u64::MAX);
         wait(&done, 1);
         assert_eq!(enqueue(&device, &objects, &paged, 2), DXGI_ERROR_DEVICE_REMOVED);
@@ -311,10 +236,8 @@ fn of_two_calls_that_fit_alone_and_not_together_one_has_success() {
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(4));
     let call = |heaps: &[ID3D12Heap]| {
         let objects: Vec<_> = heaps.iter().map(pageable).collect();
-        let (fence, table) = (fence(&device), device.vtable());
-        let (flags, first) = (D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, objects.as_ptr().cast());
-        let made =
-            unsafe { (table.EnqueueMakeResident)(device.as_raw(), flags, 4, first, fence.as_raw(), 1) };
+        let fence = fence(&device);
+        let made = enqueue_with(&device, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET, &objects, &fence, 1);
         if made.is_ok() {
             wait(&fence, 1);
         }

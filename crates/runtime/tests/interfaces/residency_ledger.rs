@@ -7,6 +7,8 @@ use heapwright_runtime::{HostProfile, Instance};
 use proptest::prelude::*;
 use windows_core::{HRESULT, Interface};
 
+use crate::gpu::{buffer_desc, committed, create_heap, heap_desc, memory_info, of_type};
+
 const MIB: u64 = 1 << 20;
 
 /// A call of a random program. Numbers are reduced modulo the number of live objects.
@@ -115,47 +117,30 @@ impl Model {
         }
         let name = self.objects.len().is_multiple_of(2).then(|| format!("object {}", self.objects.len()));
         if let Some(name) = &name {
-            let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();
-            unsafe { pageable.SetName(PCWSTR(wide.as_ptr())) }.ok().expect("named");
+            crate::gpu::name(&pageable, name);
         }
         self.objects.push(Object { pageable, kind, size, local, count, name });
     }
 
     fn heap(&mut self, mib: u64, upload: bool, not_resident: bool) {
-        let mut desc = D3D12_HEAP_DESC {
-            SizeInBytes: mib * MIB,
-            Properties: D3D12_HEAP_PROPERTIES {
-                Type: if upload { D3D12_HEAP_TYPE_UPLOAD } else { D3D12_HEAP_TYPE_DEFAULT },
-                ..Default::default()
-            },
-            Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-            ..Default::default()
-        };
+        let heap_type = if upload { D3D12_HEAP_TYPE_UPLOAD } else { D3D12_HEAP_TYPE_DEFAULT };
+        let buffers = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+        let mut desc = D3D12_HEAP_DESC { Flags: buffers, ..heap_desc(heap_type, mib * MIB) };
         // The first D3D12 has no such flag.
         let not_resident = not_resident && self.gpu.device.cast::<ID3D12Device8>().is_ok();
         if not_resident {
             desc.Flags |= D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
         }
-        let mut heap: Option<ID3D12Heap> = None;
-        let made = unsafe { self.gpu.device.CreateHeap(&desc, &mut heap) };
-        let made = made
-            .map(|()| heap.expect("S_OK comes with a heap").cast().expect("a pageable"))
-            .map_err(|e| e.code());
+        let made = create_heap(&self.gpu.device, &desc).map(|heap| heap.cast().expect("a pageable"));
         let local = !upload || self.is_uma();
         self.created(made, PageableKind::Heap, [mib * MIB, u64::from(!not_resident)], local);
     }
 
     fn commit(&mut self, mib: u64) {
-        let desc = crate::gpu::buffer_desc(mib * MIB, D3D12_RESOURCE_FLAG_NONE);
-        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let desc = buffer_desc(mib * MIB, D3D12_RESOURCE_FLAG_NONE);
         let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
-        let mut made: Option<ID3D12Resource> = None;
-        let result = unsafe {
-            self.gpu.device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut made)
-        };
-        let made = result
-            .map(|()| made.expect("S_OK comes with a resource").cast().expect("a pageable"))
-            .map_err(|e| e.code());
+        let made = committed(&self.gpu.device, of_type(D3D12_HEAP_TYPE_DEFAULT), flags, &desc, state);
+        let made = made.map(|made| made.cast().expect("a pageable")).map_err(|error| error.code());
         self.created(made, PageableKind::CommittedResource, [mib * MIB, 1], true);
     }
 
@@ -310,11 +295,7 @@ impl Model {
         let right = sum(report.paged_out, report.released_resident);
         assert_eq!(left, [right[0] + report.resident.objects, right[1] + report.resident.bytes.get()]);
         let groups = [DXGI_MEMORY_SEGMENT_GROUP_LOCAL, DXGI_MEMORY_SEGMENT_GROUP_NON_LOCAL];
-        let usage = groups.map(|group| {
-            let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
-            unsafe { self.gpu.adapter.QueryVideoMemoryInfo(0, group, &mut info) }.ok().expect("answered");
-            info.CurrentUsage
-        });
+        let usage = groups.map(|group| memory_info(&self.gpu.adapter, group).CurrentUsage);
         assert_eq!(usage, self.usage);
         assert_eq!(report.resident.bytes.get(), usage[0] + usage[1]);
         // Objects with a residency count above one, by name.

@@ -7,7 +7,10 @@ use heapwright_runtime::Instance;
 use heapwright_runtime::exports::D3D12CreateDevice;
 use windows_core::{HRESULT, IUnknown, Interface};
 
-use crate::gpu::{Answer as _, Queue, buffer_desc, bytes, code, commit, default_heap, instance, messages};
+use crate::gpu::{
+    Answer as _, Queue, buffer_desc, bytes, code, commit, committed, default_heap, instance, local_usage,
+    messages, of_type, placed,
+};
 
 const GENERIC_ALL: u32 = 0x1000_0000;
 const SIZE: u64 = 65_536;
@@ -34,12 +37,9 @@ fn create_heap(device: &ID3D12Device14, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
 }
 
 fn commit_shared(device: &ID3D12Device14) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let (desc, state) = (buffer_desc(SIZE, D3D12_RESOURCE_FLAG_NONE), D3D12_RESOURCE_STATE_COMMON);
-    let (mut resource, flags) = (None, D3D12_HEAP_FLAG_SHARED);
-    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut resource) }
-        .expect("a shared buffer");
-    resource.expect("S_OK comes with a resource")
+    let properties = of_type(D3D12_HEAP_TYPE_DEFAULT);
+    committed(device, properties, D3D12_HEAP_FLAG_SHARED, &desc, state).expect("a shared buffer")
 }
 
 /// Returns `name` as UTF-16 with a terminating zero.
@@ -80,9 +80,7 @@ fn close(handle: HANDLE) {
 }
 
 fn usage(gpu: &Instance) -> u64 {
-    let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
-    unsafe { gpu.adapter.QueryVideoMemoryInfo(0, DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &mut info) }.succeeds();
-    info.CurrentUsage
+    local_usage(&gpu.adapter)
 }
 
 #[test]
@@ -128,11 +126,8 @@ fn a_heap_takes_the_resources_of_both_devices() {
     close(handle);
     let place = |device: &ID3D12Device14, heap: &ID3D12Heap| {
         let desc = buffer_desc(256, D3D12_RESOURCE_FLAG_NONE);
-        let (mut placed, state) = (None, D3D12_RESOURCE_STATE_COMMON);
-        unsafe { device.CreatePlacedResource(heap, 0, &desc, state, None, &mut placed) }
-            .map_err(|error| error.code())?;
-        let placed: ID3D12Resource = placed.expect("S_OK comes with a resource");
-        Ok(unsafe { placed.GetGPUVirtualAddress() }.0)
+        let placed = placed(device, heap, 0, &desc, D3D12_RESOURCE_STATE_COMMON);
+        placed.map(|placed| unsafe { placed.GetGPUVirtualAddress() }.0).map_err(|error| error.code())
     };
     let address = place(&device, &heap);
     assert!(address.is_ok());
@@ -202,10 +197,8 @@ fn only_what_was_created_to_be_shared_is_shared() {
 fn a_resource_that_is_placed_in_a_shared_heap_has_no_handle_of_its_own() {
     let (_gpu, device) = open();
     let heap = create_heap(&device, D3D12_HEAP_FLAG_SHARED);
-    let (desc, mut placed) = (buffer_desc(256, D3D12_RESOURCE_FLAG_NONE), None);
-    let state = D3D12_RESOURCE_STATE_COMMON;
-    unsafe { device.CreatePlacedResource(&heap, 0, &desc, state, None, &mut placed) }.expect("placed");
-    let placed: ID3D12Resource = placed.expect("S_OK comes with a resource");
+    let (desc, state) = (buffer_desc(256, D3D12_RESOURCE_FLAG_NONE), D3D12_RESOURCE_STATE_COMMON);
+    let placed = placed(&device, &heap, 0, &desc, state).expect("placed");
     assert_eq!(share(&device, &placed), Err(E_INVALIDARG));
 }
 
@@ -230,11 +223,8 @@ fn what_a_handle_does_not_refer_to_is_not_opened() {
     let closed = share(&device, &heap).expect("shared");
     close(closed);
     let taken = event::Event::new(event::EventReset::Auto).expect("an event");
-    assert_eq!(
-        open_handle::<ID3D12Heap>(&device, taken.handle()).err(),
-        Some(E_INVALIDARG),
-        "a new handle with the number of a closed one"
-    );
+    // A new handle with the number of a closed one.
+    assert_eq!(open_handle::<ID3D12Heap>(&device, taken.handle()).err(), Some(E_INVALIDARG));
     assert_eq!(open_handle::<ID3D12Heap>(&device, closed).err(), Some(E_INVALIDARG), "closed");
     drop(heap);
     assert_eq!(open_handle::<ID3D12Heap>(&device, handle).err(), Some(E_INVALIDARG), "stale");
@@ -253,13 +243,10 @@ fn opening_on_another_adapter_is_what_is_not_implemented() {
     assert_eq!(open_handle::<ID3D12Heap>(&foreign, handle).err(), Some(E_NOTIMPL));
     assert_eq!(find(&foreign, "across"), Err(E_NOTIMPL));
     close(handle);
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
     let desc = buffer_desc(SIZE, D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER);
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
-    let (mut buffer, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
-    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut buffer) }
-        .expect("a buffer across adapters");
-    let buffer = buffer.expect("S_OK comes with a resource");
+    let (properties, state) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_RESOURCE_STATE_COMMON);
+    let buffer = committed(&device, properties, flags, &desc, state).expect("a buffer across adapters");
     let handle = share(&device, &buffer).expect("shared");
     assert_eq!(open_handle::<ID3D12Resource>(&foreign, handle).err(), Some(E_NOTIMPL));
     assert!(open_handle::<ID3D12Resource>(&second_device(&gpu), handle).is_ok(), "its own adapter");

@@ -47,12 +47,8 @@ impl Gpu {
     }
 
     fn placed(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> ID3D12Resource {
-        let mut resource = None;
         let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
-        let state = D3D12_RESOURCE_STATE_COMMON;
-        unsafe { self.device.CreatePlacedResource(heap, offset, &desc, state, None, &mut resource) }
-            .succeeds();
-        resource.expect("S_OK comes with a resource")
+        placed(&self.device, heap, offset, &desc, D3D12_RESOURCE_STATE_COMMON).expect("placed")
     }
 }
 
@@ -174,8 +170,7 @@ fn new_memory_is_zero() {
 fn access_to_an_evicted_heap_removes_the_device() {
     let Some(gpu) = Gpu::open() else { return };
     let heap = default_heap(&gpu.device, 1 << 16, D3D12_HEAP_FLAG_NONE);
-    let name: Vec<u16> = "sky\0".encode_utf16().collect();
-    unsafe { heap.SetName(PCWSTR(name.as_ptr())) }.succeeds();
+    name(&heap, "sky");
     let buffer = gpu.placed(&heap, 0, 1 << 16);
     let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, 1 << 16);
     gpu.instance.evict(&pageable(&heap)).succeeds();
@@ -241,10 +236,9 @@ fn copies_take_effect_in_order() {
 #[test]
 fn tiles_follow_their_heap() {
     let Some(gpu) = Gpu::open() else { return };
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
-    let size = u32::try_from(size_of_val(&options)).expect("small");
-    let feature = D3D12_FEATURE_D3D12_OPTIONS;
-    unsafe { gpu.device.CheckFeatureSupport(feature, (&raw mut options).cast(), size) }.succeeds();
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS::default();
+    let (result, options) = feature(&gpu.device, D3D12_FEATURE_D3D12_OPTIONS, options);
+    result.succeeds();
     if options.TiledResourcesTier == D3D12_TILED_RESOURCES_TIER_NOT_SUPPORTED {
         eprintln!("skipped: the device has no sparse binding");
         return;
@@ -255,22 +249,8 @@ fn tiles_follow_their_heap() {
     // Tile 0 of the resource is tile 1 of the heap; tile 2 is tile 0; tile 1 is null.
     for (tile, of_heap) in [(0, 1), (2, 0)] {
         let start = D3D12_TILED_RESOURCE_COORDINATE { X: tile, ..Default::default() };
-        let region = D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() };
         let flags = D3D12_TILE_RANGE_FLAG_NONE;
-        unsafe {
-            queue.queue.UpdateTileMappings(
-                &tiled,
-                1,
-                Some(&start),
-                Some(&region),
-                &heap,
-                1,
-                Some(&flags),
-                Some(&of_heap),
-                Some(&1),
-                D3D12_TILE_MAPPING_FLAG_NONE,
-            );
-        }
+        update_tiles(&queue, &tiled, Some(start), None, Some(&heap), &[(flags, of_heap, 1)]);
     }
     let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, 3 * TILE);
     let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, 3 * TILE);
@@ -298,11 +278,7 @@ fn tiles_follow_their_heap() {
 #[test]
 fn budgets_and_memory_have_limits() {
     let Some(gpu) = Gpu::open() else { return };
-    let info = |group| {
-        let mut info = DXGI_QUERY_VIDEO_MEMORY_INFO::default();
-        unsafe { gpu.instance.adapter.QueryVideoMemoryInfo(0, group, &mut info) }.succeeds();
-        info
-    };
+    let info = |group| memory_info(&gpu.instance.adapter, group);
     let before = info(DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
     assert!(before.Budget > 1 << 20 && before.CurrentUsage <= before.Budget, "{before:?}");
     gpu.instance.set_budget(SegmentGroup::Local, ByteSize::from_mib(1));

@@ -32,26 +32,33 @@ pub(crate) struct WrongDevice {
     pub(crate) caught_by: &'static [&'static str],
 }
 
-/// Returns a device of the profile `discrete`.
-const fn wrong(what: &'static str, lies: Lies, caught_by: &'static [&'static str]) -> WrongDevice {
-    WrongDevice { what, profile: "discrete", lies, caught_by }
-}
-
-impl WrongDevice {
-    /// Returns the same as a device of another profile.
-    const fn on(self, profile: &'static str) -> Self {
-        Self { profile, ..self }
-    }
-}
-
-/// One lie of a device: the name of a field of [`Lies`], and its value.
-macro_rules! lie {
-    ($lie:ident, $value:expr) => {
-        Lies { $lie: Some($value), ..HONEST }
+/// The profile of a device; `discrete` if none is given.
+macro_rules! profile {
+    () => {
+        "discrete"
+    };
+    ($profile:literal) => {
+        $profile
     };
 }
 
-use lie;
+/// Defines a table of wrong devices. A row has a sentence that says what is wrong, the profile if it is not `discrete`,
+/// the lies (names and values of fields of [`Lies`]; those of type `bool` have no value), and the checks that catch the
+/// device.
+macro_rules! wrong_devices {
+    ($($what:literal $(on $profile:literal)?: $($lie:ident $(= $value:expr)?),+ => $($check:literal),+;)*) => {
+        pub(super) const WRONG: &[super::WrongDevice] = &[$(super::WrongDevice {
+            what: $what,
+            profile: super::profile!($($profile)?),
+            lies: crate::lies::Lies { $($lie: wrong_devices!(@value $($value)?),)+ ..crate::lies::HONEST },
+            caught_by: &[$($check),+],
+        }),*];
+    };
+    (@value) => { true };
+    (@value $value:expr) => { Some($value) };
+}
+
+use {profile, wrong_devices};
 
 const KIB_4: u64 = 4096;
 const KIB_64: u64 = 65_536;
@@ -74,26 +81,6 @@ fn tight_alignment(
     if wants_tight(descs) && is_valid(info) {
         info.Alignment = alignment;
         info.SizeInBytes = info.SizeInBytes.next_multiple_of(alignment);
-    }
-}
-
-/// Replaces a field of one feature's structure.
-fn field(asked: D3D12_FEATURE, feature: D3D12_FEATURE, fields: &mut [u32], place: usize, value: u32) {
-    if let Some(field) = fields.get_mut(place).filter(|_| asked == feature) {
-        *field = value;
-    }
-}
-
-/// Replaces the page property or the pool in the custom heap properties of one heap type.
-fn properties_of(
-    asked: D3D12_HEAP_TYPE,
-    heap_type: D3D12_HEAP_TYPE,
-    found: &mut D3D12_HEAP_PROPERTIES,
-    page: D3D12_CPU_PAGE_PROPERTY,
-    pool: D3D12_MEMORY_POOL,
-) {
-    if asked == heap_type {
-        (found.CPUPageProperty, found.MemoryPoolPreference) = (page, pool);
     }
 }
 

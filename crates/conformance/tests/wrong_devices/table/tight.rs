@@ -2,165 +2,80 @@
 
 use heapwright_d3d12::*;
 
-use super::{
-    KIB_64, TIGHT, WrongDevice, field, is_buffer, is_valid, lie, tight_alignment, wants_tight, wrong,
-};
-use crate::lies::{HONEST, Lies};
+use super::{KIB_64, TIGHT, is_buffer, is_valid, tight_alignment, wants_tight, wrong_devices};
 
-pub(super) const WRONG: &[WrongDevice] = &[
-    wrong(
-        "tight buffers are aligned to 512 bytes",
-        lie!(allocation, |descs, info| tight_alignment(512, descs, info)),
-        &["tight/placed-buffer-alignment-max"],
-    ),
-    wrong(
-        "tight buffers are aligned to 4 bytes",
-        lie!(allocation, |descs, info| tight_alignment(4, descs, info)),
-        &["tight/placed-buffer-alignment-min"],
-    ),
-    wrong(
-        "tight buffers are aligned to 96 bytes",
-        lie!(allocation, |descs, info| tight_alignment(96, descs, info)),
-        &["tight/placed-buffer-alignment-power-of-two"],
-    ),
-    wrong(
-        "tight buffers take 64 KiB",
-        lie!(allocation, |descs, info| {
-            if wants_tight(descs) && is_valid(info) {
-                info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64);
-            }
-        }),
-        &["tight/buffer-size-is-its-width"],
-    ),
-    wrong(
-        "a tight buffer takes twice what it takes without the flag",
-        lie!(allocation, |descs, info| {
-            if wants_tight(descs) && is_valid(info) {
-                info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64) * 2;
-            }
-        }),
-        &["tight/never-worse-for-buffers", "tight/buffer-size-is-its-width"],
-    ),
-    wrong(
-        "tight alignment tier 1 is reported, and the flag refused",
-        lie!(feature, |feature, answer| {
-            field(feature, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, answer.fields, 0, 1);
-        }),
-        &["features/tight-alignment-means-the-flag"],
-    )
-    .on("old-ddi"),
-    wrong(
-        "tight alignment tier NOT_SUPPORTED is reported, and the flag taken",
-        lie!(feature, |feature, answer| {
-            field(feature, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, answer.fields, 0, 0);
-        }),
-        &["features/tight-alignment-means-the-flag"],
-    )
-    .on("uma"),
-    wrong(
-        "the tight alignment tier is 7",
-        lie!(feature, |feature, answer| {
-            field(feature, D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, answer.fields, 0, 7);
-        }),
-        &["features/tight-alignment-known-tier"],
-    ),
-    wrong(
-        "the flag is taken and has no effect",
-        Lies {
-            allocation_request: Some(|desc| desc.Flags &= !TIGHT),
-            resource: Some(|request| request.desc.Flags &= !TIGHT),
-            ..HONEST
-        },
-        &["tight/placed-buffer-alignment-max", "tight/committed-buffer-alignment"],
-    ),
-    wrong(
-        "an old driver's device strips the flag where it must refuse it",
-        Lies {
-            allocation_request: Some(|desc| desc.Flags &= !TIGHT),
-            resource: Some(|request| request.desc.Flags &= !TIGHT),
-            ..HONEST
-        },
-        &["tight/flag-without-the-tier-refused"],
-    )
-    .on("old-ddi"),
-    wrong(
-        "cross-adapter buffers are aligned tightly",
-        lie!(allocation_request, |desc| {
+wrong_devices! {
+    "tight buffers are aligned to 512 bytes": allocation = |descs, info| tight_alignment(512, descs, info)
+        => "tight/placed-buffer-alignment-max";
+    "tight buffers are aligned to 4 bytes": allocation = |descs, info| tight_alignment(4, descs, info)
+        => "tight/placed-buffer-alignment-min";
+    "tight buffers are aligned to 96 bytes": allocation = |descs, info| tight_alignment(96, descs, info)
+        => "tight/placed-buffer-alignment-power-of-two";
+    "tight buffers take 64 KiB": allocation = |descs, info| {
+        if wants_tight(descs) && is_valid(info) {
+            info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64);
+        }
+    } => "tight/buffer-size-is-its-width";
+    "a tight buffer takes twice what it takes without the flag": allocation = |descs, info| {
+        if wants_tight(descs) && is_valid(info) {
+            info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64) * 2;
+        }
+    } => "tight/never-worse-for-buffers", "tight/buffer-size-is-its-width";
+    "tight alignment tier 1 is reported, and the flag refused" on "old-ddi":
+        field = (D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, 0, 1) => "features/tight-alignment-means-the-flag";
+    "tight alignment tier NOT_SUPPORTED is reported, and the flag taken" on "uma":
+        field = (D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, 0, 0) => "features/tight-alignment-means-the-flag";
+    "the tight alignment tier is 7": field = (D3D12_FEATURE_D3D12_TIGHT_ALIGNMENT, 0, 7)
+        => "features/tight-alignment-known-tier";
+    "the flag is taken and has no effect":
+        allocation_request = |desc| desc.Flags &= !TIGHT,
+        resource = |request| request.desc.Flags &= !TIGHT
+        => "tight/placed-buffer-alignment-max", "tight/committed-buffer-alignment";
+    "an old driver's device strips the flag where it must refuse it" on "old-ddi":
+        allocation_request = |desc| desc.Flags &= !TIGHT,
+        resource = |request| request.desc.Flags &= !TIGHT => "tight/flag-without-the-tier-refused";
+    "cross-adapter buffers are aligned tightly": allocation_request = |desc| {
+        if desc.Flags & TIGHT != 0 {
+            desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+        }
+    } => "tight/cross-adapter-buffers-stay-at-64-kib", "tight/cross-adapter-msaa-stays-at-4-mib";
+    "a non-zero Alignment beside the flag is taken and not honoured":
+        allocation_request = |desc| {
             if desc.Flags & TIGHT != 0 {
-                desc.Flags &= !D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
+                desc.Alignment = 0;
             }
-        }),
-        &["tight/cross-adapter-buffers-stay-at-64-kib", "tight/cross-adapter-msaa-stays-at-4-mib"],
-    ),
-    wrong(
-        "a non-zero Alignment beside the flag is taken and not honoured",
-        Lies {
-            allocation_request: Some(|desc| {
-                if desc.Flags & TIGHT != 0 {
-                    desc.Alignment = 0;
-                }
-            }),
-            resource: Some(|request| {
-                if request.desc.Flags & TIGHT != 0 {
-                    request.desc.Alignment = 0;
-                }
-            }),
-            ..HONEST
         },
-        &[
-            "tight/explicit-alignment",
-            "tight/explicit-alignment-refused",
-            "tight/explicit-alignment-no-power-of-two-refused",
-        ],
-    ),
-    wrong(
-        "a placed tight buffer takes 64 KiB of its heap",
-        lie!(resource, |request| {
-            if request.desc.Flags & TIGHT != 0 && request.place.is_some() {
-                request.desc.Width = request.desc.Width.next_multiple_of(KIB_64);
+        resource = |request| {
+            if request.desc.Flags & TIGHT != 0 {
+                request.desc.Alignment = 0;
             }
-        }),
-        &["tight/placed-up-to-the-end-of-the-heap", "tight/placed-at-each-multiple"],
-    ),
-    wrong(
-        "reserved resources may carry the flag, which changes nothing",
-        lie!(reserved, |desc| desc.Flags &= !TIGHT),
-        &["tight/reserved-buffers-refused", "tight/reserved-textures-refused"],
-    ),
-    wrong(
-        "committed tight buffers report 256 bytes",
-        lie!(desc, |desc| desc.Alignment = desc.Alignment.min(256)),
-        &["tight/committed-buffer-alignment", "buffer/desc-alignment-is-filled-in"],
-    ),
-    wrong(
-        "buffers without the flag are aligned tightly",
-        lie!(allocation_request, |desc| {
-            if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER && desc.Alignment == 0 {
-                desc.Flags |= TIGHT;
-            }
-        }),
-        &[
-            "allocation-info/buffers-are-aligned-to-64-kib",
-            "allocation-info/buffers-are-sized-to-64-kib",
-            "tight/default-buffers-are-unaffected",
-        ],
-    ),
-    wrong(
-        "buffers without the flag may be placed at tight offsets",
-        lie!(resource, |request| {
-            if is_buffer(request) && request.place.is_some() && request.desc.Alignment == 0 {
-                request.desc.Flags |= TIGHT;
-            }
-        }),
-        &["tight/default-buffers-keep-their-offsets", "buffer/placed-unaligned-refused"],
-    ),
-    wrong(
-        "GetResourceAllocationInfo2 rounds to 64 KiB",
-        lie!(newer_allocation, |info| {
-            if is_valid(info) {
-                info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64) + KIB_64;
-            }
-        }),
-        &["tight/the-newer-info-calls-know-it", "allocation-info/info2-agrees"],
-    ),
-];
+        } =>
+        "tight/explicit-alignment", "tight/explicit-alignment-refused",
+        "tight/explicit-alignment-no-power-of-two-refused";
+    "a placed tight buffer takes 64 KiB of its heap": resource = |request| {
+        if request.desc.Flags & TIGHT != 0 && request.place.is_some() {
+            request.desc.Width = request.desc.Width.next_multiple_of(KIB_64);
+        }
+    } => "tight/placed-up-to-the-end-of-the-heap", "tight/placed-at-each-multiple";
+    "reserved resources may carry the flag, which changes nothing": reserved = |desc| desc.Flags &= !TIGHT
+        => "tight/reserved-buffers-refused", "tight/reserved-textures-refused";
+    "committed tight buffers report 256 bytes": desc = |desc| desc.Alignment = desc.Alignment.min(256)
+        => "tight/committed-buffer-alignment", "buffer/desc-alignment-is-filled-in";
+    "buffers without the flag are aligned tightly": allocation_request = |desc| {
+        if desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER && desc.Alignment == 0 {
+            desc.Flags |= TIGHT;
+        }
+    } =>
+        "allocation-info/buffers-are-aligned-to-64-kib", "allocation-info/buffers-are-sized-to-64-kib",
+        "tight/default-buffers-are-unaffected";
+    "buffers without the flag may be placed at tight offsets": resource = |request| {
+        if is_buffer(request) && request.place.is_some() && request.desc.Alignment == 0 {
+            request.desc.Flags |= TIGHT;
+        }
+    } => "tight/default-buffers-keep-their-offsets", "buffer/placed-unaligned-refused";
+    "GetResourceAllocationInfo2 rounds to 64 KiB": newer_allocation = |info| {
+        if is_valid(info) {
+            info.SizeInBytes = info.SizeInBytes.next_multiple_of(KIB_64) + KIB_64;
+        }
+    } => "tight/the-newer-info-calls-know-it", "allocation-info/info2-agrees";
+}

@@ -48,11 +48,8 @@ fn block_positions_match_the_documented_drawings() {
             }
         }
         let blocks = seen.iter().filter(|&&seen| seen).count();
-        assert_eq!(
-            blocks * usize::try_from(block_bytes).expect("the size fits in usize"),
-            65_536,
-            "the blocks fill the tile: {drawn}"
-        );
+        let filled = blocks * usize::try_from(block_bytes).expect("the size fits in usize");
+        assert_eq!(filled, 65_536, "the blocks of {drawn}");
     }
 }
 
@@ -78,10 +75,8 @@ fn sixteen_bytes_of_a_row_are_contiguous() {
         let pattern = StandardSwizzle::of(block_bytes, dimension).expect("a pattern");
         assert_eq!(pattern.run() * block_bytes, 16);
         for x in 0..pattern.run() {
-            assert_eq!(
-                pattern.offset([pattern.run() + x, 1, 0]) - pattern.offset([pattern.run(), 1, 0]),
-                u64::from(x * block_bytes)
-            );
+            let [start, at] = [0, x].map(|x| pattern.offset([pattern.run() + x, 1, 0]));
+            assert_eq!(at - start, u64::from(x * block_bytes));
         }
     }
 }

@@ -6,52 +6,12 @@ use super::*;
 use crate::rules::allocation_info::{self, StructureLayout};
 use crate::rules::resource;
 
-/// Tables of the tight alignment specification: placed buffers 8 to 256 B and the size of their width, committed
-/// buffers exactly 4 KiB.
-#[test]
-fn tight_buffers_stay_within_the_tables() {
-    for (profile, driver) in drivers() {
-        for width in [1, 7, 8, 255, 256, 4095, 65_536, 65_537, 1 << 33] {
-            let plain = resource::check(&buffer(width), driver.caps(), &PLAIN).expect("valid");
-            let placed = allocation_info::of_placed(&plain, driver);
-            assert_eq!(placed.alignment.get(), 65_536);
-            assert_eq!(placed.size.get(), width.next_multiple_of(65_536));
-            assert_eq!(allocation_info::of_committed(&plain, driver), placed);
-            let Ok(tight) = resource::check(&tight(width), driver.caps(), &PLAIN) else { continue };
-            let placed = allocation_info::of_placed(&tight, driver);
-            assert!((8..=256).contains(&placed.alignment.get()), "{}: {placed:?}", profile.name);
-            assert_eq!(placed.size.get(), width);
-            let committed = allocation_info::of_committed(&tight, driver);
-            assert_eq!((committed.alignment.get(), committed.size.get()), (4096, width));
-            assert_eq!(allocation_info::of_placed(&tight, driver), placed, "idempotent");
-        }
-    }
-}
-
 fn layout(members: &[ResourceAllocation]) -> Option<(u64, u64)> {
     let mut layout = StructureLayout::new();
     for &member in members {
         layout.append(member)?;
     }
     layout.finish().map(|whole| (whole.size.get(), whole.alignment.get()))
-}
-
-/// An example of the tight alignment specification: two tiny resources at 256 B and a tiny one at 2 MiB.
-#[test]
-fn the_size_of_several_resources_depends_on_their_order() {
-    let small = member(100, 256);
-    for size in [1, 100, 2 << 20] {
-        let large = member(size, 2 << 20);
-        assert_eq!(layout(&[small, large, small]), Some((6 << 20, 2 << 20)), "{size}");
-        assert_eq!(layout(&[large, small, small]), Some((4 << 20, 2 << 20)), "{size}");
-        assert_eq!(layout(&[small, small, large]), Some((4 << 20, 2 << 20)), "{size}");
-        let tail = [vec![small; 8192], vec![large]].concat();
-        assert_eq!(
-            layout(&tail),
-            Some((4 << 20, 2 << 20)),
-            "8,192 buffers fill the gap before the large one"
-        );
-    }
 }
 
 /// On a GPU that aligns buffers more than textures, a buffer smaller than its alignment ends where the texture after it
@@ -78,11 +38,8 @@ fn parts_do_not_overlap_for_any_order_of_alignments() {
                 let mut end = 0;
                 let whole =
                     allocation_info::of_several(descs.into_iter().map(check), &driver, |index, part| {
-                        assert!(
-                            part.Offset >= end,
-                            "{profile:?}: part {index} begins at {} before {end}",
-                            part.Offset
-                        );
+                        assert!(part.Offset >= end, "{profile:?}: part {index} is {part:?}, before {end}");
+                        assert!(part.SizeInBytes.is_multiple_of(part.Alignment), "{profile:?}: part {index}");
                         end = part.Offset + part.SizeInBytes;
                     });
                 assert!(end <= whole.expect("valid").SizeInBytes);
@@ -115,69 +72,6 @@ proptest! {
     }
 }
 
-fn alignments(desc: &D3D12_RESOURCE_DESC1, profile: &str) -> (u64, u64) {
-    let driver = driver(profile);
-    let resource = resource::check(desc, driver.caps(), &PLAIN).expect("valid");
-    let placed = allocation_info::of_placed(&resource, driver);
-    let committed = allocation_info::of_committed(&resource, driver);
-    (placed.alignment.get(), committed.alignment.get())
-}
-
-/// Without the flag, every driver has the alignment of the description, or the default.
-#[test]
-fn default_alignments_match_the_documentation() {
-    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    let asks = |desc: D3D12_RESOURCE_DESC1, alignment| D3D12_RESOURCE_DESC1 { Alignment: alignment, ..desc };
-    let table = [
-        (buffer(1), 65_536),
-        (texture2d(8, 8), 65_536),
-        (asks(texture2d(8, 8), 4096), 4096),
-        (asks(texture2d(8, 8), 65_536), 65_536),
-        (D3D12_RESOURCE_DESC1 { Flags: target, ..texture2d(8, 8) }, 65_536),
-        (multisampled(4), 4 << 20),
-        (asks(multisampled(4), 65_536), 65_536),
-        (asks(multisampled(4), 4 << 20), 4 << 20),
-    ];
-    for profile in HostProfile::all() {
-        for (row, (desc, expected)) in table.iter().enumerate() {
-            assert_eq!(alignments(desc, profile.name), (*expected, *expected), "{} row {row}", profile.name);
-        }
-    }
-}
-
-/// Tables of the tight alignment specification: minima, maxima, and never worse than without the flag.
-#[test]
-fn tight_textures_stay_within_the_tables() {
-    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    // Description and largest alignment.
-    let table = [
-        (texture2d(8, 8), 4096),
-        (texture2d(1024, 1024), 65_536),
-        (D3D12_RESOURCE_DESC1 { Flags: target, ..texture2d(8, 8) }, 65_536),
-        (multisampled(4), 65_536),
-        (D3D12_RESOURCE_DESC1 { Width: 1024, Height: 1024, ..multisampled(4) }, 4 << 20),
-    ];
-    for profile in HostProfile::all().iter().filter(|profile| profile.tight_buffer_alignment.is_some()) {
-        for (row, (desc, largest)) in table.iter().enumerate() {
-            let tight =
-                D3D12_RESOURCE_DESC1 { Flags: desc.Flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..*desc };
-            let (placed, committed) = alignments(&tight, profile.name);
-            assert!((8..=*largest).contains(&placed), "{} row {row}: {placed}", profile.name);
-            assert!((4096..=*largest).contains(&committed), "{} row {row}: {committed}", profile.name);
-        }
-    }
-}
-
-/// A cross-adapter resource has 64 KiB, or 4 MiB if multisampled, with and without the tight alignment flag.
-#[test]
-fn cross_adapter_overrides_tight_alignment() {
-    let flags = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
-    for (desc, expected) in [(buffer(8), 65_536), (texture2d(8, 8), 65_536), (multisampled(4), 4 << 20)] {
-        let desc = D3D12_RESOURCE_DESC1 { Flags: desc.Flags | flags, ..desc };
-        assert_eq!(alignments(&desc, "uma"), (expected, expected));
-    }
-}
-
 /// A floor raises the alignment, unless it is below the driver's.
 #[test]
 fn a_floor_raises_the_alignment() {
@@ -190,24 +84,6 @@ fn a_floor_raises_the_alignment() {
         assert_eq!((found.alignment.get(), found.size.get()), (placed, 100));
         assert_eq!(allocation_info::of_committed(&resource, driver).alignment.get(), 4096);
     }
-}
-
-#[test]
-fn several_resources_are_reported_individually() {
-    let driver = driver("discrete");
-    let check = |desc| resource::check(&desc, driver.caps(), &PLAIN);
-    let descs = [tight(100), texture2d(1024, 1024), tight(1)];
-    let mut infos = Vec::new();
-    let whole = allocation_info::of_several(descs.into_iter().map(check), driver, |index, info| {
-        assert_eq!(index, infos.len());
-        infos.push((info.Offset, info.Alignment, info.SizeInBytes));
-    })
-    .expect("valid");
-    let (kib_64, mib_4) = (65_536, 4 << 20);
-    assert_eq!(infos, [(0, 256, 256), (kib_64, kib_64, mib_4), (kib_64 + mib_4, 256, 256)]);
-    assert_eq!((whole.SizeInBytes, whole.Alignment), (mib_4 + 2 * kib_64, kib_64));
-    let broken = [tight(100), buffer(0)].into_iter().map(check);
-    assert!(allocation_info::of_several(broken, driver, |_, _| ()).is_err());
 }
 
 /// Only compressible textures have compression data, and the size stays a multiple of the alignment.

@@ -55,37 +55,6 @@ fn a_castable_format_allows_its_views() {
     assert_eq!(check(&desc, &[DXGI_FORMAT_R32G32_UINT]), Ok(()));
 }
 
-/// vkd3d-proton's test_enhanced_barrier_castable_formats_validation: the formats to which a typed format can be cast
-/// within its family count.
-#[test]
-fn flags_use_the_support_of_the_format_family() {
-    let of = |format, flags| {
-        check(&D3D12_RESOURCE_DESC1 { Format: format, Flags: flags, ..texture2d(64, 64) }, &[]).is_ok()
-    };
-    let (target, depth, unordered) = (
-        D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-        D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-        D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-    );
-    for (format, flags, is_valid) in [
-        (DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, unordered, true),
-        (DXGI_FORMAT_R32_FLOAT, depth, true),
-        (DXGI_FORMAT_R16_UNORM, depth, true),
-        (DXGI_FORMAT_R24_UNORM_X8_TYPELESS, depth, true),
-        (DXGI_FORMAT_R32_FLOAT_X8X24_TYPELESS, depth, true),
-        (DXGI_FORMAT_R32_UINT, depth, false),
-        (DXGI_FORMAT_R16_FLOAT, depth, false),
-        (DXGI_FORMAT_R8G8B8A8_UINT, depth, false),
-        (DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, depth, false),
-        (DXGI_FORMAT_BC1_UNORM, depth, false),
-        (DXGI_FORMAT_BC1_UNORM, target, false),
-        (DXGI_FORMAT_D32_FLOAT, target, false),
-        (DXGI_FORMAT_D32_FLOAT, unordered, false),
-    ] {
-        assert_eq!(of(format, flags), is_valid, "{format} {flags:#x}");
-    }
-}
-
 /// The tight alignment specification applies to all textures.
 #[test]
 fn volumes_can_be_tightly_aligned() {

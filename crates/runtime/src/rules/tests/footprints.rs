@@ -32,39 +32,15 @@ fn rows(footprints: &[CopyableFootprint]) -> Vec<Row> {
 }
 
 #[test]
-fn rows_are_aligned_to_256_and_subresources_to_512() {
-    let rgba = DXGI_FORMAT_R8G8B8A8_UNORM;
+fn offsets_wrap_around_as_on_native_d3d12() {
     let mipped = D3D12_RESOURCE_DESC1 { MipLevels: 3, ..texture2d(100, 3) };
-    let (found, total) = all(&mipped, 0, 3, 0).expect("valid");
-    assert_eq!(
-        rows(&found),
-        [
-            (rgba, 100, 3, 1, 512, 3, 400, 0),
-            (rgba, 50, 1, 1, 256, 1, 200, 1536),
-            (rgba, 25, 1, 1, 256, 1, 100, 2048)
-        ]
-    );
-    assert_eq!(total, 2148, "no padding behind the last row");
-    let (last, total) = all(&mipped, 2, 1, 77).expect("valid");
-    assert_eq!((last[0].placed.Offset, total), (77, 100), "the base offset is not part of the total");
-    let (wrapped, _) = all(&mipped, 0, 2, u64::MAX).expect("offsets wrap around, as on native D3D12");
-    assert_eq!(wrapped[1].placed.Offset, 1535);
+    let (wrapped, total) = all(&mipped, 0, 2, u64::MAX).expect("valid");
+    assert_eq!((wrapped[1].placed.Offset, total), (1535, 1536 + 200));
 }
 
+/// Both planes have rows of the alignment of two planes.
 #[test]
-fn blocks_volumes_and_planes_have_footprints() {
-    let bc = D3D12_RESOURCE_DESC1 { Format: DXGI_FORMAT_BC1_UNORM, MipLevels: 4, ..texture2d(8, 8) };
-    let (found, total) = all(&bc, 0, 4, 0).expect("valid");
-    let bc1 = DXGI_FORMAT_BC1_UNORM;
-    assert_eq!(rows(&found)[0], (bc1, 8, 8, 1, 256, 2, 16, 0));
-    assert_eq!(rows(&found)[3], (bc1, 4, 4, 1, 256, 1, 8, 1536), "one texel is one block");
-    assert_eq!(total, 1544);
-
-    let volume = texture(D3D12_RESOURCE_DIMENSION_TEXTURE3D, 4, 4, 2);
-    let (found, total) = all(&volume, 0, 1, 0).expect("valid");
-    assert_eq!(rows(&found), [(DXGI_FORMAT_R8G8B8A8_UNORM, 4, 4, 2, 256, 4, 16, 0)]);
-    assert_eq!(total, 7 * 256 + 16);
-
+fn planes_have_rows_of_512_and_samples_count_once() {
     let depth = D3D12_RESOURCE_DESC1 {
         Format: DXGI_FORMAT_D24_UNORM_S8_UINT,
         Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
@@ -74,7 +50,6 @@ fn blocks_volumes_and_planes_have_footprints() {
     assert_eq!(rows(&found)[0], (DXGI_FORMAT_R32_TYPELESS, 130, 119, 1, 1024, 119, 520, 0));
     let stencil_at = (118 * 1024_u64 + 520).next_multiple_of(512);
     assert_eq!(rows(&found)[1], (DXGI_FORMAT_R8_TYPELESS, 130, 119, 1, 512, 119, 130, stencil_at));
-
     let (found, total) = all(&multisampled(4), 0, 1, 0).expect("multisampled textures count as one sample");
     assert_eq!((found[0].row_size, total), (256, 64 * 256));
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::rules::{clear_value, footprints, heap, initial, placement};
 
-/// A change that invalidates a valid heap, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
-type HeapIdCase = (fn(&mut D3D12_HEAP_DESC), D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
+/// Changes that each invalidate a valid heap, and the ids of the message in `CreateHeap` and `CreateCommittedResource`.
+type HeapIdCase = (&'static [fn(&mut D3D12_HEAP_DESC)], D3D12_MESSAGE_ID, D3D12_MESSAGE_ID);
 
 fn heap_desc() -> D3D12_HEAP_DESC {
     D3D12_HEAP_DESC {
@@ -25,55 +25,52 @@ fn custom(page: D3D12_CPU_PAGE_PROPERTY, pool: D3D12_MEMORY_POOL) -> D3D12_HEAP_
 
 #[test]
 fn heaps_of_both_calls() {
-    let cases: [HeapIdCase; 9] = [
+    let cases: [HeapIdCase; 7] = [
         (
-            |d| d.Properties.Type = 77,
+            &[|d| d.Properties.Type = 77],
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDHEAPTYPE,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPTYPE,
         ),
         (
-            |d| d.Properties.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+            &[
+                |d| d.Properties.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
+                |d| d.Properties.VisibleNodeMask = 4,
+                |d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1),
+            ],
             D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
         ),
         (
-            |d| d.Properties.VisibleNodeMask = 4,
-            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
-        ),
-        (
-            |d| d.Properties = custom(9, D3D12_MEMORY_POOL_L0),
+            &[|d| d.Properties = custom(9, D3D12_MEMORY_POOL_L0)],
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDCPUPAGEPROPERTIES,
         ),
         (
-            |d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, 9),
+            &[|d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, 9)],
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMEMORYPOOL,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDMEMORYPOOL,
         ),
         (
-            |d| d.Properties = custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1),
-            D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES,
-            D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES,
-        ),
-        (
-            |d| d.Flags = 1 << 30,
+            &[|d| d.Flags = 1 << 30],
             D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_UNRECOGNIZEDHEAPMISCFLAGS,
         ),
         (
-            |d| d.Flags = D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING,
+            &[|d| d.Flags = D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING],
             D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS,
         ),
         (
-            |d| d.Properties.Type = D3D12_HEAP_TYPE_GPU_UPLOAD,
+            &[|d| d.Properties.Type = D3D12_HEAP_TYPE_GPU_UPLOAD],
             D3D12_MESSAGE_ID_CREATEHEAP_INVALIDHEAPTYPE,
             D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPTYPE,
         ),
     ];
     let caps = DriverCaps { l1_memory_fully_cpu_accessible: false, ..caps("discrete") };
-    for (change, id, implicit_id) in cases {
+    for (change, id, implicit_id) in cases
+        .into_iter()
+        .flat_map(|(changes, id, implicit)| changes.iter().map(move |&it| (it, id, implicit)))
+    {
         let mut desc = heap_desc();
         change(&mut desc);
         let refusal = heap::check(&desc, &caps, &PLAIN).expect_err("refused");
@@ -93,19 +90,14 @@ fn placement_and_initial_states() {
     let state = |resource, state, heap_type| {
         initial::check_state(resource, state, heap_type, D3D12_RESOURCE_FLAG_NONE).expect_err("refused").id()
     };
-    assert_eq!(
-        state(&resource, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_HEAP_TYPE_UPLOAD),
-        D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP
-    );
-    let written_twice = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
-    assert_eq!(
-        state(&resource, written_twice, D3D12_HEAP_TYPE_DEFAULT),
-        D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION
-    );
-    assert_eq!(
-        state(&valid(&texture2d(64, 64)), D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_HEAP_TYPE_DEFAULT),
-        D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS
-    );
+    let upload = state(&resource, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_HEAP_TYPE_UPLOAD);
+    assert_eq!(upload, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP);
+    let both = D3D12_RESOURCE_STATE_COPY_DEST | D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
+    let combined = state(&resource, both, D3D12_HEAP_TYPE_DEFAULT);
+    assert_eq!(combined, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_COMBINATION);
+    let plain = valid(&texture2d(64, 64));
+    let target = state(&plain, D3D12_RESOURCE_STATE_RENDER_TARGET, D3D12_HEAP_TYPE_DEFAULT);
+    assert_eq!(target, D3D12_MESSAGE_ID_RESOURCE_BARRIER_MISSING_BIND_FLAGS);
     let value = D3D12_CLEAR_VALUE { Format: DXGI_FORMAT_R8G8B8A8_UNORM, ..Default::default() };
     let refusal = clear_value::check(&resource, Some(&value), &[]).expect_err("a buffer");
     assert_eq!(refusal.id(), D3D12_MESSAGE_ID_CREATERESOURCE_INVALIDCLEARVALUE);

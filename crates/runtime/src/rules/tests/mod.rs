@@ -114,11 +114,6 @@ fn valid(desc: &D3D12_RESOURCE_DESC1) -> Resource {
     super::resource::check(desc, &caps("discrete"), &PLAIN).expect("a valid description")
 }
 
-/// Returns whether tight alignment was requested and is not overruled.
-fn is_tight(resource: &Resource) -> bool {
-    matches!(resource.alignment(), super::resource::AlignmentRequest::Tight { .. })
-}
-
 /// Returns the result of a check as the tables state it.
 fn outcome<T>(result: Result<T, Refusal>) -> Result<T, (HRESULT, String)> {
     result.map_err(|refusal| (refusal.hresult(), refusal.to_string()))

@@ -38,24 +38,6 @@ fn buffer_descriptions_are_checked_field_by_field() {
     assert_refused(buffer(1000), &refused, check);
 }
 
-/// Tight alignment specification, *Validation*.
-#[test]
-fn tight_alignment_is_refused_as_documented() {
-    assert!(is_tight(&valid(&tight(1000))));
-    assert!(resource::check(&tight(1000), &caps("old-ddi"), &PLAIN).is_err(), "the tier is NOT_SUPPORTED");
-    for alignment in [8, 256, 65_536] {
-        let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, ..tight(1000) };
-        assert!(
-            resource::check(&desc, &caps("discrete"), &PLAIN).is_err(),
-            "an alignment of {alignment} with the flag"
-        );
-    }
-    let cross_adapter = D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER;
-    let desc = D3D12_RESOURCE_DESC1 { Flags: tight(1000).Flags | cross_adapter, ..tight(1000) };
-    let checked = resource::check(&desc, &caps("discrete"), &PLAIN).expect("a warning, not an error");
-    assert!(!is_tight(&checked), "the alignment is 64 KiB");
-}
-
 /// Later headers: a non-zero alignment combined with the flag is a floor.
 #[test]
 fn with_the_option_alignment_is_a_floor_for_tight_alignment() {

@@ -77,65 +77,13 @@ fn texture_tiling_matches_implementations() {
     }
 }
 
+/// A texture narrower than a tile is packed; all of its samples have memory.
 #[test]
-fn buffer_tiles_form_one_row() {
-    for (width, tiles) in [(1, 1), (1024, 1), (65_536, 1), (65_537, 2), (16 << 16, 16)] {
-        let tiling = Tiling::new(&valid(&buffer(width))).expect("the resource has tiles");
-        assert_eq!(tiling.tile_count(), tiles);
-        assert_eq!(tiling.packed_mips(), D3D12_PACKED_MIP_INFO::default());
-        assert_eq!(tiling.tile_shape().WidthInTexels, 65_536);
-        assert_eq!(tiling.subresource(0).map(|found| found.WidthInTiles), Some(tiles));
-        assert_eq!(tiling.subresource(1), None);
-    }
-}
-
-#[test]
-fn samples_make_tiles_smaller() {
-    for (count, width, height) in [(2, 64, 128), (4, 64, 64), (8, 32, 64)] {
-        let desc = D3D12_RESOURCE_DESC1 {
-            Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
-            Width: 256,
-            Height: 256,
-            ..multisampled(count)
-        };
-        let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
-        let shape = tiling.tile_shape();
-        assert_eq!((shape.WidthInTexels, shape.HeightInTexels), (width, height));
-        assert_eq!(tiling.tile_count(), 4 * count);
-    }
-}
-
-/// D3D's tables of tile shapes, in texels, including block-compressed formats, and the first packed mips.
-#[test]
-fn tile_shapes_match_the_published_ones() {
-    const BC: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 7] = [
-        (DXGI_FORMAT_BC1_UNORM, [512, 256, 1], [128, 64, 16]),
-        (DXGI_FORMAT_BC4_UNORM, [512, 256, 1], [128, 64, 16]),
-        (DXGI_FORMAT_BC2_UNORM, [256, 256, 1], [64, 64, 16]),
-        (DXGI_FORMAT_BC3_UNORM, [256, 256, 1], [64, 64, 16]),
-        (DXGI_FORMAT_BC5_UNORM, [256, 256, 1], [64, 64, 16]),
-        (DXGI_FORMAT_BC6H_UF16, [256, 256, 1], [64, 64, 16]),
-        (DXGI_FORMAT_BC7_UNORM, [256, 256, 1], [64, 64, 16]),
-    ];
-    const TEXELS: [(DXGI_FORMAT, [u32; 3], [u32; 3]); 5] = [
-        (DXGI_FORMAT_R8_UNORM, [256, 256, 1], [64, 32, 32]),
-        (DXGI_FORMAT_R16_UNORM, [256, 128, 1], [32, 32, 32]),
-        (DXGI_FORMAT_R32_FLOAT, [128, 128, 1], [32, 32, 16]),
-        (DXGI_FORMAT_R32G32_FLOAT, [128, 64, 1], [32, 16, 16]),
-        (DXGI_FORMAT_R32G32B32A32_FLOAT, [64, 64, 1], [16, 16, 16]),
-    ];
-    for (format, two, three) in BC.into_iter().chain(TEXELS) {
-        for (dimension, depth, expected) in [(TWO, 1, two), (THREE, 64, three)] {
-            let desc = D3D12_RESOURCE_DESC1 {
-                Format: format,
-                Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
-                ..texture(dimension, 1024, 1024, depth)
-            };
-            let found = Tiling::new(&valid(&desc)).expect("the resource has tiles").tile_shape();
-            let found = [found.WidthInTexels, found.HeightInTexels, found.DepthInTexels];
-            assert_eq!(found, expected, "{format} {dimension}");
-        }
-    }
+fn packed_mips_hold_all_samples() {
+    let layout = D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE;
+    let desc = D3D12_RESOURCE_DESC1 { Layout: layout, Width: 32, Height: 1024, ..multisampled(4) };
+    let tiling = Tiling::new(&valid(&desc)).expect("the resource has tiles");
+    assert_eq!((tiling.packed_mips().NumPackedMips, tiling.tile_count()), (1, 32 * 1024 * 4 * 4 / 65_536));
 }
 
 /// Tier 4: each slice has its own packed mips, any of which identifies the region.

@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule};
 
 use super::world::{KIB_64, World, texture_desc};
-use crate::gpu::{Answer, bytes, commit, descriptor_heap};
+use crate::gpu::{Answer, bytes, commit, descriptor_heap, elements_view};
 
 const NOT_ZEROED: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
@@ -50,20 +50,15 @@ impl Scene {
 
     /// Writes a view of 4-byte elements to a shader-visible descriptor.
     fn view(&self, index: u32, buffer: &ID3D12Resource, first: u64, count: u32) {
-        let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
-            Format: DXGI_FORMAT_R32_UINT,
-            ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
-            Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
-                Buffer: D3D12_BUFFER_UAV { FirstElement: first, NumElements: count, ..Default::default() },
-            },
-        };
-        unsafe {
-            let start = self.views.GetCPUDescriptorHandleForHeapStart();
-            let step = self.world.device.GetDescriptorHandleIncrementSize(VIEWS);
-            let ptr = start.ptr + usize::try_from(index * step).expect("small");
-            let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr };
-            self.world.device.CreateUnorderedAccessView(buffer, None, Some(&desc), handle);
-        }
+        let desc = elements_view(DXGI_FORMAT_R32_UINT, first, count);
+        let handle = self.descriptor(index);
+        unsafe { self.world.device.CreateUnorderedAccessView(buffer, None, Some(&desc), handle) };
+    }
+
+    fn descriptor(&self, index: u32) -> D3D12_CPU_DESCRIPTOR_HANDLE {
+        let start = unsafe { self.views.GetCPUDescriptorHandleForHeapStart() };
+        let step = unsafe { self.world.device.GetDescriptorHandleIncrementSize(VIEWS) };
+        D3D12_CPU_DESCRIPTOR_HANDLE { ptr: start.ptr + usize::try_from(index * step).expect("small") }
     }
 
     fn draw(&self) {
@@ -318,14 +313,8 @@ fn who_of_several_wrote_shared_memory_is_not_known() {
     let world = &scene.world;
     let desc = texture_desc(1, 1, UNORDERED);
     let [a, b] = ["a", "b"].map(|name| world.place(&scene.heap, 0, &desc, COMMON, name));
-    for (index, texture) in [&a, &b].into_iter().enumerate() {
-        unsafe {
-            let start = scene.views.GetCPUDescriptorHandleForHeapStart();
-            let step = world.device.GetDescriptorHandleIncrementSize(VIEWS);
-            let ptr = start.ptr + index * usize::try_from(step).expect("small");
-            let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr };
-            world.device.CreateUnorderedAccessView(texture, None, None, handle);
-        }
+    for (index, texture) in (0..).zip([&a, &b]) {
+        unsafe { world.device.CreateUnorderedAccessView(texture, None, None, scene.descriptor(index)) };
     }
     world.copy_texture(&b, 0, false);
     world.alias(Some(&b), Some(&a));

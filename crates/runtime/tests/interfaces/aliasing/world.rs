@@ -1,13 +1,12 @@
 //! A tracked device with overlapping resources, and the violations found.
 
-use std::mem::ManuallyDrop;
-
 use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule, Violation};
 use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
-use windows_core::Interface;
+use windows_core::Interface as _;
 
-use crate::gpu::{Answer, Queue, buffer_desc, commit};
+use crate::gpu::{self, Queue, buffer_desc, commit, default_heap, placed};
+use crate::queues::{barriers, textures};
 
 pub(crate) const KIB_64: u64 = 64 * 1024;
 
@@ -35,15 +34,7 @@ impl World {
     }
 
     pub(crate) fn heap(&self, size: u64, flags: D3D12_HEAP_FLAGS) -> ID3D12Heap {
-        let desc = D3D12_HEAP_DESC {
-            SizeInBytes: size,
-            Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-            Flags: flags,
-            ..Default::default()
-        };
-        let mut heap = None;
-        unsafe { self.device.CreateHeap(&desc, &mut heap) }.expect("a heap");
-        heap.expect("S_OK comes with a heap")
+        default_heap(&self.device, size, flags)
     }
 
     pub(crate) fn place(
@@ -54,12 +45,8 @@ impl World {
         state: D3D12_RESOURCE_STATES,
         name: &str,
     ) -> ID3D12Resource {
-        let mut resource = None;
-        unsafe { self.device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }
-            .expect("a resource");
-        let resource: ID3D12Resource = resource.expect("S_OK comes with a resource");
-        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
-        unsafe { resource.SetName(PCWSTR(name.as_ptr())) }.succeeds();
+        let resource = placed(&self.device, heap, offset, desc, state).expect("a resource");
+        gpu::name(&resource, name);
         resource
     }
 
@@ -80,65 +67,22 @@ impl World {
 
     /// Copies a subresource of a texture to the other buffer, or from it.
     pub(crate) fn copy_texture(&self, texture: &ID3D12Resource, subresource: u32, is_read: bool) {
-        self.copy_texture_with(&self.queue.list, texture, subresource, is_read);
-    }
-
-    pub(crate) fn copy_texture_with(
-        &self,
-        list: &ID3D12GraphicsCommandList7,
-        texture: &ID3D12Resource,
-        subresource: u32,
-        is_read: bool,
-    ) {
         let desc = unsafe { texture.GetDesc() };
         let mut layout = D3D12_PLACED_SUBRESOURCE_FOOTPRINT::default();
-        unsafe {
-            self.device.GetCopyableFootprints(
-                &desc,
-                subresource,
-                1,
-                0,
-                Some(&raw mut layout),
-                None,
-                None,
-                None,
-            );
-        }
-        let mut texture = D3D12_TEXTURE_COPY_LOCATION {
-            pResource: ManuallyDrop::new(Some(texture.clone())),
-            Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
-            Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: subresource },
-        };
-        let mut buffer = D3D12_TEXTURE_COPY_LOCATION {
-            pResource: ManuallyDrop::new(Some(self.other.clone())),
+        let one = Some(&raw mut layout);
+        unsafe { self.device.GetCopyableFootprints(&desc, subresource, 1, 0, one, None, None, None) };
+        let texture = textures::subresource(texture, subresource);
+        let buffer = D3D12_TEXTURE_COPY_LOCATION {
+            pResource: textures::borrow(&self.other),
             Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
             Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: layout },
         };
         let (to, from) = if is_read { (&buffer, &texture) } else { (&texture, &buffer) };
-        unsafe { list.CopyTextureRegion(to, 0, 0, 0, from, None) };
-        unsafe {
-            ManuallyDrop::drop(&mut texture.pResource);
-            ManuallyDrop::drop(&mut buffer.pResource);
-        }
+        unsafe { self.queue.list.CopyTextureRegion(to, 0, 0, 0, from, None) };
     }
 
     pub(crate) fn alias(&self, before: Option<&ID3D12Resource>, after: Option<&ID3D12Resource>) {
-        let mut barrier = D3D12_RESOURCE_BARRIER {
-            Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-            Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-            Anonymous: D3D12_RESOURCE_BARRIER_0 {
-                Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
-                    pResourceBefore: ManuallyDrop::new(before.cloned()),
-                    pResourceAfter: ManuallyDrop::new(after.cloned()),
-                }),
-            },
-        };
-        unsafe {
-            self.queue.list.ResourceBarrier(std::slice::from_ref(&barrier));
-            let aliasing = &mut *barrier.Anonymous.Aliasing;
-            ManuallyDrop::drop(&mut aliasing.pResourceBefore);
-            ManuallyDrop::drop(&mut aliasing.pResourceAfter);
-        }
+        unsafe { self.queue.list.ResourceBarrier(&[barriers::aliasing(before, after)]) };
     }
 
     pub(crate) fn transition(
@@ -147,22 +91,7 @@ impl World {
         before: D3D12_RESOURCE_STATES,
         after: D3D12_RESOURCE_STATES,
     ) {
-        let mut barrier = D3D12_RESOURCE_BARRIER {
-            Type: D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
-            Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-            Anonymous: D3D12_RESOURCE_BARRIER_0 {
-                Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
-                    pResource: ManuallyDrop::new(Some(resource.clone())),
-                    Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-                    StateBefore: before,
-                    StateAfter: after,
-                }),
-            },
-        };
-        unsafe {
-            self.queue.list.ResourceBarrier(std::slice::from_ref(&barrier));
-            ManuallyDrop::drop(&mut (*barrier.Anonymous.Transition).pResource);
-        }
+        unsafe { self.queue.list.ResourceBarrier(&[barriers::transition(Some(resource), before, after)]) };
     }
 
     /// Executes the recorded commands and returns the violations found.
@@ -181,15 +110,6 @@ impl World {
 
 /// Returns the description of a 2D texture of 256 x 256 texels of four bytes: 256 KiB a slice.
 pub(crate) fn texture_desc(slices: u16, mips: u16, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: 256,
-        Height: 256,
-        DepthOrArraySize: slices,
-        MipLevels: mips,
-        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Flags: flags,
-        ..Default::default()
-    }
+    let desc = gpu::texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [256, 256]);
+    D3D12_RESOURCE_DESC { DepthOrArraySize: slices, MipLevels: mips, Flags: flags, ..desc }
 }

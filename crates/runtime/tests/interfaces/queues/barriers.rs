@@ -6,7 +6,7 @@ use std::ptr::null;
 use heapwright_d3d12::*;
 use windows_core::Interface;
 
-use super::textures::{create, texture_desc};
+use super::textures::create;
 use crate::gpu::*;
 
 pub(crate) fn transition(
@@ -19,10 +19,7 @@ pub(crate) fn transition(
         Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
         Anonymous: D3D12_RESOURCE_BARRIER_0 {
             Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
-                // The barrier borrows the resource: this adds no reference, and nothing releases it.
-                pResource: ManuallyDrop::new(
-                    resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }),
-                ),
+                pResource: borrow(resource),
                 Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
                 StateBefore: before,
                 StateAfter: after,
@@ -31,6 +28,7 @@ pub(crate) fn transition(
     }
 }
 
+/// Lends a resource to a barrier: this adds no reference, and nothing releases it.
 fn borrow(resource: Option<&ID3D12Resource>) -> ManuallyDrop<Option<ID3D12Resource>> {
     ManuallyDrop::new(resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
 }
@@ -71,15 +69,51 @@ pub(crate) fn texture_group(barrier: &D3D12_TEXTURE_BARRIER) -> D3D12_BARRIER_GR
     D3D12_BARRIER_GROUP { Type: D3D12_BARRIER_TYPE_TEXTURE, NumBarriers: 1, Anonymous: pointers }
 }
 
+/// Returns a barrier without effect on all of a buffer.
+fn buffer_barrier(buffer: &ID3D12Resource) -> D3D12_BUFFER_BARRIER {
+    D3D12_BUFFER_BARRIER {
+        SyncBefore: D3D12_BARRIER_SYNC_ALL,
+        SyncAfter: D3D12_BARRIER_SYNC_ALL,
+        AccessBefore: D3D12_BARRIER_ACCESS_COMMON,
+        AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
+        pResource: borrow(Some(buffer)),
+        Offset: 0,
+        Size: u64::MAX,
+    }
+}
+
+/// Returns a barrier without effect on all of a texture.
+pub(crate) fn texture_barrier(texture: &ID3D12Resource) -> D3D12_TEXTURE_BARRIER {
+    D3D12_TEXTURE_BARRIER {
+        SyncBefore: D3D12_BARRIER_SYNC_ALL,
+        SyncAfter: D3D12_BARRIER_SYNC_ALL,
+        AccessBefore: D3D12_BARRIER_ACCESS_COMMON,
+        AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
+        LayoutBefore: D3D12_BARRIER_LAYOUT_COMMON,
+        LayoutAfter: D3D12_BARRIER_LAYOUT_COMMON,
+        pResource: borrow(Some(texture)),
+        Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
+            IndexOrFirstMipLevel: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
+            ..Default::default()
+        },
+        Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+    }
+}
+
 fn buffer_group(barrier: &D3D12_BUFFER_BARRIER) -> D3D12_BARRIER_GROUP {
     let pointers = D3D12_BARRIER_GROUP_0 { pBufferBarriers: barrier };
     D3D12_BARRIER_GROUP { Type: D3D12_BARRIER_TYPE_BUFFER, NumBarriers: 1, Anonymous: pointers }
 }
 
+/// Returns a direct queue, a compute queue and a copy queue.
+fn all_queues(device: &ID3D12Device14) -> [Queue; 3] {
+    [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
+        .map(|list_type| Queue::new(device, list_type))
+}
+
 #[test]
 fn transitions_are_checked() {
-    let device = open();
-    let direct = Queue::direct(&device);
+    let (device, direct) = open_direct();
     let copy = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
     let plain = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
@@ -95,11 +129,7 @@ fn transitions_are_checked() {
     assert_eq!(check(&direct, None, common, target), E_INVALIDARG);
     messages(&device);
     assert_eq!(check(&direct, Some(&upload), D3D12_RESOURCE_STATE_GENERIC_READ, common), S_OK);
-    assert_eq!(
-        messages(&device)[0].0,
-        D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP,
-        "reported by the debug layer only"
-    );
+    assert_eq!(messages(&device)[0].0, D3D12_MESSAGE_ID_RESOURCE_BARRIER_INVALID_HEAP);
     let uav = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;
     assert_eq!(check(&direct, Some(&plain), common, uav), E_INVALIDARG, "no ALLOW_UNORDERED_ACCESS");
     assert_eq!(check(&direct, Some(&writable), common, uav), S_OK);
@@ -126,18 +156,13 @@ fn transitions_are_checked() {
 
 #[test]
 fn enhanced_barriers_are_checked() {
-    let device = open();
-    let direct = Queue::direct(&device);
+    let (device, direct) = open_direct();
     let buffer = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let of_buffer = |change: &dyn Fn(&mut D3D12_BUFFER_BARRIER)| {
         let mut barrier = D3D12_BUFFER_BARRIER {
             SyncBefore: D3D12_BARRIER_SYNC_COPY,
-            SyncAfter: D3D12_BARRIER_SYNC_ALL,
             AccessBefore: D3D12_BARRIER_ACCESS_COPY_DEST,
-            AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
-            pResource: ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(buffer.as_raw()) })),
-            Offset: 0,
-            Size: u64::MAX,
+            ..buffer_barrier(&buffer)
         };
         change(&mut barrier);
         let group = buffer_group(&barrier);
@@ -161,7 +186,7 @@ fn enhanced_barriers_are_checked() {
     let texture = D3D12_TEXTURE_BARRIER {
         AccessBefore: no_access,
         AccessAfter: no_access,
-        pResource: ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(buffer.as_raw()) })),
+        pResource: borrow(Some(&buffer)),
         ..Default::default()
     };
     let group = |kind, count, texture: *const D3D12_TEXTURE_BARRIER| {
@@ -177,8 +202,7 @@ fn enhanced_barriers_are_checked() {
 
 #[test]
 fn aliasing_and_uav_barriers_and_discards_are_checked() {
-    let device = open();
-    let direct = Queue::direct(&device);
+    let (device, direct) = open_direct();
     let committed = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let writable =
         commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
@@ -201,33 +225,18 @@ fn aliasing_and_uav_barriers_and_discards_are_checked() {
     assert_eq!(discard(&committed, None), E_INVALIDARG);
     let region = D3D12_DISCARD_REGION { NumSubresources: 1, ..Default::default() };
     assert_eq!(discard(&writable, Some(region)), S_OK);
-    assert_eq!(
-        discard(&writable, Some(D3D12_DISCARD_REGION { FirstSubresource: u32::MAX, ..region })),
-        E_INVALIDARG
-    );
+    let beyond = D3D12_DISCARD_REGION { FirstSubresource: u32::MAX, ..region };
+    assert_eq!(discard(&writable, Some(beyond)), E_INVALIDARG);
     assert_eq!(discard(&writable, Some(D3D12_DISCARD_REGION { NumRects: 1, ..region })), E_INVALIDARG);
 }
 
 /// Returns the result of `Close` for a texture barrier: a barrier without effect, modified by `change`.
-fn texture_barrier(
+fn with_texture_barrier(
     queue: &Queue,
     texture: &ID3D12Resource,
     change: &dyn Fn(&mut D3D12_TEXTURE_BARRIER),
 ) -> windows_core::HRESULT {
-    let mut barrier = D3D12_TEXTURE_BARRIER {
-        SyncBefore: D3D12_BARRIER_SYNC_ALL,
-        SyncAfter: D3D12_BARRIER_SYNC_ALL,
-        AccessBefore: D3D12_BARRIER_ACCESS_COMMON,
-        AccessAfter: D3D12_BARRIER_ACCESS_COMMON,
-        LayoutBefore: D3D12_BARRIER_LAYOUT_COMMON,
-        LayoutAfter: D3D12_BARRIER_LAYOUT_COMMON,
-        pResource: borrow(Some(texture)),
-        Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
-            IndexOrFirstMipLevel: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-            ..Default::default()
-        },
-        Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
-    };
+    let mut barrier = texture_barrier(texture);
     change(&mut barrier);
     let group = texture_group(&barrier);
     queue.close_after(|list| unsafe { list.Barrier(&[group]) })
@@ -240,13 +249,12 @@ fn texture(device: &ID3D12Device14, flags: D3D12_RESOURCE_FLAGS) -> ID3D12Resour
 
 #[test]
 fn an_undefined_layout_requires_no_access() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let target = texture(&device, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
     let undefined = D3D12_BARRIER_LAYOUT_UNDEFINED;
     let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
     let activate = |sync, access, flags| {
-        texture_barrier(&queue, &target, &|barrier| {
+        with_texture_barrier(&queue, &target, &|barrier| {
             (barrier.SyncBefore, barrier.AccessBefore) = (sync, access);
             (barrier.LayoutBefore, barrier.Flags) = (undefined, flags);
             barrier.AccessAfter = D3D12_BARRIER_ACCESS_RENDER_TARGET;
@@ -260,28 +268,51 @@ fn an_undefined_layout_requires_no_access() {
     assert_eq!(activate(D3D12_BARRIER_SYNC_ALL, target_access, discard), E_INVALIDARG);
     assert_eq!(activate(D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_ACCESS_COMMON, discard), E_INVALIDARG);
     let deactivate = |sync, access| {
-        texture_barrier(&queue, &target, &|barrier| {
+        with_texture_barrier(&queue, &target, &|barrier| {
             (barrier.SyncAfter, barrier.AccessAfter, barrier.LayoutAfter) = (sync, access, undefined);
         })
     };
     assert_eq!(deactivate(D3D12_BARRIER_SYNC_NONE, none), S_OK);
     assert_eq!(deactivate(D3D12_BARRIER_SYNC_ALL, none), S_OK);
     assert_eq!(deactivate(D3D12_BARRIER_SYNC_ALL, target_access), E_INVALIDARG);
-    let discarded = texture_barrier(&queue, &target, &|barrier| barrier.Flags = discard);
+    let discarded = with_texture_barrier(&queue, &target, &|barrier| barrier.Flags = discard);
     assert_eq!(discarded, E_INVALIDARG, "DISCARD of a defined layout");
-    let both = texture_barrier(&queue, &target, &|barrier| {
+    let both = with_texture_barrier(&queue, &target, &|barrier| {
         (barrier.LayoutBefore, barrier.LayoutAfter) = (undefined, undefined);
         barrier.AccessBefore = target_access;
     });
     assert_eq!(both, S_OK, "the layout is unchanged");
 }
 
+/// Accesses, with a synchronization scope that allows them and one that does not.
+const SYNCHRONIZATION: [(D3D12_BARRIER_ACCESS, D3D12_BARRIER_SYNC, D3D12_BARRIER_SYNC); 13] = [
+    (D3D12_BARRIER_ACCESS_VERTEX_BUFFER, D3D12_BARRIER_SYNC_VERTEX_SHADING, D3D12_BARRIER_SYNC_PIXEL_SHADING),
+    (D3D12_BARRIER_ACCESS_CONSTANT_BUFFER, D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_SYNC_COPY),
+    (D3D12_BARRIER_ACCESS_INDEX_BUFFER, D3D12_BARRIER_SYNC_INDEX_INPUT, D3D12_BARRIER_SYNC_VERTEX_SHADING),
+    (D3D12_BARRIER_ACCESS_RENDER_TARGET, D3D12_BARRIER_SYNC_RENDER_TARGET, D3D12_BARRIER_SYNC_DEPTH_STENCIL),
+    (
+        D3D12_BARRIER_ACCESS_UNORDERED_ACCESS,
+        D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW,
+        D3D12_BARRIER_SYNC_RENDER_TARGET,
+    ),
+    (D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE, D3D12_BARRIER_SYNC_DEPTH_STENCIL, D3D12_BARRIER_SYNC_COPY),
+    (D3D12_BARRIER_ACCESS_SHADER_RESOURCE, D3D12_BARRIER_SYNC_NON_PIXEL_SHADING, D3D12_BARRIER_SYNC_RESOLVE),
+    (D3D12_BARRIER_ACCESS_STREAM_OUTPUT, D3D12_BARRIER_SYNC_DRAW, D3D12_BARRIER_SYNC_COMPUTE_SHADING),
+    (D3D12_BARRIER_ACCESS_INDIRECT_ARGUMENT, D3D12_BARRIER_SYNC_EXECUTE_INDIRECT, D3D12_BARRIER_SYNC_DRAW),
+    (D3D12_BARRIER_ACCESS_COPY_DEST, D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RESOLVE),
+    (D3D12_BARRIER_ACCESS_RESOLVE_SOURCE, D3D12_BARRIER_SYNC_RESOLVE, D3D12_BARRIER_SYNC_COPY),
+    (
+        D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE,
+        D3D12_BARRIER_SYNC_BUILD_RAYTRACING_ACCELERATION_STRUCTURE,
+        D3D12_BARRIER_SYNC_EMIT_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO,
+    ),
+    (D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE, D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_SYNC_DRAW),
+];
+
 #[test]
 fn synchronization_and_accesses_must_be_compatible() {
     let device = open();
-    let [direct, compute, copy] =
-        [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
-            .map(|list_type| Queue::new(&device, list_type));
+    let [direct, compute, copy] = all_queues(&device);
     let global = |queue: &Queue, sync, access| {
         let barrier = D3D12_GLOBAL_BARRIER {
             SyncBefore: D3D12_BARRIER_SYNC_ALL,
@@ -293,51 +324,7 @@ fn synchronization_and_accesses_must_be_compatible() {
         queue.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
     let (all, none) = (D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_ACCESS_NO_ACCESS);
-    // Each access, a synchronization scope that allows it, and one that does not.
-    let pairs = [
-        (
-            D3D12_BARRIER_ACCESS_VERTEX_BUFFER,
-            D3D12_BARRIER_SYNC_VERTEX_SHADING,
-            D3D12_BARRIER_SYNC_PIXEL_SHADING,
-        ),
-        (D3D12_BARRIER_ACCESS_CONSTANT_BUFFER, D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_SYNC_COPY),
-        (
-            D3D12_BARRIER_ACCESS_INDEX_BUFFER,
-            D3D12_BARRIER_SYNC_INDEX_INPUT,
-            D3D12_BARRIER_SYNC_VERTEX_SHADING,
-        ),
-        (
-            D3D12_BARRIER_ACCESS_RENDER_TARGET,
-            D3D12_BARRIER_SYNC_RENDER_TARGET,
-            D3D12_BARRIER_SYNC_DEPTH_STENCIL,
-        ),
-        (
-            D3D12_BARRIER_ACCESS_UNORDERED_ACCESS,
-            D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW,
-            D3D12_BARRIER_SYNC_RENDER_TARGET,
-        ),
-        (D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE, D3D12_BARRIER_SYNC_DEPTH_STENCIL, D3D12_BARRIER_SYNC_COPY),
-        (
-            D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
-            D3D12_BARRIER_SYNC_NON_PIXEL_SHADING,
-            D3D12_BARRIER_SYNC_RESOLVE,
-        ),
-        (D3D12_BARRIER_ACCESS_STREAM_OUTPUT, D3D12_BARRIER_SYNC_DRAW, D3D12_BARRIER_SYNC_COMPUTE_SHADING),
-        (
-            D3D12_BARRIER_ACCESS_INDIRECT_ARGUMENT,
-            D3D12_BARRIER_SYNC_EXECUTE_INDIRECT,
-            D3D12_BARRIER_SYNC_DRAW,
-        ),
-        (D3D12_BARRIER_ACCESS_COPY_DEST, D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RESOLVE),
-        (D3D12_BARRIER_ACCESS_RESOLVE_SOURCE, D3D12_BARRIER_SYNC_RESOLVE, D3D12_BARRIER_SYNC_COPY),
-        (
-            D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE,
-            D3D12_BARRIER_SYNC_BUILD_RAYTRACING_ACCELERATION_STRUCTURE,
-            D3D12_BARRIER_SYNC_EMIT_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO,
-        ),
-        (D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE, D3D12_BARRIER_SYNC_PIXEL_SHADING, D3D12_BARRIER_SYNC_DRAW),
-    ];
-    for (access, enough, other) in pairs {
+    for (access, enough, other) in SYNCHRONIZATION {
         assert_eq!(global(&direct, all, access), S_OK, "{access:#x}");
         assert_eq!(global(&direct, enough | other, access), S_OK, "{access:#x}");
         assert_eq!(global(&direct, enough, access), S_OK, "{access:#x}");
@@ -363,7 +350,7 @@ fn synchronization_and_accesses_must_be_compatible() {
     let plain = texture(&device, D3D12_RESOURCE_FLAG_NONE);
     let split = D3D12_BARRIER_SYNC_SPLIT;
     let halves = |before, after| {
-        texture_barrier(&direct, &plain, &|barrier| {
+        with_texture_barrier(&direct, &plain, &|barrier| {
             (barrier.SyncBefore, barrier.SyncAfter) = (before, after);
             barrier.AccessAfter = D3D12_BARRIER_ACCESS_SHADER_RESOURCE;
         })
@@ -373,59 +360,55 @@ fn synchronization_and_accesses_must_be_compatible() {
     assert_eq!(halves(all, split | D3D12_BARRIER_SYNC_DRAW), E_INVALIDARG, "not alone");
 }
 
+/// Layouts, with an access that they allow and one that they do not.
+const LAYOUTS: [(D3D12_BARRIER_LAYOUT, D3D12_BARRIER_ACCESS, D3D12_BARRIER_ACCESS); 8] = [
+    (D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_COPY_DEST, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS),
+    (
+        D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON,
+        D3D12_BARRIER_ACCESS_UNORDERED_ACCESS,
+        D3D12_BARRIER_ACCESS_RENDER_TARGET,
+    ),
+    (
+        D3D12_BARRIER_LAYOUT_GENERIC_READ,
+        D3D12_BARRIER_ACCESS_COPY_SOURCE,
+        D3D12_BARRIER_ACCESS_RESOLVE_SOURCE,
+    ),
+    (
+        D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ,
+        D3D12_BARRIER_ACCESS_RESOLVE_SOURCE,
+        D3D12_BARRIER_ACCESS_COPY_DEST,
+    ),
+    (
+        D3D12_BARRIER_LAYOUT_RENDER_TARGET,
+        D3D12_BARRIER_ACCESS_RENDER_TARGET,
+        D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
+    ),
+    (D3D12_BARRIER_LAYOUT_RESOLVE_DEST, D3D12_BARRIER_ACCESS_RESOLVE_DEST, D3D12_BARRIER_ACCESS_COPY_DEST),
+    (
+        D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COPY_SOURCE,
+        D3D12_BARRIER_ACCESS_COPY_SOURCE,
+        D3D12_BARRIER_ACCESS_COPY_DEST,
+    ),
+    (
+        D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE,
+        D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE,
+        D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
+    ),
+];
+
 #[test]
 fn layouts_and_accesses_must_be_compatible() {
     let device = open();
-    let [direct, compute, copy] =
-        [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
-            .map(|list_type| Queue::new(&device, list_type));
+    let [direct, compute, copy] = all_queues(&device);
     let every = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET | D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     let (plain, target) = (texture(&device, D3D12_RESOURCE_FLAG_NONE), texture(&device, every));
     let after = |queue: &Queue, texture: &ID3D12Resource, layout, access| {
-        texture_barrier(queue, texture, &|barrier| {
+        with_texture_barrier(queue, texture, &|barrier| {
             (barrier.LayoutAfter, barrier.AccessAfter) = (layout, access);
         })
     };
     let on_direct = |layout, access| after(&direct, &target, layout, access);
-    let pairs = [
-        (D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_COPY_DEST, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS),
-        (
-            D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COMMON,
-            D3D12_BARRIER_ACCESS_UNORDERED_ACCESS,
-            D3D12_BARRIER_ACCESS_RENDER_TARGET,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_GENERIC_READ,
-            D3D12_BARRIER_ACCESS_COPY_SOURCE,
-            D3D12_BARRIER_ACCESS_RESOLVE_SOURCE,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_GENERIC_READ,
-            D3D12_BARRIER_ACCESS_RESOLVE_SOURCE,
-            D3D12_BARRIER_ACCESS_COPY_DEST,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_RENDER_TARGET,
-            D3D12_BARRIER_ACCESS_RENDER_TARGET,
-            D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_RESOLVE_DEST,
-            D3D12_BARRIER_ACCESS_RESOLVE_DEST,
-            D3D12_BARRIER_ACCESS_COPY_DEST,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_DIRECT_QUEUE_COPY_SOURCE,
-            D3D12_BARRIER_ACCESS_COPY_SOURCE,
-            D3D12_BARRIER_ACCESS_COPY_DEST,
-        ),
-        (
-            D3D12_BARRIER_LAYOUT_SHADING_RATE_SOURCE,
-            D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE,
-            D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
-        ),
-    ];
-    for (layout, allowed, other) in pairs {
+    for (layout, allowed, other) in LAYOUTS {
         assert_eq!(on_direct(layout, allowed), S_OK, "{layout}: {allowed:#x}");
         assert_eq!(on_direct(layout, D3D12_BARRIER_ACCESS_COMMON), S_OK, "{layout}");
         assert_eq!(on_direct(layout, D3D12_BARRIER_ACCESS_NO_ACCESS), S_OK, "{layout}");
@@ -437,16 +420,9 @@ fn layouts_and_accesses_must_be_compatible() {
     {
         assert_eq!(on_direct(layout, common), E_INVALIDARG, "{layout}");
     }
-    assert_eq!(
-        on_direct(D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ, common),
-        E_INVALIDARG,
-        "missing resource flag"
-    );
-    assert_eq!(
-        after(&direct, &plain, D3D12_BARRIER_LAYOUT_RENDER_TARGET, common),
-        E_INVALIDARG,
-        "missing resource flag"
-    );
+    let of_plain = after(&direct, &plain, D3D12_BARRIER_LAYOUT_RENDER_TARGET, common);
+    assert_eq!(of_plain, E_INVALIDARG, "missing resource flag");
+    assert_eq!(on_direct(D3D12_BARRIER_LAYOUT_DEPTH_STENCIL_READ, common), E_INVALIDARG, "the same");
     assert_eq!(on_direct(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_INDEX_BUFFER), E_INVALIDARG);
     let on_compute = |layout| after(&compute, &target, layout, common);
     assert_eq!(on_compute(D3D12_BARRIER_LAYOUT_COMPUTE_QUEUE_COMMON), S_OK);
@@ -457,11 +433,7 @@ fn layouts_and_accesses_must_be_compatible() {
     assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_COPY_SOURCE), S_OK);
     assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_COPY_DEST, common), E_INVALIDARG);
     let none = D3D12_BARRIER_ACCESS_NO_ACCESS;
-    assert_eq!(
-        on_copy(D3D12_BARRIER_LAYOUT_UNDEFINED, none),
-        E_INVALIDARG,
-        "a copy list cannot change layouts"
-    );
+    assert_eq!(on_copy(D3D12_BARRIER_LAYOUT_UNDEFINED, none), E_INVALIDARG, "a change of layout");
     let shared = texture(&device, every | D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
     let of_shared = |layout, access| after(&direct, &shared, layout, access);
     assert_eq!(of_shared(D3D12_BARRIER_LAYOUT_COMMON, D3D12_BARRIER_ACCESS_RENDER_TARGET), S_OK);
@@ -469,15 +441,7 @@ fn layouts_and_accesses_must_be_compatible() {
 
     // Buffers have no layout; their valid accesses depend on their flags and heap.
     let of_buffer = |buffer: &ID3D12Resource, access| {
-        let barrier = D3D12_BUFFER_BARRIER {
-            SyncBefore: D3D12_BARRIER_SYNC_ALL,
-            SyncAfter: D3D12_BARRIER_SYNC_ALL,
-            AccessBefore: common,
-            AccessAfter: access,
-            pResource: borrow(Some(buffer)),
-            Offset: 0,
-            Size: u64::MAX,
-        };
+        let barrier = D3D12_BUFFER_BARRIER { AccessAfter: access, ..buffer_barrier(buffer) };
         let group = buffer_group(&barrier);
         direct.close_after(|list| unsafe { list.Barrier(&[group]) })
     };
@@ -492,19 +456,14 @@ fn layouts_and_accesses_must_be_compatible() {
     assert_eq!(told(of_buffer(&upload, dest)), (S_OK, 1), "reported by the debug layer only");
     assert_eq!(told(of_buffer(&readback, source)), (S_OK, 1));
     assert_eq!(told(of_buffer(&readback, dest)), (S_OK, 0));
-    assert_eq!(
-        of_buffer(&default, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS),
-        E_INVALIDARG,
-        "missing resource flag"
-    );
+    assert_eq!(of_buffer(&default, D3D12_BARRIER_ACCESS_UNORDERED_ACCESS), E_INVALIDARG, "no flag");
     assert_eq!(of_buffer(&default, D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ), E_INVALIDARG);
 }
 
 #[test]
 fn an_index_buffer_and_a_texture_may_share_memory() {
     // The example of DirectX-Specs' *Enhanced Barriers*.
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let (buffer, plain) =
         (commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64), texture(&device, D3D12_RESOURCE_FLAG_NONE));
     let (before, after) = (D3D12_BARRIER_SYNC_INDEX_INPUT, D3D12_BARRIER_SYNC_PIXEL_SHADING);
@@ -513,9 +472,7 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
         SyncAfter: after,
         AccessBefore: D3D12_BARRIER_ACCESS_INDEX_BUFFER,
         AccessAfter: D3D12_BARRIER_ACCESS_NO_ACCESS,
-        pResource: borrow(Some(&buffer)),
-        Offset: 0,
-        Size: u64::MAX,
+        ..buffer_barrier(&buffer)
     };
     let texture = D3D12_TEXTURE_BARRIER {
         SyncBefore: before,
@@ -524,12 +481,8 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
         AccessAfter: D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
         LayoutBefore: D3D12_BARRIER_LAYOUT_UNDEFINED,
         LayoutAfter: D3D12_BARRIER_LAYOUT_SHADER_RESOURCE,
-        pResource: borrow(Some(&plain)),
-        Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
-            IndexOrFirstMipLevel: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-            ..Default::default()
-        },
         Flags: D3D12_TEXTURE_BARRIER_FLAG_DISCARD,
+        ..texture_barrier(&plain)
     };
     let groups = [buffer_group(&buffer), texture_group(&texture)];
     assert_eq!(queue.close_after(|list| unsafe { list.Barrier(&groups) }), S_OK);
@@ -538,9 +491,7 @@ fn an_index_buffer_and_a_texture_may_share_memory() {
 #[test]
 fn discards_are_checked_by_list_type_and_resource() {
     let device = open();
-    let [direct, compute, copy] =
-        [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COMPUTE, D3D12_COMMAND_LIST_TYPE_COPY]
-            .map(|list_type| Queue::new(&device, list_type));
+    let [direct, compute, copy] = all_queues(&device);
     let discard = |queue: &Queue, resource: &ID3D12Resource, region: Option<D3D12_DISCARD_REGION>| {
         let region = region.as_ref().map(std::ptr::from_ref);
         queue.close_after(|list| unsafe { list.DiscardResource(resource, region) })
@@ -574,9 +525,5 @@ fn discards_are_checked_by_list_type_and_resource() {
     let null = D3D12_DISCARD_REGION { pRects: null(), ..region(1, 1) };
     assert_eq!(discard(&direct, &one_mip, Some(null)), E_INVALIDARG);
     let buffer = commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, unordered);
-    assert_eq!(
-        discard(&direct, &buffer, Some(region(1, 1))),
-        E_INVALIDARG,
-        "rectangles are not allowed for a buffer"
-    );
+    assert_eq!(discard(&direct, &buffer, Some(region(1, 1))), E_INVALIDARG, "rectangles of a buffer");
 }

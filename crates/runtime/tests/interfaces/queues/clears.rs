@@ -1,4 +1,4 @@
-//! Clears of rectangles.
+//! Clears of rectangles, of one aspect, and those that are refused.
 
 use heapwright_d3d12::*;
 
@@ -27,33 +27,20 @@ fn picture(
 
 #[test]
 fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_ignored() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         MipLevels: 2,
-        DepthOrArraySize: 2,
+        DepthOrArraySize: 3,
         Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         ..texture_desc(RGBA, [12, 8])
     };
     let texture = create(&device, &desc);
-    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 6 * 2048);
     let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
     let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
-    let view = D3D12_RENDER_TARGET_VIEW_DESC {
-        Format: RGBA,
-        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
-        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
-            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
-                MipSlice: 1,
-                FirstArraySlice: 0,
-                ArraySize: 2,
-                PlaneSlice: 0,
-            },
-        },
-    };
     unsafe {
         let handle = heap.GetCPUDescriptorHandleForHeapStart();
-        device.CreateRenderTargetView(&texture, Some(&view), handle);
+        device.CreateRenderTargetView(&texture, Some(&slices_view(RGBA, 1, 1, 2)), handle);
         let rects = [
             rect(-3, -1, 2, 1),
             rect(4, 2, 100, 100),
@@ -64,17 +51,29 @@ fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_ignored() {
             rect(i32::MIN, i32::MAX, i32::MAX, i32::MIN),
         ];
         queue.list.ClearRenderTargetView(handle, &[1.0; 4], &rects);
-        for index in 0..4 {
+        for index in 0..6 {
             let mip = index % 2;
-            let to = footprint(&readback, u64::from(index) * 2048, RGBA, [12 >> mip, 8 >> mip, 1], 256);
-            queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, index), None);
+            download(
+                &queue.list,
+                (&texture, index),
+                (&readback, u64::from(index) * 2048),
+                RGBA,
+                [12 >> mip, 8 >> mip, 1],
+                256,
+            );
         }
     }
     queue.run();
     let expected = ["##....", "......", "....##", "....##"];
-    assert_eq!(picture(&readback, 2048, [6, 4], 4), expected);
-    assert_eq!(picture(&readback, 3 * 2048, [6, 4], 4), expected, "the other slice");
-    assert!(picture(&readback, 0, [12, 8], 4).iter().all(|row| !row.contains('#')), "another mip");
+    for (index, is_cleared) in (0..).zip([false, false, false, true, false, true]) {
+        let size = [12 >> (index % 2), 8 >> (index % 2)];
+        let found = picture(&readback, index * 2048, size, 4);
+        if is_cleared {
+            assert_eq!(found, expected, "subresource {index}");
+        } else {
+            assert!(found.iter().all(|row| !row.contains('#')), "subresource {index}");
+        }
+    }
     // A clear of only empty rectangles clears nothing and is valid.
     let handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
     let clear = |rects: &[RECT]| {
@@ -91,8 +90,7 @@ fn rectangles_of_a_render_target_are_clipped_and_empty_ones_are_ignored() {
 
 #[test]
 fn rectangles_of_tiled_textures_cross_tiles() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
@@ -107,8 +105,7 @@ fn rectangles_of_tiled_textures_cross_tiles() {
         device.CreateUnorderedAccessView(&texture, None, None, views.cpu);
         views.clear(&queue.list, &texture, 1, &[]);
         views.clear(&queue.list, &texture, 7, &[rect(250, 250, 260, 260), rect(510, 299, 600, 600)]);
-        let to = footprint(&readback, 0, DXGI_FORMAT_R8_UINT, [512, 300, 1], 512);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
+        download(&queue.list, (&texture, 0), (&readback, 0), DXGI_FORMAT_R8_UINT, [512, 300, 1], 512);
     }
     queue.run();
     for (index, &texel) in bytes(&readback).iter().enumerate() {
@@ -120,8 +117,7 @@ fn rectangles_of_tiled_textures_cross_tiles() {
 
 #[test]
 fn rectangles_clear_parts_of_depth_and_stencil() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
         ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [4, 4])
@@ -134,6 +130,7 @@ fn rectangles_clear_parts_of_depth_and_stencil() {
         let (first, second) = ([rect(1, 1, 3, 2)], [rect(0, 3, 1, 9)]);
         queue.list.ClearDepthStencilView(handle, both, 0.5, 255, &first);
         queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_STENCIL, 1.0, 255, &second);
+        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_DEPTH, 0.25, 255, &[rect(0, 2, 1, 3)]);
         let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [4, 4, 1], 256);
         let stencil = footprint(&readback, 4096, DXGI_FORMAT_R8_TYPELESS, [4, 4, 1], 256);
         queue.list.CopyTextureRegion(&depth, 0, 0, 0, &subresource(&texture, 0), None);
@@ -145,7 +142,14 @@ fn rectangles_clear_parts_of_depth_and_stencil() {
         let row = bytes(&readback)[y * 256..][..16].chunks_exact(4);
         row.map(|texel| f32::from_le_bytes(texel.try_into().expect("four bytes"))).collect()
     };
-    assert_eq!([depths(0), depths(1), depths(3)], [[0.0; 4], [0.0, 0.5, 0.5, 0.0], [0.0; 4]]);
+    assert_eq!([depths(0), depths(1)], [[0.0; 4], [0.0, 0.5, 0.5, 0.0]]);
+    assert_eq!([depths(2), depths(3)], [[0.25, 0.0, 0.0, 0.0], [0.0; 4]]);
+    let (depth, nan) = (D3D12_CLEAR_FLAG_DEPTH, f32::NAN);
+    for (flags, value) in [(0, 0.0), (depth, 1.5), (depth, nan)] {
+        let refused =
+            queue.close_after(|list| unsafe { list.ClearDepthStencilView(handle, flags, value, 0, &[]) });
+        assert_eq!(refused, E_INVALIDARG, "{flags} {value}");
+    }
 }
 
 #[test]
@@ -156,14 +160,8 @@ fn rectangles_of_buffers_count_elements() {
     let buffer =
         commit_with(&device, D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 64);
-    let desc = D3D12_UNORDERED_ACCESS_VIEW_DESC {
-        Format: DXGI_FORMAT_R16_UINT,
-        ViewDimension: D3D12_UAV_DIMENSION_BUFFER,
-        Anonymous: D3D12_UNORDERED_ACCESS_VIEW_DESC_0 {
-            Buffer: D3D12_BUFFER_UAV { FirstElement: 4, NumElements: 10, ..Default::default() },
-        },
-    };
     unsafe {
+        let desc = elements_view(DXGI_FORMAT_R16_UINT, 4, 10);
         device.CreateUnorderedAccessView(&buffer, None, Some(&desc), views.cpu);
         // Elements 1 and 2, none (below row 0), and 8 to the end of the view.
         let rects = [rect(1, 0, 3, 1), rect(4, 1, 6, 2), rect(8, -4, 1000, 7)];
@@ -180,18 +178,11 @@ fn rectangles_of_buffers_count_elements() {
 
 #[test]
 fn rectangles_of_compressed_textures_count_blocks() {
-    let device = open();
-    let queue = Queue::direct(&device);
-    let desc = D3D12_RESOURCE_DESC1 {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: 12,
-        Height: 12,
-        DepthOrArraySize: 1,
+    let (device, queue) = open_direct();
+    let desc = D3D12_RESOURCE_DESC {
         MipLevels: 2,
-        Format: DXGI_FORMAT_BC1_UNORM,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-        ..Default::default()
+        ..texture_desc(DXGI_FORMAT_BC1_UNORM, [12, 12])
     };
     let texture = create_castable(&device, &desc, &[DXGI_FORMAT_R32G32_UINT]);
     let views = ClearViews::new(&device);
@@ -209,10 +200,8 @@ fn rectangles_of_compressed_textures_count_blocks() {
         // 6 by 6 texels: the blocks at the edges are partial.
         device.CreateUnorderedAccessView(&texture, None, Some(&view(1)), views.cpu);
         views.clear(&queue.list, &texture, 255, &[rect(1, 1, 2, 2)]);
-        let to = footprint(&readback, 0, DXGI_FORMAT_BC1_UNORM, [12, 12, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 0), None);
-        let to = footprint(&readback, 1024, DXGI_FORMAT_BC1_UNORM, [8, 8, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, 1), None);
+        download(&queue.list, (&texture, 0), (&readback, 0), DXGI_FORMAT_BC1_UNORM, [12, 12, 1], 256);
+        download(&queue.list, (&texture, 1), (&readback, 1024), DXGI_FORMAT_BC1_UNORM, [8, 8, 1], 256);
     }
     queue.run();
     assert_eq!(picture(&readback, 0, [3, 3], 8), [".##", ".##", "..."]);

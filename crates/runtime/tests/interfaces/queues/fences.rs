@@ -41,11 +41,9 @@ fn fences_signal_events_and_wait_for_several() {
         let (values, none) = ([0, 0], [None, None]);
         assert_eq!(bad(null(), values.as_ptr(), 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL), E_INVALIDARG);
         assert_eq!(bad(fences.as_ptr(), null(), 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL), E_INVALIDARG);
-        assert_eq!(
-            bad(fences.as_ptr(), values.as_ptr(), 0, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL),
-            E_INVALIDARG
-        );
-        assert_eq!(bad(fences.as_ptr(), values.as_ptr(), 2, 8), E_INVALIDARG);
+        for (count, flags) in [(0, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL), (2, 8)] {
+            assert_eq!(bad(fences.as_ptr(), values.as_ptr(), count, flags), E_INVALIDARG);
+        }
         assert_eq!(bad(none.as_ptr(), values.as_ptr(), 2, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL), E_INVALIDARG);
         assert!(!event.is_set().expect("asked"));
         let never = create_fence(&device, 0);
@@ -66,13 +64,14 @@ fn queues_are_checked_and_described() {
     let (mut gpu, mut cpu) = (0, 0);
     unsafe { queue.GetClockCalibration(&mut gpu, &mut cpu) }.succeeds();
     assert_ne!(gpu, 0);
-    assert_eq!(
-        code(create(D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_BUNDLE, ..normal })),
-        E_INVALIDARG
-    );
-    assert_eq!(code(create(D3D12_COMMAND_QUEUE_DESC { Priority: 5, ..normal })), E_INVALIDARG);
-    assert_eq!(code(create(D3D12_COMMAND_QUEUE_DESC { Flags: 64, ..normal })), E_INVALIDARG);
-    assert_eq!(code(create(D3D12_COMMAND_QUEUE_DESC { NodeMask: 2, ..normal })), E_INVALIDARG);
+    for refused in [
+        D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_BUNDLE, ..normal },
+        D3D12_COMMAND_QUEUE_DESC { Priority: 5, ..normal },
+        D3D12_COMMAND_QUEUE_DESC { Flags: 64, ..normal },
+        D3D12_COMMAND_QUEUE_DESC { NodeMask: 2, ..normal },
+    ] {
+        assert_eq!(code(create(refused)), E_INVALIDARG, "{refused:?}");
+    }
     let foreign = create_fence(&open(), 0);
     assert_eq!(code(unsafe { queue.Signal(&foreign, 1) }), E_INVALIDARG);
     assert_eq!(code(unsafe { queue.Wait(None, 1) }), E_INVALIDARG);
@@ -105,8 +104,7 @@ fn queues_of_several_threads_are_independent() {
 
 #[test]
 fn a_queue_that_waits_forever_can_be_released() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let never = create_fence(&device, 0);
     unsafe {
         queue.list.Close().succeeds();

@@ -5,7 +5,7 @@ use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
 use super::barriers::aliasing;
-use super::textures::{footprint, subresource, texture_desc};
+use super::textures::{footprint, subresource, upload_to};
 use crate::gpu::*;
 
 const FORMAT: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
@@ -15,9 +15,7 @@ fn open_profile(profile: &HostProfile) -> ID3D12Device14 {
 }
 
 fn place(device: &ID3D12Device14, heap: &ID3D12Heap, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
-    let (mut resource, state) = (None, D3D12_RESOURCE_STATE_COMMON);
-    unsafe { device.CreatePlacedResource(heap, 0, desc, state, None, &mut resource) }.expect("placed");
-    resource.expect("S_OK comes with a resource")
+    placed(device, heap, 0, desc, D3D12_RESOURCE_STATE_COMMON).expect("placed")
 }
 
 /// Executes an aliasing barrier between two resources over the same memory, in its own list.
@@ -44,22 +42,13 @@ fn image(device: &ID3D12Device14, side: usize) -> ID3D12Resource {
 #[test]
 fn the_cpu_maps_no_packed_mips() {
     let device = open_named("uma");
-    let properties = D3D12_HEAP_PROPERTIES {
-        Type: D3D12_HEAP_TYPE_CUSTOM,
-        CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
-        MemoryPoolPreference: D3D12_MEMORY_POOL_L0,
-        ..Default::default()
-    };
     let desc = D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE,
         MipLevels: 3,
         ..texture_desc(FORMAT, [256, 256])
     };
-    let (mut texture, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
+    let texture = cpu_texture(&device, &desc);
     unsafe {
-        let flags = D3D12_HEAP_FLAG_NONE;
-        device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut texture).expect("taken");
-        let texture = texture.expect("S_OK comes with a resource");
         let [mut first, mut second, mut packed] =
             [std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::dangling_mut()];
         texture.Map(0, None, &mut first).succeeds();
@@ -89,8 +78,7 @@ fn copies_between_layouts_keep_texels() {
         place(&device, &default_heap(&device, 4 * TILE, D3D12_HEAP_FLAG_NONE), &desc)
     });
     unsafe {
-        let from = footprint(&upload, 0, FORMAT, [256, 256, 1], 1024);
-        queue.list.CopyTextureRegion(&subresource(&textures[0], 0), 0, 0, 0, &from, None);
+        upload_to(&queue.list, (&textures[0], 0), &upload, FORMAT, [256, 256, 1], 1024);
         queue.run();
         for pair in textures.windows(2) {
             queue.list.CopyResource(&pair[1], &pair[0]);
@@ -106,8 +94,7 @@ fn copies_between_layouts_keep_texels() {
 /// Row-major textures have rows of 256 bytes, as a buffer over the same memory shows.
 #[test]
 fn cross_adapter_textures_are_row_major() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let flags = D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER;
     let heap = default_heap(&device, TILE, flags);
     let desc = D3D12_RESOURCE_DESC {
@@ -132,10 +119,9 @@ fn cross_adapter_textures_are_row_major() {
         assert!((0..40).all(|x| row[x * 4..x * 4 + 4] == texel(x, y)), "row {y}");
     }
     // A committed texture is created in a heap with the flags; each flag alone is refused.
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let commit = |flags, desc: &D3D12_RESOURCE_DESC| unsafe {
-        let (mut resource, state) = (None::<ID3D12Resource>, D3D12_RESOURCE_STATE_COMMON);
-        code(device.CreateCommittedResource(&properties, flags, desc, state, None, &mut resource))
+    let commit = |flags, desc| {
+        let (properties, state) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_RESOURCE_STATE_COMMON);
+        code(committed(&device, properties, flags, desc, state))
     };
     assert_eq!(commit(flags, &desc), S_OK);
     assert_eq!(commit(D3D12_HEAP_FLAG_SHARED, &desc), E_INVALIDARG);
@@ -155,14 +141,8 @@ fn a_null_tile_faults_on_tier_1() {
     let heap = default_heap(&device, TILE, D3D12_HEAP_FLAG_NONE);
     unsafe {
         // D3D12's advice for tier 1: map one tile everywhere.
-        update_tiles(
-            &queue,
-            &tiled,
-            None,
-            None,
-            Some(&heap),
-            &[(D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE, 0, 2)],
-        );
+        let single = D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE;
+        update_tiles(&queue, &tiled, None, None, Some(&heap), &[(single, 0, 2)]);
         queue.list.CopyResource(&readback, &tiled);
         queue.run();
         assert_eq!(code(device.GetDeviceRemovedReason()), S_OK);
@@ -175,8 +155,6 @@ fn a_null_tile_faults_on_tier_1() {
         assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_HUNG);
     }
     let told = messages(&device);
-    assert!(
-        told.iter().any(|(_, text)| text.contains("mapped to NULL") && text.contains("tier 1")),
-        "{told:?}"
-    );
+    let is_it = |text: &str| text.contains("mapped to NULL") && text.contains("tier 1");
+    assert!(told.iter().any(|(_, text)| is_it(text)), "{told:?}");
 }

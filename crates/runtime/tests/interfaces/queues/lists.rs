@@ -7,8 +7,7 @@ use crate::gpu::*;
 
 #[test]
 fn lists_record_once_and_are_closed_once() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     unsafe {
         // Only one list at a time can record with an allocator, and only one of its type.
         let list_type = D3D12_COMMAND_LIST_TYPE_DIRECT;
@@ -28,17 +27,9 @@ fn lists_record_once_and_are_closed_once() {
             device.CreateCommandList1(0, list_type, D3D12_COMMAND_LIST_FLAG_NONE).expect("a closed list");
         assert_eq!(code(closed.Close()), E_FAIL);
         assert_eq!(code(closed.Reset(&queue.allocator, None)), S_OK);
-        assert_eq!(
-            code(queue.list.Reset(&queue.allocator, None)),
-            E_INVALIDARG,
-            "the other list is recording"
-        );
+        assert_eq!(code(queue.list.Reset(&queue.allocator, None)), E_INVALIDARG, "the other list records");
         drop(closed);
-        assert_eq!(
-            code(queue.list.Reset(&queue.allocator, None)),
-            S_OK,
-            "a dropped list releases its allocator"
-        );
+        assert_eq!(code(queue.list.Reset(&queue.allocator, None)), S_OK, "the other list was dropped");
         let of = |list_type| code(device.CreateCommandAllocator::<ID3D12CommandAllocator>(list_type));
         assert_eq!(of(D3D12_COMMAND_LIST_TYPE_BUNDLE), S_OK);
         assert_eq!(of(D3D12_COMMAND_LIST_TYPE_VIDEO_DECODE), E_NOTIMPL);
@@ -49,8 +40,7 @@ fn lists_record_once_and_are_closed_once() {
 
 #[test]
 fn one_invalid_list_prevents_execution_of_all_lists_of_the_call() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let copy = Queue::new(&device, D3D12_COMMAND_LIST_TYPE_COPY);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 16);
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 16);
@@ -120,8 +110,7 @@ fn executing_an_open_or_a_failed_list_removes_the_device() {
 
 #[test]
 fn an_allocator_cannot_be_reset_while_its_lists_execute() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let gate = create_fence(&device, 0);
     unsafe {
         queue.list.Close().succeeds();
@@ -136,8 +125,7 @@ fn an_allocator_cannot_be_reset_while_its_lists_execute() {
 
 #[test]
 fn objects_support_their_interfaces() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     macro_rules! check {
         ($object:expr; $($interface:ident),*) => {$(
             let _: $interface = $object.cast().expect(stringify!($interface));
@@ -163,8 +151,7 @@ fn objects_support_their_interfaces() {
 
 #[test]
 fn refused_commands_say_which_rule_they_broke() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
     messages(&device);

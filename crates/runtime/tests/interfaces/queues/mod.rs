@@ -1,6 +1,6 @@
 //! Queues, command lists and fences, and their effects on memory.
 
-mod barriers;
+pub(crate) mod barriers;
 mod clears;
 mod copies;
 mod descriptors;
@@ -10,6 +10,6 @@ mod lists;
 mod removal;
 mod render_passes;
 mod resolves;
-mod textures;
+pub(crate) mod textures;
 mod tiles;
 mod windows;

@@ -7,14 +7,12 @@ use crate::gpu::*;
 
 #[test]
 fn a_fault_removes_the_device_and_its_fences_are_reached() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let fence = create_fence(&device, 7);
-    let name: Vec<u16> = "the weights\0".encode_utf16().collect();
+    name(&local, "the weights");
     unsafe {
-        local.SetName(PCWSTR(name.as_ptr())).succeeds();
         queue.list.CopyResource(&local, &upload);
         queue.list.Close().succeeds();
         device.Evict(&[Some(local.cast().expect("pageable"))]).succeeds();
@@ -47,8 +45,7 @@ fn a_fault_removes_the_device_and_its_fences_are_reached() {
 /// The documentation does not mention `Evict`. It still succeeds, as giving up memory needs no GPU.
 #[test]
 fn memory_of_a_removed_device_cannot_be_mapped_or_made_resident() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
     let local = commit(&device, D3D12_HEAP_TYPE_DEFAULT, 64);
     let fence = create_fence(&device, 0);
@@ -81,16 +78,5 @@ fn memory_of_a_removed_device_cannot_be_mapped_or_made_resident() {
         assert_eq!(code(device.Evict(&objects)), E_INVALIDARG, "neither call changed the residency count");
         let upload = [Some(upload.cast::<ID3D12Pageable>().expect("pageable"))];
         assert_eq!(code(device.Evict(&upload)), S_OK);
-    }
-}
-
-#[test]
-fn remove_device_removes_the_device() {
-    let device = open();
-    let fence = create_fence(&device, 0);
-    unsafe {
-        device.RemoveDevice();
-        assert_eq!(code(device.GetDeviceRemovedReason()), DXGI_ERROR_DEVICE_REMOVED);
-        assert_eq!(fence.GetCompletedValue(), u64::MAX);
     }
 }

@@ -6,38 +6,29 @@ use std::ptr::null;
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use super::barriers::{aliasing, global_group, texture_group, transition, uav};
+use super::barriers::{aliasing, global_group, texture_barrier, texture_group, transition, uav};
 use super::clears::rect;
 use super::resolves::target_desc;
 use super::textures::*;
 use crate::gpu::*;
 
 const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
-const NO_ACCESS: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE) =
+
+/// How a pass begins and ends.
+type Accesses = (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE);
+const NO_ACCESS: Accesses =
     (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS);
-const PRESERVE: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE) =
+const PRESERVE: Accesses =
     (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE);
-const CLEAR: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE) =
+const CLEAR: Accesses =
     (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE);
-const DISCARD: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE) =
+const DISCARD: Accesses =
     (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_DISCARD);
 
-fn clear_color(color: [f32; 4]) -> D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-    let value = D3D12_CLEAR_VALUE { Format: RGBA, Anonymous: D3D12_CLEAR_VALUE_0 { Color: color } };
-    D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-        Clear: D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS { ClearValue: value },
-    }
-}
-
-fn clear_depth(depth: f32, stencil: u8) -> D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-    let depth = D3D12_DEPTH_STENCIL_VALUE { Depth: depth, Stencil: stencil };
-    let value = D3D12_CLEAR_VALUE {
-        Format: DXGI_FORMAT_D32_FLOAT_S8X24_UINT,
-        Anonymous: D3D12_CLEAR_VALUE_0 { DepthStencil: depth },
-    };
-    D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-        Clear: D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS { ClearValue: value },
-    }
+fn clear_to(format: DXGI_FORMAT, value: D3D12_CLEAR_VALUE_0) -> D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
+    let value = D3D12_CLEAR_VALUE { Format: format, Anonymous: value };
+    let clear = D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS { ClearValue: value };
+    D3D12_RENDER_PASS_BEGINNING_ACCESS_0 { Clear: clear }
 }
 
 /// A render target with its view.
@@ -58,26 +49,19 @@ impl Target {
     }
 
     /// Describes the accesses of a pass. Clears use white.
-    fn desc(
-        &self,
-        (begins, ends): (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE),
-    ) -> D3D12_RENDER_PASS_RENDER_TARGET_DESC {
+    fn desc(&self, (begins, ends): Accesses) -> D3D12_RENDER_PASS_RENDER_TARGET_DESC {
+        let white = clear_to(RGBA, D3D12_CLEAR_VALUE_0 { Color: [1.0; 4] });
         D3D12_RENDER_PASS_RENDER_TARGET_DESC {
             cpuDescriptor: self.view,
-            BeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS {
-                Type: begins,
-                Anonymous: clear_color([1.0; 4]),
-            },
+            BeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS { Type: begins, Anonymous: white },
             EndingAccess: D3D12_RENDER_PASS_ENDING_ACCESS { Type: ends, ..Default::default() },
         }
     }
 
-    fn depth_desc(
-        &self,
-        depth: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE),
-        stencil: (D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE, D3D12_RENDER_PASS_ENDING_ACCESS_TYPE),
-    ) -> D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
-        let begins = |kind| D3D12_RENDER_PASS_BEGINNING_ACCESS { Type: kind, Anonymous: clear_depth(0.5, 9) };
+    fn depth_desc(&self, depth: Accesses, stencil: Accesses) -> D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
+        let value = D3D12_DEPTH_STENCIL_VALUE { Depth: 0.5, Stencil: 9 };
+        let clear = clear_to(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, D3D12_CLEAR_VALUE_0 { DepthStencil: value });
+        let begins = |kind| D3D12_RENDER_PASS_BEGINNING_ACCESS { Type: kind, Anonymous: clear };
         let ends = |kind| D3D12_RENDER_PASS_ENDING_ACCESS { Type: kind, ..Default::default() };
         D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
             cpuDescriptor: self.view,
@@ -98,18 +82,14 @@ fn texel(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, pla
         (format, _) => format,
     };
     let width = u32::try_from(desc.Width).expect("small");
-    unsafe {
-        let to = footprint(readback, 0, format, [width, desc.Height, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(texture, plane), None);
-    }
+    download(&queue.list, (texture, plane), (readback, 0), format, [width, desc.Height, 1], 256);
     queue.run();
     bytes(readback)[..4].try_into().expect("four bytes")
 }
 
 #[test]
 fn a_pass_begins_with_clears() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
     let [first, second, third] =
         [1, 1, 4].map(|samples| Target::new(&device, &target_desc(RGBA, [4, 4], samples)));
@@ -168,8 +148,7 @@ fn resolving(
 
 #[test]
 fn a_pass_ends_with_resolves() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
     let source_desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target_desc(RGBA, [4, 4], 4) };
     let source = Target::new(&device, &source_desc);
@@ -212,8 +191,7 @@ fn a_pass_ends_with_resolves() {
 
 #[test]
 fn beginning_and_ending_accesses_are_checked() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let target = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
     let begin = |targets: &[D3D12_RENDER_PASS_RENDER_TARGET_DESC], flags| -> HRESULT {
         queue.close_after(|list| unsafe {
@@ -240,11 +218,7 @@ fn beginning_and_ending_accesses_are_checked() {
     let nine: Vec<_> = (0..9).map(|_| target.desc(PRESERVE)).collect();
     assert_eq!(begin(&nine[..8], D3D12_RENDER_PASS_FLAG_NONE), S_OK);
     assert_eq!(begin(&nine, D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG);
-    assert_eq!(
-        begin(&[], D3D12_RENDER_PASS_FLAG_NONE),
-        E_INVALIDARG,
-        "no render target and no depth stencil"
-    );
+    assert_eq!(begin(&[], D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG, "neither target nor depth");
     let mut wrong = target.desc(PRESERVE);
     wrong.cpuDescriptor = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: 8 };
     assert_eq!(begin(&[wrong], D3D12_RENDER_PASS_FLAG_NONE), E_INVALIDARG, "no descriptor");
@@ -260,11 +234,9 @@ fn beginning_and_ending_accesses_are_checked() {
         });
         assert_eq!(answer, E_INVALIDARG, "list type {list_type}");
     }
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS5 { RenderPassesTier: 9, ..Default::default() };
-    let size = u32::try_from(size_of_val(&options)).expect("small");
-    let feature = D3D12_FEATURE_D3D12_OPTIONS5;
-    unsafe { device.CheckFeatureSupport(feature, (&raw mut options).cast(), size) }.succeeds();
-    assert_eq!(options.RenderPassesTier, D3D12_RENDER_PASS_TIER_0);
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS5 { RenderPassesTier: 9, ..Default::default() };
+    let (result, options) = feature(&device, D3D12_FEATURE_D3D12_OPTIONS5, options);
+    assert_eq!((result, options.RenderPassesTier), (S_OK, D3D12_RENDER_PASS_TIER_0));
 }
 
 /// Returns the result of `Close` and the message IDs of a pass that contains the commands of `record`.
@@ -290,8 +262,7 @@ fn inside(
 
 #[test]
 fn passes_do_not_nest_and_end_before_the_list() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let target = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
     let targets = [target.desc(PRESERVE)];
     let nested = inside(&device, &queue, &targets, |list| unsafe {
@@ -311,8 +282,7 @@ fn passes_do_not_nest_and_end_before_the_list() {
 
 #[test]
 fn commands_that_passes_disallow_are_refused_in_them() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let target = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
     let other = Target::new(&device, &target_desc(RGBA, [4, 4], 1));
     let several = create(&device, &target_desc(RGBA, [4, 4], 2));
@@ -326,51 +296,34 @@ fn commands_that_passes_disallow_are_refused_in_them() {
     let textures = [subresource(&other.texture, 0), subresource(&target.texture, 0)];
     let gpu = D3D12_GPU_DESCRIPTOR_HANDLE::default();
     let cpu = D3D12_CPU_DESCRIPTOR_HANDLE::default();
-    type Record<'a> = Box<dyn Fn(&ID3D12GraphicsCommandList7) + 'a>;
-    let refused: [(&str, Record<'_>); 16] = unsafe {
-        [
-            ("CopyBufferRegion", Box::new(|list| list.CopyBufferRegion(&a, 0, &b, 0, 4))),
-            ("CopyResource", Box::new(|list| list.CopyResource(&a, &b))),
-            ("CopyTextureRegion", {
-                Box::new(|list| list.CopyTextureRegion(&textures[0], 0, 0, 0, &textures[1], None))
-            }),
-            ("CopyTiles", {
-                Box::new(|list| {
-                    let start = D3D12_TILED_RESOURCE_COORDINATE::default();
-                    let size = D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() };
-                    let flags = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
-                    list.CopyTiles(&tiled, &start, &size, &a, 0, flags);
-                })
-            }),
-            ("ResolveSubresource", {
-                Box::new(|list| list.ResolveSubresource(&other.texture, 0, &several, 0, RGBA))
-            }),
-            ("ResolveSubresourceRegion", {
-                Box::new(|list| {
-                    let mode = D3D12_RESOLVE_MODE_AVERAGE;
-                    list.ResolveSubresourceRegion(&other.texture, 0, 0, 0, &several, 0, None, RGBA, mode);
-                })
-            }),
-            ("ClearRenderTargetView", {
-                Box::new(|list| list.ClearRenderTargetView(other.view, &[1.0; 4], &[]))
-            }),
-            ("ClearDepthStencilView", {
-                Box::new(|list| list.ClearDepthStencilView(depth.view, D3D12_CLEAR_FLAG_DEPTH, 1.0, 0, &[]))
-            }),
-            ("ClearUnorderedAccessViewUint", {
-                Box::new(|list| list.ClearUnorderedAccessViewUint(gpu, cpu, &a, &[0; 4], &[]))
-            }),
-            ("ClearUnorderedAccessViewFloat", {
-                Box::new(|list| list.ClearUnorderedAccessViewFloat(gpu, cpu, &a, &[0.0; 4], &[]))
-            }),
-            ("DiscardResource", Box::new(|list| list.DiscardResource(&other.texture, None))),
-            ("SetDescriptorHeaps", Box::new(|list| list.SetDescriptorHeaps(&[]))),
-            ("OMSetRenderTargets", Box::new(|list| list.OMSetRenderTargets(0, None, false, None))),
-            ("ClearState", Box::new(|list| list.ClearState(None))),
-            ("Dispatch", Box::new(|list| list.Dispatch(1, 1, 1))),
-            ("SetProtectedResourceSession", Box::new(|list| list.SetProtectedResourceSession(None))),
-        ]
-    };
+    macro_rules! commands {
+        ($($method:ident($($argument:expr),*)),* $(,)?) => {
+            [$((stringify!($method), &|list| unsafe { list.$method($($argument),*) })),*]
+        };
+    }
+    type Record<'a> = &'a dyn Fn(&ID3D12GraphicsCommandList7);
+    let start = D3D12_TILED_RESOURCE_COORDINATE::default();
+    let size = D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() };
+    let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
+    let average = D3D12_RESOLVE_MODE_AVERAGE;
+    let refused: [(&str, Record<'_>); 16] = commands![
+        CopyBufferRegion(&a, 0, &b, 0, 4),
+        CopyResource(&a, &b),
+        CopyTextureRegion(&textures[0], 0, 0, 0, &textures[1], None),
+        CopyTiles(&tiled, &start, &size, &a, 0, to_tiles),
+        ResolveSubresource(&other.texture, 0, &several, 0, RGBA),
+        ResolveSubresourceRegion(&other.texture, 0, 0, 0, &several, 0, None, RGBA, average),
+        ClearRenderTargetView(other.view, &[1.0; 4], &[]),
+        ClearDepthStencilView(depth.view, D3D12_CLEAR_FLAG_DEPTH, 1.0, 0, &[]),
+        ClearUnorderedAccessViewUint(gpu, cpu, &a, &[0; 4], &[]),
+        ClearUnorderedAccessViewFloat(gpu, cpu, &a, &[0.0; 4], &[]),
+        DiscardResource(&other.texture, None),
+        SetDescriptorHeaps(&[]),
+        OMSetRenderTargets(0, None, false, None),
+        ClearState(None),
+        Dispatch(1, 1, 1),
+        SetProtectedResourceSession(None),
+    ];
     let targets = [target.desc(PRESERVE)];
     for (name, record) in &refused {
         let found = inside(&device, &queue, &targets, record);
@@ -401,20 +354,13 @@ fn commands_that_passes_disallow_are_refused_in_them() {
 
 #[test]
 fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC { DepthOrArraySize: 2, ..target_desc(RGBA, [4, 4], 1) };
     let (target, other, unused) =
         (Target::new(&device, &desc), Target::new(&device, &desc), Target::new(&device, &desc));
     // The pass renders to slice 0 only.
-    let view = D3D12_RENDER_TARGET_VIEW_DESC {
-        Format: RGBA,
-        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
-        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
-            Texture2DArray: D3D12_TEX2D_ARRAY_RTV { ArraySize: 1, ..Default::default() },
-        },
-    };
-    unsafe { device.CreateRenderTargetView(&target.texture, Some(&view), target.view) };
+    let slice_0 = slices_view(RGBA, 0, 0, 1);
+    unsafe { device.CreateRenderTargetView(&target.texture, Some(&slice_0), target.view) };
     let targets = [target.desc(PRESERVE), unused.desc(NO_ACCESS)];
     let refused = (E_INVALIDARG, vec![D3D12_MESSAGE_ID_RENDER_PASS_INVALID_RESOURCE_BARRIER]);
     let allowed = (S_OK, vec![]);
@@ -444,9 +390,7 @@ fn barriers_in_passes_cannot_concern_resources_that_the_pass_writes() {
             AccessAfter: D3D12_BARRIER_ACCESS_SHADER_RESOURCE,
             LayoutBefore: D3D12_BARRIER_LAYOUT_RENDER_TARGET,
             LayoutAfter: D3D12_BARRIER_LAYOUT_SHADER_RESOURCE,
-            pResource: borrow(&other.texture),
-            Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE { IndexOrFirstMipLevel: all, ..Default::default() },
-            Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+            ..texture_barrier(&other.texture)
         };
         change(&mut barrier);
         let group = texture_group(&barrier);

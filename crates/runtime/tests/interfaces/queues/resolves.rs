@@ -1,5 +1,5 @@
-//! Resolves: those that are refused, and resolves of multisampled textures that were cleared. Averaging of
-//! different samples is tested in `format::resolver`, below the COM objects.
+//! Resolves: those that are refused, and those of depth and stencil. conformance's `commands/resolve` and
+//! `commands/resolve-region` resolve colors, and `format::resolver` tests averages of different samples.
 
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
@@ -10,20 +10,6 @@ use crate::gpu::*;
 
 const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
 
-/// Creates a render target of `samples` samples, cleared to `color` in the `rects`.
-pub(crate) fn cleared(
-    device: &ID3D12Device14,
-    queue: &Queue,
-    desc: &D3D12_RESOURCE_DESC,
-    color: [f32; 4],
-    rects: &[RECT],
-) -> ID3D12Resource {
-    let texture = create(device, desc);
-    let (_heap, view) = view_of(device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &texture);
-    unsafe { queue.list.ClearRenderTargetView(view, &color, rects) };
-    texture
-}
-
 pub(crate) fn target_desc(format: DXGI_FORMAT, size: [u32; 2], samples: u32) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
@@ -32,43 +18,9 @@ pub(crate) fn target_desc(format: DXGI_FORMAT, size: [u32; 2], samples: u32) -> 
     }
 }
 
-/// Returns the first bytes of the texels in row `y` of an RGBA texture.
-fn row(queue: &Queue, readback: &ID3D12Resource, texture: &ID3D12Resource, y: usize) -> Vec<u8> {
-    let desc = unsafe { texture.GetDesc() };
-    let width = u32::try_from(desc.Width).expect("small");
-    unsafe {
-        let to = footprint(readback, 0, RGBA, [width, desc.Height, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(texture, 0), None);
-    }
-    queue.run();
-    bytes(readback)[y * 256..].chunks_exact(4).take(width as usize).map(|texel| texel[0]).collect()
-}
-
-#[test]
-fn cleared_samples_resolve_to_the_clear_color() {
-    let device = open();
-    let queue = Queue::direct(&device);
-    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
-    // The left half of all rows but the first.
-    let rects = [rect(0, 1, 4, 8)];
-    let source = cleared(&device, &queue, &target_desc(RGBA, [8, 8], 4), [0.4; 4], &rects);
-    let whole = create(&device, &target_desc(RGBA, [8, 8], 1));
-    unsafe { queue.list.ResolveSubresource(&whole, 0, &source, 0, RGBA) };
-    assert_eq!(row(&queue, &readback, &whole, 1), [102, 102, 102, 102, 0, 0, 0, 0]);
-    assert_eq!(row(&queue, &readback, &whole, 0), [0; 8]);
-    let part = create(&device, &texture_desc(RGBA, [4, 4]));
-    unsafe {
-        let (from, mode) = (rect(2, 0, 5, 2), D3D12_RESOLVE_MODE_MAX);
-        queue.list.ResolveSubresourceRegion(&part, 0, 1, 2, &source, 0, Some(&raw const from), RGBA, mode);
-    }
-    assert_eq!(row(&queue, &readback, &part, 3), [0, 102, 102, 0]);
-    assert_eq!(row(&queue, &readback, &part, 2), [0; 4]);
-}
-
 #[test]
 fn depth_and_stencil_are_resolved_separately() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
     for (format, expected) in
         [(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, 0.25_f32.to_bits()), (DXGI_FORMAT_D24_UNORM_S8_UINT, 0x40_0000)]
@@ -112,8 +64,7 @@ fn depth_and_stencil_are_resolved_separately() {
 
 #[test]
 fn resolves_are_checked() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = |format, size, samples| create(&device, &target_desc(format, size, samples));
     let source = desc(RGBA, [8, 8], 4);
     let target = desc(RGBA, [8, 8], 1);
@@ -163,8 +114,7 @@ fn resolves_are_checked() {
 
 #[test]
 fn regions_of_resolves_are_checked() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let source = create(&device, &target_desc(RGBA, [8, 8], 4));
     let target = create(&device, &target_desc(RGBA, [4, 4], 1));
     let region = |start: [u32; 2], rect: RECT, mode| {
@@ -201,9 +151,8 @@ fn regions_of_resolves_are_checked() {
         })
     };
     assert_eq!([average, D3D12_RESOLVE_MODE_MIN].map(with), [E_INVALIDARG, S_OK]);
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS2::default();
-    let size = u32::try_from(size_of_val(&options)).expect("small");
-    let feature = D3D12_FEATURE_D3D12_OPTIONS2;
-    unsafe { device.CheckFeatureSupport(feature, (&raw mut options).cast(), size) }.succeeds();
-    assert_eq!(options.ProgrammableSamplePositionsTier, D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1);
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS2::default();
+    let (result, options) = feature(&device, D3D12_FEATURE_D3D12_OPTIONS2, options);
+    let tier_1 = D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1;
+    assert_eq!((result, options.ProgrammableSamplePositionsTier), (S_OK, tier_1));
 }

@@ -7,48 +7,22 @@ use windows_core::{HRESULT, Interface};
 
 use crate::gpu::*;
 
-pub(crate) fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: size[0].into(),
-        Height: size[1],
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        Format: format,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        ..Default::default()
-    }
-}
-
 pub(crate) fn create(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let (mut texture, state) = (None, D3D12_RESOURCE_STATE_COMMON);
-    let flags = D3D12_HEAP_FLAG_NONE;
-    unsafe { device.CreateCommittedResource(&properties, flags, desc, state, None, &mut texture) }
-        .expect("a texture");
-    texture.expect("S_OK comes with a resource")
+    let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
+    committed(device, of_type(D3D12_HEAP_TYPE_DEFAULT), flags, desc, state).expect("a texture")
 }
 
 pub(crate) fn create_castable(
     device: &ID3D12Device14,
-    desc: &D3D12_RESOURCE_DESC1,
+    desc: &D3D12_RESOURCE_DESC,
     castable: &[DXGI_FORMAT],
 ) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+    let properties = of_type(D3D12_HEAP_TYPE_DEFAULT);
     let (mut texture, layout, flags) = (None, D3D12_BARRIER_LAYOUT_COMMON, D3D12_HEAP_FLAG_NONE);
     let (count, list) = (u32::try_from(castable.len()).expect("few"), castable.as_ptr());
+    let (desc, made) = (newer_desc(desc), &mut texture);
     unsafe {
-        device.CreateCommittedResource3(
-            &properties,
-            flags,
-            desc,
-            layout,
-            None,
-            None,
-            count,
-            list,
-            &mut texture,
-        )
+        device.CreateCommittedResource3(&properties, flags, &desc, layout, None, None, count, list, made)
     }
     .expect("a texture");
     texture.expect("S_OK comes with a resource")
@@ -91,22 +65,40 @@ pub(crate) fn footprint(
     }
 }
 
+/// Copies a subresource to a buffer, of which it becomes `size` texels of `format` with this row pitch.
+pub(crate) fn download(
+    list: &ID3D12GraphicsCommandList7,
+    (texture, index): (&ID3D12Resource, u32),
+    (buffer, offset): (&ID3D12Resource, u64),
+    format: DXGI_FORMAT,
+    size: [u32; 3],
+    pitch: u32,
+) {
+    let to = footprint(buffer, offset, format, size, pitch);
+    unsafe { list.CopyTextureRegion(&to, 0, 0, 0, &subresource(texture, index), None) };
+}
+
+/// Copies `size` texels of `format` from the beginning of a buffer to a subresource.
+pub(crate) fn upload_to(
+    list: &ID3D12GraphicsCommandList7,
+    (texture, index): (&ID3D12Resource, u32),
+    buffer: &ID3D12Resource,
+    format: DXGI_FORMAT,
+    size: [u32; 3],
+    pitch: u32,
+) {
+    let from = footprint(buffer, 0, format, size, pitch);
+    unsafe { list.CopyTextureRegion(&subresource(texture, index), 0, 0, 0, &from, None) };
+}
+
 pub(crate) fn region(start: [u32; 3], end: [u32; 3]) -> D3D12_BOX {
     let ([left, top, front], [right, bottom, back]) = (start, end);
     D3D12_BOX { left, top, front, right, bottom, back }
 }
 
-/// Fills a buffer with bytes that differ from their neighbours.
-fn number(bytes: &mut [u8]) {
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::try_from((index * 7 + index / 256) % 251).expect("below 251");
-    }
-}
-
 #[test]
 fn regions_that_do_not_fit_fail_the_list() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
     let texture = create(&device, &texture_desc(format, [16, 16]));
     let other = create(&device, &texture_desc(DXGI_FORMAT_R16_FLOAT, [16, 16]));
@@ -157,30 +149,10 @@ fn regions_that_do_not_fit_fail_the_list() {
 }
 
 #[test]
-fn copy_resource_copies_whole_textures_of_equal_shape() {
-    let device = open();
-    let queue = Queue::direct(&device);
+fn copy_resource_needs_textures_of_equal_shape() {
+    let (device, queue) = open_direct();
     let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [16, 4]);
-    let (first, second) = (create(&device, &desc), create(&device, &desc));
-    let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    let typeless = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_R8G8B8A8_TYPELESS, Flags: flags, ..desc };
-    let third = create(&device, &typeless);
-    let (upload, readback) =
-        (commit(&device, D3D12_HEAP_TYPE_UPLOAD, 1024), commit(&device, D3D12_HEAP_TYPE_READBACK, 1024));
-    number(bytes(&upload));
-    unsafe {
-        let from = footprint(&upload, 0, desc.Format, [16, 4, 1], 256);
-        queue.list.CopyTextureRegion(&subresource(&first, 0), 0, 0, 0, &from, None);
-        queue.list.CopyResource(&second, &first);
-        queue.list.CopyResource(&third, &second);
-        let to = footprint(&readback, 0, desc.Format, [16, 4, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&third, 0), None);
-    }
-    queue.run();
-    for row in 0..4 {
-        let row = row * 256;
-        assert_eq!(bytes(&upload)[row..row + 64], bytes(&readback)[row..row + 64]);
-    }
+    let (first, upload) = (create(&device, &desc), commit(&device, D3D12_HEAP_TYPE_UPLOAD, 1024));
     let refused = |desc| {
         let texture = create(&device, &desc);
         queue.close_after(|list| unsafe { list.CopyResource(&texture, &first) })
@@ -194,9 +166,8 @@ fn copy_resource_copies_whole_textures_of_equal_shape() {
 }
 
 #[test]
-fn render_targets_are_cleared_subresource_by_subresource() {
-    let device = open();
-    let queue = Queue::direct(&device);
+fn views_that_do_not_fit_are_refused() {
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         MipLevels: 2,
         DepthOrArraySize: 2,
@@ -204,42 +175,7 @@ fn render_targets_are_cleared_subresource_by_subresource() {
         ..texture_desc(DXGI_FORMAT_R8G8B8A8_TYPELESS, [8, 4])
     };
     let texture = create(&device, &desc);
-    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
-    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
-    let heap = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
-    let handle = unsafe { heap.GetCPUDescriptorHandleForHeapStart() };
-    let view = |format, mip, first, count| D3D12_RENDER_TARGET_VIEW_DESC {
-        Format: format,
-        ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2DARRAY,
-        Anonymous: D3D12_RENDER_TARGET_VIEW_DESC_0 {
-            Texture2DArray: D3D12_TEX2D_ARRAY_RTV {
-                MipSlice: mip,
-                FirstArraySlice: first,
-                ArraySize: count,
-                PlaneSlice: 0,
-            },
-        },
-    };
-    let unorm = DXGI_FORMAT_R8G8B8A8_UNORM;
-    unsafe {
-        device.CreateRenderTargetView(&texture, Some(&view(unorm, 0, 0, 2)), handle);
-        queue.list.ClearRenderTargetView(handle, &[0.0, 1.0, 0.0, 1.0], &[]);
-        device.CreateRenderTargetView(&texture, Some(&view(unorm, 1, 1, 1)), handle);
-        let whole = RECT { left: 0, top: 0, right: 4, bottom: 2 };
-        queue.list.ClearRenderTargetView(handle, &[1.0, 0.0, 0.0, 0.0], &[whole]);
-        for index in 0..4 {
-            let mip = index % 2;
-            let to = footprint(&readback, u64::from(index) * 1024, unorm, [8 >> mip, 4 >> mip, 1], 256);
-            queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&texture, index), None);
-        }
-    }
-    queue.run();
-    let texel = |at: usize| &bytes(&readback)[at..at + 4];
-    assert_eq!((texel(0), texel(3 * 256 + 28)), (&[0, 255, 0, 255][..], &[0, 255, 0, 255][..]));
-    assert_eq!(texel(1024), [0; 4], "mip 1 of slice 0 is as it was");
-    assert_eq!(texel(2048 + 4), [0, 255, 0, 255]);
-    assert_eq!((texel(3072), texel(3072 + 256 + 12)), (&[255, 0, 0, 0][..], &[255, 0, 0, 0][..]));
-
+    let (unorm, none) = (DXGI_FORMAT_R8G8B8A8_UNORM, D3D12_DESCRIPTOR_HEAP_FLAG_NONE);
     // A refused view leaves the descriptor as it was, so each case uses an empty one.
     let refused = |wrong: D3D12_RENDER_TARGET_VIEW_DESC| {
         let empty = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, none).expect("a heap");
@@ -247,62 +183,21 @@ fn render_targets_are_cleared_subresource_by_subresource() {
         unsafe { device.CreateRenderTargetView(&texture, Some(&wrong), handle) };
         queue.close_after(|list| unsafe { list.ClearRenderTargetView(handle, &[1.0; 4], &[]) })
     };
-    assert_eq!(refused(view(unorm, 2, 0, 1)), E_INVALIDARG);
-    assert_eq!(refused(view(unorm, 0, 1, 2)), E_INVALIDARG);
-    assert_eq!(refused(view(unorm, 0, 0, u32::MAX)), S_OK, "the rest");
-    assert_eq!(refused(view(DXGI_FORMAT_R16_FLOAT, 0, 0, 1)), E_INVALIDARG);
-    assert_eq!(refused(view(DXGI_FORMAT_UNKNOWN, 0, 0, 1)), E_INVALIDARG, "typeless");
-}
-
-#[test]
-fn depth_and_stencil_are_cleared_separately() {
-    let device = open();
-    let queue = Queue::direct(&device);
-    let desc = D3D12_RESOURCE_DESC {
-        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-        ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [8, 8])
-    };
-    let texture = create(&device, &desc);
-    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 8192);
-    let (_heap, handle) = view_of(&device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, &texture);
-    let read = |queue: &Queue| {
-        let depth = footprint(&readback, 0, DXGI_FORMAT_R32_TYPELESS, [8, 8, 1], 256);
-        let stencil = footprint(&readback, 4096, DXGI_FORMAT_R8_TYPELESS, [8, 8, 1], 256);
-        unsafe {
-            queue.list.CopyTextureRegion(&depth, 0, 0, 0, &subresource(&texture, 0), None);
-            queue.list.CopyTextureRegion(&stencil, 0, 0, 0, &subresource(&texture, 1), None);
-        }
-        queue.run();
-        let depth = bytes(&readback)[..4].try_into().expect("four bytes");
-        (f32::from_le_bytes(depth), bytes(&readback)[4096])
-    };
-    unsafe {
-        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_DEPTH, 0.75, 9, &[]);
-        assert_eq!(read(&queue), (0.75, 0));
-        queue.list.ClearDepthStencilView(handle, D3D12_CLEAR_FLAG_STENCIL, 0.5, 9, &[]);
-        assert_eq!(read(&queue), (0.75, 9));
-        let refused =
-            |flags, depth| queue.close_after(|list| list.ClearDepthStencilView(handle, flags, depth, 0, &[]));
-        assert_eq!(refused(0, 0.0), E_INVALIDARG);
-        assert_eq!(refused(D3D12_CLEAR_FLAG_DEPTH, 1.5), E_INVALIDARG);
-        assert_eq!(refused(D3D12_CLEAR_FLAG_DEPTH, f32::NAN), E_INVALIDARG);
-    }
+    assert_eq!(refused(slices_view(unorm, 2, 0, 1)), E_INVALIDARG);
+    assert_eq!(refused(slices_view(unorm, 0, 1, 2)), E_INVALIDARG);
+    assert_eq!(refused(slices_view(unorm, 0, 0, u32::MAX)), S_OK, "the rest");
+    assert_eq!(refused(slices_view(DXGI_FORMAT_R16_FLOAT, 0, 0, 1)), E_INVALIDARG);
+    assert_eq!(refused(slices_view(DXGI_FORMAT_UNKNOWN, 0, 0, 1)), E_INVALIDARG, "typeless");
 }
 
 #[test]
 fn volumes_are_cleared_through_views_of_other_formats() {
-    let device = open();
-    let queue = Queue::direct(&device);
-    let desc = D3D12_RESOURCE_DESC1 {
+    let (device, queue) = open_direct();
+    let desc = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
-        Width: 4,
-        Height: 4,
         DepthOrArraySize: 4,
-        MipLevels: 1,
-        Format: DXGI_FORMAT_R16G16_FLOAT,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-        ..Default::default()
+        ..texture_desc(DXGI_FORMAT_R16G16_FLOAT, [4, 4])
     };
     let castable = create_castable(&device, &desc, &[DXGI_FORMAT_R8G8B8A8_UNORM]);
     let plain = create_castable(&device, &desc, &[]);
@@ -335,10 +230,7 @@ fn volumes_are_cleared_through_views_of_other_formats() {
     clear(&castable, DXGI_FORMAT_R16G16_FLOAT, 0, u32::MAX);
     clear(&castable, DXGI_FORMAT_R8G8B8A8_UNORM, 1, 2);
     clear(&castable, DXGI_FORMAT_R32_UINT, 3, 1);
-    unsafe {
-        let to = footprint(&readback, 0, DXGI_FORMAT_R16G16_FLOAT, [4, 4, 4], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &subresource(&castable, 0), None);
-    }
+    download(&queue.list, (&castable, 0), (&readback, 0), DXGI_FORMAT_R16G16_FLOAT, [4, 4, 4], 256);
     queue.run();
     let slices: Vec<[u8; 4]> = (0..4)
         .map(|z| bytes(&readback)[z * 1024 + 3 * 256 + 12..][..4].try_into().expect("four bytes"))

@@ -2,6 +2,7 @@
 
 use heapwright_d3d12::*;
 
+use super::textures::*;
 use crate::gpu::*;
 
 fn buffer_heap(device: &ID3D12Device14, size: u64) -> ID3D12Heap {
@@ -24,8 +25,7 @@ fn map_tiles(
 
 #[test]
 fn refused_mappings_change_nothing_and_tiles_keep_no_heap() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let tiled = reserve(&device, 4 * TILE);
     let heap = buffer_heap(&device, 4 * TILE);
     let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 4 * TILE);
@@ -57,11 +57,7 @@ fn refused_mappings_change_nothing_and_tiles_keep_no_heap() {
         };
         assert_eq!(refused(3, &upload, 0, to_tiles), E_INVALIDARG);
         assert_eq!(refused(0, &upload, 3 * TILE, to_tiles), E_INVALIDARG);
-        assert_eq!(
-            refused(0, &upload, 0, from_tiles),
-            S_OK,
-            "an UPLOAD heap; states are checked by the debug layer"
-        );
+        assert_eq!(refused(0, &upload, 0, from_tiles), S_OK, "states are checked by the debug layer");
         assert_eq!(refused(0, &upload, 0, to_tiles | from_tiles), E_INVALIDARG, "both directions");
         let untiled = queue.close_after(|list| list.CopyTiles(&readback, &at(0), &two, &upload, 0, to_tiles));
         assert_eq!(untiled, E_INVALIDARG);
@@ -78,14 +74,13 @@ fn refused_mappings_change_nothing_and_tiles_keep_no_heap() {
 
 #[test]
 fn reserved_textures_are_mapped_tile_by_tile() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
     // Tiles of 128 by 128 texels: the first mip has 2 by 2 tiles, the second one, and the rest are packed.
     let desc = D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         MipLevels: 4,
-        ..super::textures::texture_desc(format, [256, 256])
+        ..texture_desc(format, [256, 256])
     };
     let texture = reserve_as(&device, &desc);
     let (mut count, mut packed) = (0, D3D12_PACKED_MIP_INFO::default());
@@ -122,10 +117,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     let to_tiles = D3D12_TILE_COPY_FLAG_LINEAR_BUFFER_TO_SWIZZLED_TILED_RESOURCE;
     unsafe {
         queue.list.CopyTiles(&texture, &at(0, 0, 0), &boxed(2, 2), &upload, 0, to_tiles);
-        let place =
-            |width: u32, pitch| super::textures::footprint(&readback, 0, format, [width, width, 1], pitch);
-        let whole = super::textures::subresource(&texture, 0);
-        queue.list.CopyTextureRegion(&place(256, 1024), 0, 0, 0, &whole, None);
+        download(&queue.list, (&texture, 0), (&readback, 0), format, [256, 256, 1], 1024);
     }
     queue.run();
     let texel = |x: usize, y: usize| bytes(&readback)[y * 1024 + x * 4];
@@ -142,13 +134,8 @@ fn reserved_textures_are_mapped_tile_by_tile() {
     let wrong = D3D12_TILE_REGION_SIZE { NumTiles: 3, ..boxed(2, 2) };
     assert_eq!(refused(at(0, 0, 0), wrong), E_INVALIDARG);
     // Packed mips are copied like other subresources.
-    unsafe {
-        let small = super::textures::subresource(&texture, 3);
-        let from = super::textures::footprint(&upload, 0, format, [32, 32, 1], 256);
-        queue.list.CopyTextureRegion(&small, 0, 0, 0, &from, None);
-        let to = super::textures::footprint(&readback, 0, format, [32, 32, 1], 256);
-        queue.list.CopyTextureRegion(&to, 0, 0, 0, &small, None);
-    }
+    upload_to(&queue.list, (&texture, 3), &upload, format, [32, 32, 1], 256);
+    download(&queue.list, (&texture, 3), (&readback, 0), format, [32, 32, 1], 256);
     queue.run();
     assert!(bytes(&readback)[..128].iter().all(|byte| *byte == 1));
     assert_eq!(code(unsafe { device.GetDeviceRemovedReason() }), S_OK);
@@ -157,8 +144,7 @@ fn reserved_textures_are_mapped_tile_by_tile() {
 /// Tiles are mapped only to a heap that accepts the resource; a heap without a range is not checked.
 #[test]
 fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let tiled = reserve(&device, TILE);
     let (upload, readback) =
         (commit(&device, D3D12_HEAP_TYPE_UPLOAD, TILE), commit(&device, D3D12_HEAP_TYPE_READBACK, TILE));
@@ -175,12 +161,8 @@ fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
     messages(&device);
     map_tiles(&queue, &tiled, 0, Some(&textures), &[(D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);
     let told = messages(&device);
-    assert!(
-        told.iter().any(|(id, text)| {
-            *id == D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER && text.contains("DENY_BUFFERS")
-        }),
-        "{told:?}"
-    );
+    assert_eq!(told[0].0, D3D12_MESSAGE_ID_UPDATETILEMAPPINGS_INVALID_PARAMETER);
+    assert!(told[0].1.contains("DENY_BUFFERS"), "{told:?}");
     assert_eq!(first_byte(), 0, "it is mapped to nothing");
     map_tiles(&queue, &tiled, 0, Some(&buffer_heap(&device, TILE)), &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
     let buffers = buffer_heap(&device, TILE);
@@ -195,16 +177,14 @@ fn tiles_can_only_be_mapped_to_heaps_that_allow_the_resource() {
 /// Tiled resources tier 4: the packed mips of each slice are mapped by their own subresources.
 #[test]
 fn each_slice_has_its_own_packed_mips() {
-    let profile = heapwright_runtime::HostProfile::find("compressing").expect("a profile of tier 4");
-    let gpu = heapwright_runtime::Instance::open(profile).expect("a fresh instance");
-    let device: ID3D12Device14 = windows_core::Interface::cast(&gpu.device).expect("the newest interface");
+    let device = open_named("compressing");
     let queue = Queue::direct(&device);
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
     let desc = D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
         DepthOrArraySize: 2,
         MipLevels: 2,
-        ..super::textures::texture_desc(format, [128, 128])
+        ..texture_desc(format, [128, 128])
     };
     let texture = reserve_as(&device, &desc);
     let heap = default_heap(&device, 2 * TILE, D3D12_HEAP_FLAG_NONE);
@@ -216,13 +196,8 @@ fn each_slice_has_its_own_packed_mips() {
     let flags = D3D12_TILE_RANGE_FLAG_NONE;
     let texel = |subresource: u32, byte: u8| {
         bytes(&upload).fill(byte);
-        unsafe {
-            let image = super::textures::subresource(&texture, subresource);
-            let from = super::textures::footprint(&upload, 0, format, [64, 64, 1], 256);
-            queue.list.CopyTextureRegion(&image, 0, 0, 0, &from, None);
-            let to = super::textures::footprint(&readback, 0, format, [64, 64, 1], 256);
-            queue.list.CopyTextureRegion(&to, 0, 0, 0, &image, None);
-        }
+        upload_to(&queue.list, (&texture, subresource), &upload, format, [64, 64, 1], 256);
+        download(&queue.list, (&texture, subresource), (&readback, 0), format, [64, 64, 1], 256);
         queue.run();
         bytes(&readback)[0]
     };
@@ -235,36 +210,4 @@ fn each_slice_has_its_own_packed_mips() {
     messages(&device);
     map(beyond, 0);
     assert_eq!(messages(&device).len(), 1, "refused");
-}
-
-/// The standard tile shapes of multisampled textures, as the device reports and the driver uses them.
-#[test]
-fn multisampled_textures_have_tiles() {
-    let device = open();
-    for (count, shape) in [(2, (64, 128)), (4, (64, 64)), (8, (32, 64))] {
-        let mut levels = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
-            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-            SampleCount: count,
-            Flags: D3D12_MULTISAMPLE_QUALITY_LEVELS_FLAG_TILED_RESOURCE,
-            NumQualityLevels: 0,
-        };
-        let size = u32::try_from(size_of_val(&levels)).expect("small");
-        let feature = D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS;
-        unsafe { device.CheckFeatureSupport(feature, (&raw mut levels).cast(), size) }.succeeds();
-        assert_eq!(levels.NumQualityLevels, 1, "{count} samples");
-        let desc = D3D12_RESOURCE_DESC {
-            Layout: D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE,
-            Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-            SampleDesc: DXGI_SAMPLE_DESC { Count: count, Quality: 0 },
-            ..super::textures::texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [256, 256])
-        };
-        let texture = reserve_as(&device, &desc);
-        let (mut tiles, mut found) = (0, D3D12_TILE_SHAPE::default());
-        unsafe {
-            let (tiling, none) = (Some(&raw mut tiles), std::ptr::null_mut());
-            device.GetResourceTiling(&texture, tiling, None, Some(&mut found), None, 0, none);
-        }
-        assert_eq!((found.WidthInTexels, found.HeightInTexels), shape, "{count} samples");
-        assert_eq!(tiles, 4 * count);
-    }
 }

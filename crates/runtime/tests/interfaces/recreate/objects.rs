@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{Interface, Result};
 
-use crate::gpu::{Answer as _, buffer_desc};
+use crate::gpu::{self, Answer as _, buffer_desc, create_heap, heap_desc, of_type, texture_desc};
 
 pub(crate) const PAGE: u64 = 65_536;
 
@@ -56,15 +56,9 @@ pub(crate) fn allocation(object: &impl Interface) -> (u64, u64) {
 }
 
 pub(crate) fn heap(device: &ID3D12Device14, size: u64) -> Result<ID3D12Heap> {
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: size,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_READBACK, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-        ..Default::default()
-    };
-    let mut heap = None;
-    unsafe { device.CreateHeap(&desc, &mut heap) }?;
-    Ok(heap.expect("S_OK comes with a heap"))
+    let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+    let desc = D3D12_HEAP_DESC { Flags: flags, ..heap_desc(D3D12_HEAP_TYPE_READBACK, size) };
+    Ok(create_heap(device, &desc)?)
 }
 
 pub(crate) fn heap_at(device: &ID3D12Device14, address: u64, size: u64) -> Result<ID3D12Heap> {
@@ -76,10 +70,7 @@ pub(crate) fn committed(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> 
     let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
     let heap_type = if is_buffer { D3D12_HEAP_TYPE_READBACK } else { D3D12_HEAP_TYPE_DEFAULT };
     let state = if is_buffer { D3D12_RESOURCE_STATE_COPY_DEST } else { D3D12_RESOURCE_STATE_COMMON };
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let (mut resource, flags) = (None, D3D12_HEAP_FLAG_NONE);
-    unsafe { device.CreateCommittedResource(&properties, flags, desc, state, None, &mut resource) }?;
-    Ok(resource.expect("S_OK comes with a resource"))
+    gpu::committed(device, of_type(heap_type), D3D12_HEAP_FLAG_NONE, desc, state)
 }
 
 pub(crate) fn placed(
@@ -88,9 +79,7 @@ pub(crate) fn placed(
     offset: u64,
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ID3D12Resource> {
-    let (mut resource, state) = (None, D3D12_RESOURCE_STATE_COPY_DEST);
-    unsafe { device.CreatePlacedResource(heap, offset, desc, state, None, &mut resource) }?;
-    Ok(resource.expect("S_OK comes with a resource"))
+    gpu::placed(device, heap, offset, desc, D3D12_RESOURCE_STATE_COPY_DEST)
 }
 
 pub(crate) fn reserved(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> Result<ID3D12Resource> {
@@ -108,16 +97,7 @@ pub(crate) fn tight_buffer(width: u64) -> D3D12_RESOURCE_DESC {
 }
 
 pub(crate) fn texture() -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: 64,
-        Height: 64,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        ..Default::default()
-    }
+    texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [64, 64])
 }
 
 pub(crate) fn address(resource: &ID3D12Resource) -> u64 {

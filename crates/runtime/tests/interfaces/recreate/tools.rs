@@ -7,7 +7,9 @@ use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{HRESULT, Interface};
 
 use super::objects::*;
-use crate::gpu::{Answer as _, Queue, code, messages};
+use crate::gpu::{
+    Answer as _, Queue, code, create_heap, default_heap, feature, heap_desc, messages, newer_desc, of_type,
+};
 
 /// The lowest address that a simulated GPU uses.
 const FIRST: u64 = 1 << 32;
@@ -15,11 +17,9 @@ const FIRST: u64 = 1 << 32;
 const PLACE: u64 = FIRST + 0x100_0000;
 
 fn tier(device: &ID3D12Device) -> windows_core::Result<D3D12_RECREATE_AT_TIER> {
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS20::default();
-    let size = u32::try_from(size_of_val(&options)).expect("small");
-    unsafe { device.CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS20, (&raw mut options).cast(), size) }
-        .ok()?;
-    Ok(options.RecreateAtTier)
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS20::default();
+    let (result, options) = feature(device, D3D12_FEATURE_D3D12_OPTIONS20, options);
+    result.ok().map(|()| options.RecreateAtTier)
 }
 
 /// Opens a GPU and creates a device that reserves 16 pages from `PLACE` on.
@@ -93,17 +93,8 @@ fn other_devices_leave_an_address_set() {
 #[test]
 fn the_newest_call_uses_the_address_up_and_objects_without_addresses_do_not() {
     let (_gpu, device) = open_reserving();
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let desc = D3D12_RESOURCE_DESC1 {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: 16,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        ..Default::default()
-    };
+    let properties = of_type(D3D12_HEAP_TYPE_DEFAULT);
+    let desc = newer_desc(&buffer(16));
     set_next(&device, PLACE);
     let (flags, layout) = (D3D12_HEAP_FLAG_NONE, D3D12_BARRIER_LAYOUT_UNDEFINED);
     let mut made: Option<ID3D12Resource> = None;
@@ -127,11 +118,7 @@ fn failed_creations_and_checks_do_not_consume_the_address() {
     assert_eq!(code(heap(&device, 0)), E_INVALIDARG, "refused by validation");
     assert_eq!(code(heap(&device, 17 * PAGE)), E_INVALIDARG, "refused by the driver");
     assert_eq!(code(committed(&device, &texture())), E_INVALIDARG, "textures have no address");
-    assert_eq!(
-        code(reserved(&device, &tight_buffer(16))),
-        E_INVALIDARG,
-        "refused by the rules of reserved resources"
-    );
+    assert_eq!(code(reserved(&device, &tight_buffer(16))), E_INVALIDARG, "refused for reserved resources");
     let created = heap(&device, PAGE).expect("the address is still set");
     assert_eq!(allocation(&created).0, PLACE);
     let next = heap(&device, PAGE).expect("at an address chosen by the driver");
@@ -143,13 +130,8 @@ fn failed_creations_and_checks_do_not_consume_the_address() {
         let vtable = &device.cast::<ID3D12Device>().expect("a device");
         (vtable.vtable().CreateHeap)(vtable.as_raw(), desc, &ID3D12Heap::IID, std::ptr::null_mut())
     };
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: PAGE,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-        ..Default::default()
-    };
     set_next(&device, PLACE);
-    assert_eq!(check(&desc), S_FALSE);
+    assert_eq!(check(&heap_desc(D3D12_HEAP_TYPE_DEFAULT, PAGE)), S_FALSE);
     assert_eq!(allocation(&heap(&device, PAGE).expect("the address is still set")).0, PLACE);
 }
 
@@ -200,16 +182,8 @@ fn textures_are_refused_by_validation() {
     };
     set_next(&device, PLACE);
     refused(committed(&device, &texture()));
-    let mut home: Option<ID3D12Heap> = None;
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: 4 * PAGE,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES,
-        ..Default::default()
-    };
     set_next(&device, PLACE);
-    unsafe { device.CreateHeap(&desc, &mut home) }.expect("heaps with any contents");
-    let home = home.expect("S_OK comes with a heap");
+    let home = default_heap(&device, 4 * PAGE, D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES);
     set_next(&device, PLACE);
     refused(placed(&device, &home, 0, &texture()));
     set_next(&device, PLACE + 4 * PAGE);
@@ -217,7 +191,7 @@ fn textures_are_refused_by_validation() {
     refused(reserved(&device, &tiled));
     // A call that only validates reports the error too.
     set_next(&device, PLACE + 4 * PAGE);
-    let (properties, flags) = (desc.Properties, D3D12_HEAP_FLAG_NONE);
+    let (properties, flags) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_HEAP_FLAG_NONE);
     let first = device.cast::<ID3D12Device>().expect("a device");
     let answer = unsafe {
         let create = first.vtable().CreateCommittedResource;
@@ -292,18 +266,11 @@ fn developer_mode_is_a_system_setting() {
     let device = reserving(&gpu, &[]).expect("no ranges to reserve");
     refused(&device, heap_at(&device, PLACE, PAGE), DXGI_ERROR_UNSUPPORTED, &["developer mode"]);
     set_next(&device, 0);
-    let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
-    let size = u32::try_from(size_of_val(&options)).expect("small");
-    unsafe { device.CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS16, (&raw mut options).cast(), size) }
-        .succeeds();
-    assert!(!options.GPUUploadHeapSupported.as_bool());
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: PAGE,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_GPU_UPLOAD, ..Default::default() },
-        ..Default::default()
-    };
-    let mut none: Option<ID3D12Heap> = None;
-    assert_eq!(code(unsafe { device.CreateHeap(&desc, &mut none) }), E_INVALIDARG);
+    let options = D3D12_FEATURE_DATA_D3D12_OPTIONS16::default();
+    let (result, options) = feature(&device, D3D12_FEATURE_D3D12_OPTIONS16, options);
+    assert_eq!((result, options.GPUUploadHeapSupported.as_bool()), (S_OK, false));
+    let refused = create_heap(&device, &heap_desc(D3D12_HEAP_TYPE_GPU_UPLOAD, PAGE));
+    assert_eq!(refused.err(), Some(E_INVALIDARG));
 }
 
 #[test]
@@ -325,15 +292,10 @@ fn shader_instrumentation_is_a_factory_setting() {
 #[test]
 fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
     let (gpu, device) = open_reserving();
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let (mut made, state) = (None, D3D12_RESOURCE_STATE_COMMON);
+    let (properties, state) = (of_type(D3D12_HEAP_TYPE_DEFAULT), D3D12_RESOURCE_STATE_COMMON);
     set_next(&device, PLACE);
-    unsafe {
-        let flags = D3D12_HEAP_FLAG_SHARED;
-        device.CreateCommittedResource(&properties, flags, &buffer(16), state, None, &mut made)
-    }
-    .expect("reserved");
-    let made: ID3D12Resource = made.expect("S_OK comes with a resource");
+    let made = crate::gpu::committed(&device, properties, D3D12_HEAP_FLAG_SHARED, &buffer(16), state)
+        .expect("reserved");
     let handle =
         unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, PCWSTR::null()) }.expect("shared");
     let opener: ID3D12Device14 = gpu.device.cast().expect("the newest");
@@ -353,18 +315,10 @@ fn a_shared_buffer_keeps_its_address_after_its_device_is_gone() {
 #[test]
 fn an_opened_shared_heap_has_the_same_address() {
     let (gpu, device) = open_reserving();
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: 4 * PAGE,
-        Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_SHARED,
-        ..Default::default()
-    };
     let opener: ID3D12Device14 = gpu.device.cast().expect("the newest");
     for is_chosen in [true, false] {
         set_next(&device, if is_chosen { PLACE } else { 0 });
-        let mut made: Option<ID3D12Heap> = None;
-        unsafe { device.CreateHeap(&desc, &mut made) }.expect("reserved");
-        let made = made.expect("S_OK comes with a heap");
+        let made = default_heap(&device, 4 * PAGE, D3D12_HEAP_FLAG_SHARED);
         let handle =
             unsafe { device.CreateSharedHandle(&made, None, 0x1000_0000, PCWSTR::null()) }.expect("shared");
         let mut opened: Option<ID3D12Heap> = None;

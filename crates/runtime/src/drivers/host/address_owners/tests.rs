@@ -55,37 +55,6 @@ fn the_whole_address_space_can_be_allocated() {
 }
 
 #[test]
-fn a_reservation_may_span_the_seeds_start_address() {
-    let mut owners = AddressOwners::new(BITS, 5);
-    let place = owners.place;
-    assert!(place > BASE);
-    let all = owners.free_size();
-    let id = owners.reserve(&[addresses(place - 1, 2)]).expect("the range is free");
-    assert_eq!(take(&mut owners, 1).map(|taken| taken.start), Some(place + PAGE), "the first free address");
-    let taken = owners.take_at(Some(id), address(place - PAGE), ByteSize::new(2 * PAGE), Alignment::ONE);
-    let taken = taken.expect("both pages are reserved");
-    owners.release(id);
-    owners.give_back(taken, Some(id));
-    assert_eq!(owners.free_size().get(), all.get() - PAGE);
-}
-
-#[test]
-fn an_objects_addresses_outlive_the_reservation() {
-    let mut owners = AddressOwners::new(BITS, 0);
-    let id = owners.reserve(&[addresses(BASE, 4 * PAGE)]).expect("the range is free");
-    let held = owners
-        .take_at(Some(id), address(BASE + PAGE), ByteSize::new(PAGE), Alignment::ONE)
-        .expect("the range is reserved");
-    owners.release(id);
-    let range = addresses(BASE, 4 * PAGE);
-    assert_eq!(owners.reserve(&[range]), Err(DriverError::AddressesInUse { range }));
-    let others = owners.reserve(&[addresses(BASE, PAGE), addresses(BASE + 2 * PAGE, 2 * PAGE)]);
-    owners.release(others.expect("released with the reservation"));
-    owners.give_back(held, Some(id));
-    owners.reserve(&[range]).expect("the whole range is free");
-}
-
-#[test]
 fn refusals_state_the_reason() {
     let mut owners = AddressOwners::new(BITS, 0);
     let id = owners

@@ -3,8 +3,8 @@
 use heapwright_d3d12::*;
 
 use crate::gpu::*;
-use crate::queues::barriers::texture_group;
-use crate::queues::textures::{create, footprint, region, subresource, texture_desc};
+use crate::queues::barriers::{texture_barrier, texture_group};
+use crate::queues::textures::{create, download, region, subresource, upload_to};
 
 /// Fills a buffer with bytes that differ from their neighbours.
 fn numbered(buffer: &ID3D12Resource) {
@@ -20,8 +20,7 @@ fn buffers(device: &ID3D12Device14, width: u64) -> [ID3D12Resource; 2] {
 /// vkd3d-proton's test_copy_texture_bc_rgba: 2 by 2 texels of 128 bits correspond to 8 by 8 of BC3.
 #[test]
 fn sizes_of_compressed_textures_count_in_blocks() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let [small, large] =
         [[2, 2], [8, 8]].map(|size| create(&device, &texture_desc(DXGI_FORMAT_R32G32B32A32_UINT, size)));
     let bc = create(&device, &texture_desc(DXGI_FORMAT_BC3_UNORM, [8, 8]));
@@ -42,20 +41,17 @@ fn sizes_of_compressed_textures_count_in_blocks() {
 /// Between format families of one size the copy is executed, and the debug layer reports a message.
 #[test]
 fn copies_between_families_of_one_size_record() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let [upload, readback] = buffers(&device, 256);
     numbered(&upload);
     let from = create(&device, &texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [4, 1]));
     let [to, other] = [(); 2].map(|()| create(&device, &texture_desc(DXGI_FORMAT_R32_FLOAT, [4, 1])));
     messages(&device);
     unsafe {
-        let source = footprint(&upload, 0, DXGI_FORMAT_R8G8B8A8_UNORM, [4, 1, 1], 256);
-        queue.list.CopyTextureRegion(&subresource(&from, 0), 0, 0, 0, &source, None);
+        upload_to(&queue.list, (&from, 0), &upload, DXGI_FORMAT_R8G8B8A8_UNORM, [4, 1, 1], 256);
         queue.list.CopyResource(&to, &from);
         queue.list.CopyTextureRegion(&subresource(&other, 0), 0, 0, 0, &subresource(&to, 0), None);
-        let target = footprint(&readback, 0, DXGI_FORMAT_R32_FLOAT, [4, 1, 1], 256);
-        queue.list.CopyTextureRegion(&target, 0, 0, 0, &subresource(&other, 0), None);
+        download(&queue.list, (&other, 0), (&readback, 0), DXGI_FORMAT_R32_FLOAT, [4, 1, 1], 256);
     }
     queue.run();
     assert_eq!(bytes(&readback)[..16], bytes(&upload)[..16]);
@@ -67,8 +63,7 @@ fn copies_between_families_of_one_size_record() {
 /// conformance's `copies/texture-region-within-a-subresource` copies one that does not overlap.
 #[test]
 fn regions_of_one_subresource_must_not_overlap() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let texture = create(&device, &texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [8, 4]));
     let copied = |[x, y]: [u32; 2], part: D3D12_BOX| {
         let texture = subresource(&texture, 0);
@@ -81,8 +76,7 @@ fn regions_of_one_subresource_must_not_overlap() {
 
 #[test]
 fn partial_copies_of_multisampled_textures_are_reported_and_executed() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
@@ -99,8 +93,7 @@ fn partial_copies_of_multisampled_textures_are_reported_and_executed() {
 
 #[test]
 fn depth_and_srgb_are_resolved() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let resolve = |source, target, format, flags| {
         let source = D3D12_RESOURCE_DESC {
             Flags: flags,
@@ -125,17 +118,14 @@ fn depth_and_srgb_are_resolved() {
     ] {
         assert_eq!(resolve(texture, texture, format, depth), S_OK, "{texture} as {format}");
     }
-    assert_eq!(
-        resolve(DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_D32_FLOAT, DXGI_FORMAT_R32_UINT, depth),
-        E_INVALIDARG
-    );
+    let float = DXGI_FORMAT_D32_FLOAT;
+    assert_eq!(resolve(float, float, DXGI_FORMAT_R32_UINT, depth), E_INVALIDARG);
 }
 
 /// conformance's `formats/read-only-aspects` clears the other aspect.
 #[test]
 fn clears_of_a_read_only_aspect_are_reported() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc = D3D12_RESOURCE_DESC {
         Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
         ..texture_desc(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, [4, 4])
@@ -161,20 +151,12 @@ fn clears_of_a_read_only_aspect_are_reported() {
 
 #[test]
 fn zero_slices_of_a_barrier_mean_one() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let desc =
         D3D12_RESOURCE_DESC { DepthOrArraySize: 3, ..texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [4, 4]) };
     let texture = create(&device, &desc);
     let barrier = |first, slices| {
         let barrier = D3D12_TEXTURE_BARRIER {
-            SyncBefore: D3D12_BARRIER_SYNC_NONE,
-            SyncAfter: D3D12_BARRIER_SYNC_COPY,
-            AccessBefore: D3D12_BARRIER_ACCESS_NO_ACCESS,
-            AccessAfter: D3D12_BARRIER_ACCESS_COPY_DEST,
-            LayoutBefore: D3D12_BARRIER_LAYOUT_COMMON,
-            LayoutAfter: D3D12_BARRIER_LAYOUT_COPY_DEST,
-            pResource: crate::queues::textures::borrow(&texture),
             Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
                 NumMipLevels: 1,
                 FirstArraySlice: first,
@@ -182,7 +164,7 @@ fn zero_slices_of_a_barrier_mean_one() {
                 NumPlanes: 1,
                 ..Default::default()
             },
-            Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+            ..texture_barrier(&texture)
         };
         let group = texture_group(&barrier);
         queue.close_after(|list| unsafe { list.Barrier(&[group]) })

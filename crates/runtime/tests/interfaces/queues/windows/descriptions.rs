@@ -1,11 +1,10 @@
 //! Descriptions of resources, their flags and their initial states.
 
 use heapwright_d3d12::*;
-use heapwright_runtime::{HostProfile, Instance};
-use windows_core::{HRESULT, Interface};
+use windows_core::HRESULT;
 
 use crate::gpu::*;
-use crate::queues::textures::{create, footprint, subresource, texture_desc};
+use crate::queues::textures::{create, footprint, subresource};
 
 fn created(
     device: &ID3D12Device,
@@ -13,35 +12,13 @@ fn created(
     desc: &D3D12_RESOURCE_DESC,
     state: D3D12_RESOURCE_STATES,
 ) -> [HRESULT; 2] {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let heap_desc = D3D12_HEAP_DESC {
-        SizeInBytes: 1 << 20,
-        Properties: properties,
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-        ..Default::default()
-    };
-    let (mut heap, mut placed, mut committed) = (None::<ID3D12Heap>, None, None);
-    unsafe {
-        device.CreateHeap(&heap_desc, &mut heap).expect("a heap");
-        [
-            code(device.CreateCommittedResource(
-                &properties,
-                D3D12_HEAP_FLAG_NONE,
-                desc,
-                state,
-                None,
-                &mut committed as *mut Option<ID3D12Resource>,
-            )),
-            code(device.CreatePlacedResource(
-                &heap.expect("S_OK comes with a heap"),
-                0,
-                desc,
-                state,
-                None,
-                &mut placed as *mut Option<ID3D12Resource>,
-            )),
-        ]
-    }
+    let flags = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
+    let heap = D3D12_HEAP_DESC { Flags: flags, ..heap_desc(heap_type, 1 << 20) };
+    let heap = create_heap(device, &heap).expect("a heap");
+    [
+        code(committed(device, of_type(heap_type), D3D12_HEAP_FLAG_NONE, desc, state)),
+        code(placed(device, &heap, 0, desc, state)),
+    ]
 }
 
 #[test]
@@ -49,9 +26,7 @@ fn a_render_target_buffer_begins_as_one_and_is_cleared_through_a_view() {
     let device = open();
     let flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
     let state = D3D12_RESOURCE_STATE_RENDER_TARGET;
-    let of = |flags| {
-        created(&device.cast().expect("a device"), D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(256, flags), state)
-    };
+    let of = |flags| created(&device, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(256, flags), state);
     assert_eq!(of(flags), [S_OK; 2]);
     assert_eq!(of(D3D12_RESOURCE_FLAG_NONE), [E_INVALIDARG; 2]);
 
@@ -84,9 +59,7 @@ fn a_render_target_buffer_begins_as_one_and_is_cleared_through_a_view() {
 /// Since Agility SDK 606, an UPLOAD buffer may be created in COMMON or in any subset of GENERIC_READ.
 #[test]
 fn upload_buffers_may_start_in_any_state_of_generic_read() {
-    let newer: ID3D12Device = open().cast().expect("a device");
-    let older =
-        Instance::open(HostProfile::find("first-generation").expect("a profile")).expect("a GPU").device;
+    let (newer, older) = (open(), instance("first-generation").device);
     let parts = [
         D3D12_RESOURCE_STATE_COMMON,
         D3D12_RESOURCE_STATE_COPY_SOURCE,

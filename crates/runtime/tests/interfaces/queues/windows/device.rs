@@ -14,14 +14,6 @@ fn heap(device: &ID3D12Device14) -> ID3D12Heap {
     create_heap(device, &desc).expect("a heap")
 }
 
-fn place(device: &ID3D12Device14, heap: &ID3D12Heap, width: u64) -> ID3D12Resource {
-    let desc = buffer_desc(width, D3D12_RESOURCE_FLAG_NONE);
-    let mut resource = None;
-    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-    unsafe { device.CreatePlacedResource(heap, 0, &desc, state, None, &mut resource) }.expect("placed");
-    resource.expect("S_OK comes with a resource")
-}
-
 /// vkd3d-proton's test_create_device.
 #[test]
 fn only_feature_levels_of_d3d12_are_accepted() {
@@ -51,20 +43,15 @@ fn descriptions_are_returned_with_node_mask_one() {
     let nodes = |of: D3D12_HEAP_PROPERTIES| [of.CreationNodeMask, of.VisibleNodeMask];
     assert_eq!(nodes(unsafe { heap.GetDesc() }.Properties), [1; 2]);
     let committed = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 64);
-    for resource in [place(&device, &heap, 64), committed] {
+    let (desc, state) = (buffer_desc(64, D3D12_RESOURCE_FLAG_NONE), D3D12_RESOURCE_STATE_GENERIC_READ);
+    for resource in [placed(&device, &heap, 0, &desc, state).expect("placed"), committed] {
         let mut found = D3D12_HEAP_PROPERTIES::default();
         unsafe { resource.GetHeapProperties(Some(&mut found), None) }.succeeds();
         assert_eq!(nodes(found), [1; 2]);
     }
-    let desc = D3D12_DESCRIPTOR_HEAP_DESC { NumDescriptors: 1, ..Default::default() };
-    let table: ID3D12DescriptorHeap = unsafe { device.CreateDescriptorHeap(&desc) }.expect("a heap");
+    let none = D3D12_DESCRIPTOR_HEAP_FLAG_NONE;
+    let table = descriptor_heap(&device, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 1, none).expect("a heap");
     assert_eq!(unsafe { table.GetDesc() }.NodeMask, 1);
-}
-
-fn ask<T>(device: &ID3D12Device14, feature: D3D12_FEATURE, mut data: T) -> (HRESULT, T) {
-    let size = u32::try_from(size_of::<T>()).expect("small");
-    let result = code(unsafe { device.CheckFeatureSupport(feature, (&raw mut data).cast(), size) });
-    (result, data)
 }
 
 #[test]
@@ -72,7 +59,7 @@ fn feature_queries_succeed_or_return_e_invalidarg() {
     let device = open();
     let model = |asked| {
         let data = D3D12_FEATURE_DATA_SHADER_MODEL { HighestShaderModel: asked };
-        let (result, data) = ask(&device, D3D12_FEATURE_SHADER_MODEL, data);
+        let (result, data) = feature(&device, D3D12_FEATURE_SHADER_MODEL, data);
         (result, data.HighestShaderModel)
     };
     assert_eq!(model(D3D_SHADER_MODEL_5_1), (S_OK, D3D_SHADER_MODEL_5_1));
@@ -82,7 +69,7 @@ fn feature_queries_succeed_or_return_e_invalidarg() {
 
     let version = |asked| {
         let data = D3D12_FEATURE_DATA_ROOT_SIGNATURE { HighestVersion: asked };
-        let (result, data) = ask(&device, D3D12_FEATURE_ROOT_SIGNATURE, data);
+        let (result, data) = feature(&device, D3D12_FEATURE_ROOT_SIGNATURE, data);
         (result, data.HighestVersion)
     };
     assert_eq!(version(D3D_ROOT_SIGNATURE_VERSION_1_0), (S_OK, D3D_ROOT_SIGNATURE_VERSION_1_0));
@@ -91,7 +78,7 @@ fn feature_queries_succeed_or_return_e_invalidarg() {
 
     let planes = |format| {
         let data = D3D12_FEATURE_DATA_FORMAT_INFO { Format: format, PlaneCount: 0xff };
-        let (result, data) = ask(&device, D3D12_FEATURE_FORMAT_INFO, data);
+        let (result, data) = feature(&device, D3D12_FEATURE_FORMAT_INFO, data);
         (result, data.PlaneCount)
     };
     assert_eq!(planes(DXGI_FORMAT_UNKNOWN), (S_OK, 1));
@@ -101,10 +88,10 @@ fn feature_queries_succeed_or_return_e_invalidarg() {
     assert_eq!(planes(DXGI_FORMAT_R1_UNORM).0, E_INVALIDARG);
 
     let session = D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_SUPPORT { NodeIndex: 0, Support: !0 };
-    let (result, session) = ask(&device, D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT, session);
+    let (result, session) = feature(&device, D3D12_FEATURE_PROTECTED_RESOURCE_SESSION_SUPPORT, session);
     assert_eq!((result, session.Support), (S_OK, 0));
     let (result, _) =
-        ask(&device, D3D12_FEATURE_D3D12_OPTIONS1, D3D12_FEATURE_DATA_D3D12_OPTIONS1::default());
+        feature(&device, D3D12_FEATURE_D3D12_OPTIONS1, D3D12_FEATURE_DATA_D3D12_OPTIONS1::default());
     assert_eq!(result, S_OK);
     let priority = |priority: i32| {
         let data = D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY {
@@ -112,37 +99,38 @@ fn feature_queries_succeed_or_return_e_invalidarg() {
             Priority: u32::try_from(priority).expect("positive"),
             ..Default::default()
         };
-        let (result, data) = ask(&device, D3D12_FEATURE_COMMAND_QUEUE_PRIORITY, data);
+        let (result, data) = feature(&device, D3D12_FEATURE_COMMAND_QUEUE_PRIORITY, data);
         (result, data.PriorityForTypeIsSupported.as_bool())
     };
     assert_eq!(priority(D3D12_COMMAND_QUEUE_PRIORITY_HIGH), (S_OK, true));
     assert_eq!(priority(D3D12_COMMAND_QUEUE_PRIORITY_GLOBAL_REALTIME), (S_OK, false));
     for unknown in [9, 11, 13, 999, -1] {
-        assert_eq!(ask(&device, unknown, 0_u32).0, E_INVALIDARG, "{unknown}");
+        assert_eq!(feature(&device, unknown, 0_u32).0, E_INVALIDARG, "{unknown}");
     }
+}
+
+fn levels(device: &ID3D12Device14, format: DXGI_FORMAT, samples: u32) -> (HRESULT, u32) {
+    let data = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
+        Format: format,
+        SampleCount: samples,
+        NumQualityLevels: 0xdead_beef,
+        ..Default::default()
+    };
+    let (result, data) = feature(device, D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS, data);
+    (result, data.NumQualityLevels)
 }
 
 /// vkd3d-proton's test_multisample_quality_levels and test_format_support.
 #[test]
 fn unknown_formats_and_sample_counts_fail() {
     let device = open();
-    let levels = |format, samples| {
-        let data = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
-            Format: format,
-            SampleCount: samples,
-            NumQualityLevels: 0xdead_beef,
-            ..Default::default()
-        };
-        let (result, data) = ask(&device, D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS, data);
-        (result, data.NumQualityLevels)
-    };
-    assert_eq!(levels(DXGI_FORMAT_UNKNOWN, 0), (E_FAIL, 0));
-    assert_eq!(levels(DXGI_FORMAT_R8G8B8A8_UNORM, 0), (E_FAIL, 0));
-    assert_eq!(levels(DXGI_FORMAT_UNKNOWN, 1), (S_OK, 1));
-    assert_eq!(levels(DXGI_FORMAT_R8G8B8A8_UNORM, 3), (S_OK, 0));
-    assert_eq!(levels(DXGI_FORMAT_R8G8B8A8_UNORM, 4), (S_OK, 1));
+    assert_eq!(levels(&device, DXGI_FORMAT_UNKNOWN, 0), (E_FAIL, 0));
+    assert_eq!(levels(&device, DXGI_FORMAT_R8G8B8A8_UNORM, 0), (E_FAIL, 0));
+    assert_eq!(levels(&device, DXGI_FORMAT_UNKNOWN, 1), (S_OK, 1));
+    assert_eq!(levels(&device, DXGI_FORMAT_R8G8B8A8_UNORM, 3), (S_OK, 0));
+    assert_eq!(levels(&device, DXGI_FORMAT_R8G8B8A8_UNORM, 4), (S_OK, 1));
     let data = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: 9999, Support1: !0, Support2: !0 };
-    let (result, data) = ask(&device, D3D12_FEATURE_FORMAT_SUPPORT, data);
+    let (result, data) = feature(&device, D3D12_FEATURE_FORMAT_SUPPORT, data);
     assert_eq!((result, data.Support1, data.Support2), (E_FAIL, 0, 0));
 }
 
@@ -153,20 +141,10 @@ fn every_format_has_planes_and_one_level_of_one_sample() {
     let device = open();
     for format in (DXGI_FORMAT_UNKNOWN..=DXGI_FORMAT_B4G4R4A4_UNORM).filter(|&it| it != DXGI_FORMAT_R1_UNORM)
     {
-        let levels = |samples| {
-            let data = D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS {
-                Format: format,
-                SampleCount: samples,
-                NumQualityLevels: 0xdead_beef,
-                ..Default::default()
-            };
-            let (result, data) = ask(&device, D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS, data);
-            (result, data.NumQualityLevels)
-        };
-        assert_eq!(levels(1), (S_OK, 1), "{format}");
-        assert_eq!(levels(3), (S_OK, 0), "{format}");
+        assert_eq!(levels(&device, format, 1), (S_OK, 1), "{format}");
+        assert_eq!(levels(&device, format, 3), (S_OK, 0), "{format}");
         let data = D3D12_FEATURE_DATA_FORMAT_INFO { Format: format, PlaneCount: 0xff };
-        let (result, data) = ask(&device, D3D12_FEATURE_FORMAT_INFO, data);
+        let (result, data) = feature(&device, D3D12_FEATURE_FORMAT_INFO, data);
         let is_planar = matches!(
             format,
             DXGI_FORMAT_R32G8X24_TYPELESS..=DXGI_FORMAT_X32_TYPELESS_G8X24_UINT

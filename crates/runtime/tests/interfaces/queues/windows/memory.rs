@@ -4,27 +4,7 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use crate::gpu::*;
-use crate::queues::textures::texture_desc;
-
-/// Creates a texture in system memory that the CPU reads and writes.
-fn cpu_texture(device: &ID3D12Device14, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES {
-        Type: D3D12_HEAP_TYPE_CUSTOM,
-        CPUPageProperty: D3D12_CPU_PAGE_PROPERTY_WRITE_BACK,
-        MemoryPoolPreference: D3D12_MEMORY_POOL_L0,
-        ..Default::default()
-    };
-    let mut texture = None::<ID3D12Resource>;
-    unsafe {
-        let (flags, state) = (D3D12_HEAP_FLAG_NONE, D3D12_RESOURCE_STATE_COMMON);
-        device.CreateCommittedResource(&properties, flags, desc, state, None, &mut texture).expect("taken");
-    }
-    texture.expect("S_OK comes with a resource")
-}
-
-fn box_of(start: [u32; 3], end: [u32; 3]) -> D3D12_BOX {
-    D3D12_BOX { left: start[0], top: start[1], front: start[2], right: end[0], bottom: end[1], back: end[2] }
-}
+use crate::queues::textures::region;
 
 fn volume(side: u32, mips: u16) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
@@ -41,7 +21,7 @@ fn boxes_outside_of_a_texture_are_refused() {
     let texture = cpu_texture(&device, &volume(8, 1));
     let mut few = [0xee_u8; 16];
     messages(&device);
-    let inverted = box_of([4, 0, 0], [3, 1, 1]);
+    let inverted = region([4, 0, 0], [3, 1, 1]);
     unsafe { texture.ReadFromSubresource(few.as_mut_ptr().cast(), 16, 16, 0, Some(&inverted)) }.succeeds();
     assert_eq!((few, messages(&device)), ([0xee; 16], vec![]), "it is empty");
     let outside = |at: D3D12_BOX| -> [HRESULT; 2] {
@@ -53,6 +33,6 @@ fn boxes_outside_of_a_texture_are_refused() {
             ]
         }
     };
-    assert_eq!(outside(box_of([0, 0, 7], [1, 1, 9])), [E_INVALIDARG; 2]);
-    assert_eq!(outside(box_of([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty and out of bounds");
+    assert_eq!(outside(region([0, 0, 7], [1, 1, 9])), [E_INVALIDARG; 2]);
+    assert_eq!(outside(region([9, 9, 9], [9, 9, 9])), [E_INVALIDARG; 2], "empty and out of bounds");
 }

@@ -13,10 +13,8 @@ fn root_signature(device: &ID3D12Device14) -> ID3D12RootSignature {
         let version = D3D_ROOT_SIGNATURE_VERSION_1_0;
         assert_eq!(exports::D3D12SerializeRootSignature(&desc, version, &mut blob, &mut errors), S_OK);
         assert!(!blob.is_null() && errors.is_null());
-        assert_eq!(
-            exports::D3D12SerializeRootSignature(&desc, 77, &mut errors, std::ptr::null_mut()),
-            E_INVALIDARG
-        );
+        let refused = exports::D3D12SerializeRootSignature(&desc, 77, &mut errors, std::ptr::null_mut());
+        assert_eq!(refused, E_INVALIDARG);
         // The blob's first methods after those of IUnknown are GetBufferPointer and GetBufferSize.
         let object = ID3D10Blob::from_raw(blob);
         type Get = unsafe extern "system" fn(*mut std::ffi::c_void) -> usize;
@@ -51,8 +49,7 @@ fn pipeline(device: &ID3D12Device14) -> ID3D12PipelineState {
 /// The draws of a list are reported once as not executed; all its other commands are executed.
 #[test]
 fn a_list_reports_skipped_draws_and_dispatches_once() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let (signature, state) = (root_signature(&device), pipeline(&device));
     let [upload, readback] =
         [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK].map(|heap_type| commit(&device, heap_type, 64));
@@ -77,8 +74,7 @@ fn a_list_reports_skipped_draws_and_dispatches_once() {
 
 #[test]
 fn bundles_are_recorded_and_executed_by_lists() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let kind = D3D12_COMMAND_LIST_TYPE_BUNDLE;
     let state = pipeline(&device);
     unsafe {
@@ -102,8 +98,7 @@ fn bundles_are_recorded_and_executed_by_lists() {
 
 #[test]
 fn query_results_are_zero() {
-    let device = open();
-    let queue = Queue::direct(&device);
+    let (device, queue) = open_direct();
     let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 64);
     bytes(&readback).fill(0xee);
     let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 4, NodeMask: 0 };
