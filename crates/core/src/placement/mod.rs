@@ -42,6 +42,8 @@ pub use shared_heap_set::{
 pub use sizing::HeapSizing;
 
 #[cfg(all(test, not(loom)))]
+mod driven_engine;
+#[cfg(all(test, not(loom)))]
 mod heap_pool_tests;
 #[cfg(all(test, not(loom)))]
 mod last_resort_tests;
@@ -49,5 +51,5 @@ mod last_resort_tests;
 mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod slab_tests;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
