@@ -42,8 +42,6 @@ pub use shared_heap_set::{
 pub use sizing::HeapSizing;
 
 #[cfg(all(test, not(loom)))]
-mod driven_engine;
-#[cfg(all(test, not(loom)))]
 mod heap_pool_tests;
 #[cfg(all(test, not(loom)))]
 mod last_resort_tests;

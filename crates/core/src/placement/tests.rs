@@ -1,8 +1,10 @@
 //! Rules of heap sets. `engine::tests` compares them with a model.
 
+pub(super) mod driven_engine;
+
+use driven_engine::DrivenEngine;
 use proptest::prelude::*;
 
-use super::driven_engine::DrivenEngine;
 use super::*;
 use crate::suballoc::SuballocError;
 use crate::{Alignment, ByteSize};

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::placement::driven_engine::{DrivenEngine, Heap};
+use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
 use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced};
 use crate::suballoc::Strategy as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
@@ -107,7 +107,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let heap_size = || (1_u64..40).prop_map(|count| kib(64 * count));
     let step = prop_oneof![
         24 => (requests(), prop::bool::weighted(0.8)).prop_map(|(request, makes)| Step::Allocate(request, makes)),
-        4 => (0_u32..3, requests()).prop_map(|(lane, request)| Step::AllocateOn(lane, request)),
+        8 => (0_u32..3, requests()).prop_map(|(lane, request)| Step::AllocateOn(lane, request)),
         14 => any::<Index>().prop_map(|at| Step::Free(at, 1)),
         1 => (any::<Index>(), 1_usize..40).prop_map(|(at, count)| Step::Free(at, count)),
         1 => any::<Index>().prop_map(Step::FreeStale),
@@ -186,6 +186,21 @@ proptest! {
         driven.take_empty(ALL);
         driven.check();
         prop_assert_eq!(driven.engine.totals(), HeapSetTotals::default());
+    }
+}
+
+/// Full heaps with a free slot of another lane are rare among random calls.
+#[test]
+fn a_probe_sees_the_free_slots_of_other_lanes() {
+    let mut driven = DrivenEngine::new(default_engine(kib(64), kib(16), 2, 16));
+    let request = PlacementRequest::new(kib(4), Alignment::ONE);
+    driven.allocate(&request).unwrap();
+    // Requests for the lowest offset get no slot.
+    let filler =
+        PlacementRequest { strategy: Prefer::MinOffset, ..PlacementRequest::new(kib(1), Alignment::ONE) };
+    while driven.try_allocate(&filler, false).1.is_some() {}
+    for lane in 0..2 {
+        assert!(driven.allocate_on(lane, &request).is_some(), "lane {lane}");
     }
 }
 
