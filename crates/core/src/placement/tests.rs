@@ -58,18 +58,6 @@ proptest! {
 }
 
 #[test]
-fn a_size_that_overflows_is_an_error_and_releases_nothing() {
-    let mut set: HeapSet<()> = HeapSet::default();
-    set.insert(ByteSize::from_mib(1), ()).expect("valid size");
-    for size in [u64::MAX, u64::MAX - 65_535, (1 << 63) + 1] {
-        let size = ByteSize::new(size);
-        assert_eq!(set.allocate(size, Alignment::ONE), Ok(None));
-        assert_eq!(set.plan(size), Err(PlacementError::TooLarge { requested: size }));
-    }
-    assert_eq!(set.totals().heap_count, 1);
-}
-
-#[test]
 fn an_id_of_a_released_heap_is_recognised() {
     let mut set = HeapSet::default();
     let heap = set.insert(ByteSize::from_mib(1), 'a').expect("valid size");
