@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn an_audit_finds_each_violation() {
-        let violations: [(&str, fn(&mut SlabTable<&'static str>)); 2] = [
+        type Violation = fn(&mut SlabTable<&'static str>);
+        let violations: [(&str, Violation); 2] = [
             ("invalid shape", |table| {
                 table.close(0);
                 table.slabs[SlabIndex::of(0)].slot_size = 103;
