@@ -55,7 +55,7 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
         let mut parts: Vec<_> =
             (1..=200_u8).map(|i| buffer(&allocator, &place(heap_type, WITHIN), u64::from(i) * 7)).collect();
         for (part, i) in parts.iter_mut().zip(1..) {
-            assert_eq!(placement(&part), Placement::WithinResource);
+            assert_eq!(placement(part), Placement::WithinResource);
             let mut mapping = part.map().expect("mapped");
             assert_eq!(mapping.len(), ByteSize::new(u64::from(i) * 7));
             mapping.write(0, &vec![i; usize::from(i) * 7]).expect("inside");
