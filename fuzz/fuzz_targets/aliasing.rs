@@ -65,6 +65,11 @@ fn pick<T>(from: &[T], index: u8) -> Option<&T> {
     from.get(usize::from(index).checked_rem(from.len())?)
 }
 
+/// Returns the flags whose bits are set in `bits`.
+fn chosen<const COUNT: usize>(bits: u8, flags: [u32; COUNT]) -> u32 {
+    flags.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).fold(0, |all, (_, flag)| all | flag)
+}
+
 fn borrowed(resource: Option<&ID3D12Resource>) -> ManuallyDrop<Option<ID3D12Resource>> {
     // SAFETY: the resource outlives the call, and the reference is not released.
     ManuallyDrop::new(resource.map(|resource| unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
@@ -117,6 +122,11 @@ impl World {
         world
     }
 
+    fn two(&self, resources: [u8; 2]) -> Option<[&ID3D12Resource; 2]> {
+        let [one, other] = resources.map(|index| pick(&self.resources, index));
+        Some([one?, other?])
+    }
+
     fn place(&mut self, heap: u8, offset: u64, desc: &D3D12_RESOURCE_DESC) {
         let Some(heap) = pick(&self.heaps, heap) else { return };
         let (mut made, state): (Option<ID3D12Resource>, _) = (None, D3D12_RESOURCE_STATE_COMMON);
@@ -130,6 +140,13 @@ impl World {
         // SAFETY: the description is readable.
         let result = unsafe { self.device.CreateReservedResource(desc, state, None, &mut made) };
         self.resources.extend(result.ok().and(made));
+    }
+
+    fn barrier(&self, kind: D3D12_RESOURCE_BARRIER_TYPE, anonymous: D3D12_RESOURCE_BARRIER_0) {
+        let flags = D3D12_RESOURCE_BARRIER_FLAG_NONE;
+        let barrier = D3D12_RESOURCE_BARRIER { Type: kind, Flags: flags, Anonymous: anonymous };
+        // SAFETY: its resources are live or null.
+        unsafe { self.list.ResourceBarrier(&[barrier]) };
     }
 
     /// Waits for all submitted work, and checks the tracker's state.
@@ -154,17 +171,11 @@ impl World {
         // SAFETY of all below: objects are live, and structures readable for the call.
         match op {
             Op::Heap { flags } => {
-                let mut flag = D3D12_HEAP_FLAG_NONE;
-                if flags & 1 != 0 {
-                    flag |= D3D12_HEAP_FLAG_SHARED;
-                }
-                if flags & 2 != 0 {
-                    flag |= D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
-                }
+                let kinds = [D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED];
                 let desc = D3D12_HEAP_DESC {
                     SizeInBytes: u64::from(HEAP_TILES) * KIB_64,
                     Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-                    Flags: flag,
+                    Flags: chosen(flags, kinds),
                     ..Default::default()
                 };
                 let mut heap: Option<ID3D12Heap> = None;
@@ -200,15 +211,12 @@ impl World {
                 desc.Format = DXGI_FORMAT_R8G8B8A8_UNORM;
                 desc.MipLevels = u16::from(mips % 4) + 1;
                 desc.DepthOrArraySize = u16::from(slices % 3) + 1;
-                if flags & 1 != 0 {
-                    desc.Flags |= D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-                }
-                if flags & 2 != 0 {
-                    desc.Flags |= D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS;
-                }
-                if flags & 4 != 0 {
-                    desc.Flags |= D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-                }
+                let kinds = [
+                    D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+                    D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS,
+                    D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+                ];
+                desc.Flags = chosen(flags, kinds);
                 if reserved {
                     desc.Layout = D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE;
                     self.reserve(&desc);
@@ -242,18 +250,12 @@ impl World {
                 }
             }
             Op::CopyBytes { to, at, from, start, size } => {
-                let (Some(to), Some(from)) = (pick(&self.resources, to), pick(&self.resources, from)) else {
-                    return;
-                };
+                let Some([to, from]) = self.two([to, from]) else { return };
                 let [at, start, size] = [at, start, size].map(|bytes| u64::from(bytes) * 8);
                 unsafe { self.list.CopyBufferRegion(to, at, from, start, size) };
             }
             Op::CopyTexels { texture, index, buffer, to_texture, region } => {
-                let (Some(texture), Some(buffer)) =
-                    (pick(&self.resources, texture), pick(&self.resources, buffer))
-                else {
-                    return;
-                };
+                let Some([texture, buffer]) = self.two([texture, buffer]) else { return };
                 let desc = unsafe { texture.GetDesc() };
                 let mut layout = D3D12_PLACED_SUBRESOURCE_FOOTPRINT::default();
                 let out = Some(&raw mut layout);
@@ -278,17 +280,11 @@ impl World {
                 unsafe { self.list.CopyTextureRegion(to, 0, 0, 0, from, region) };
             }
             Op::CopyResource { to, from } => {
-                let (Some(to), Some(from)) = (pick(&self.resources, to), pick(&self.resources, from)) else {
-                    return;
-                };
+                let Some([to, from]) = self.two([to, from]) else { return };
                 unsafe { self.list.CopyResource(to, from) };
             }
             Op::CopyTiles { tiled, first, count, buffer, to_buffer } => {
-                let (Some(tiled), Some(buffer)) =
-                    (pick(&self.resources, tiled), pick(&self.resources, buffer))
-                else {
-                    return;
-                };
+                let Some([tiled, buffer]) = self.two([tiled, buffer]) else { return };
                 let start = D3D12_TILED_RESOURCE_COORDINATE { X: first.into(), ..Default::default() };
                 let size = D3D12_TILE_REGION_SIZE { NumTiles: count.into(), ..Default::default() };
                 let flags = if to_buffer {
@@ -315,12 +311,8 @@ impl World {
                     pResourceBefore: borrowed(before),
                     pResourceAfter: borrowed(after),
                 };
-                let barrier = D3D12_RESOURCE_BARRIER {
-                    Type: D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-                    Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-                    Anonymous: D3D12_RESOURCE_BARRIER_0 { Aliasing: ManuallyDrop::new(aliasing) },
-                };
-                unsafe { self.list.ResourceBarrier(&[barrier]) };
+                let anonymous = D3D12_RESOURCE_BARRIER_0 { Aliasing: ManuallyDrop::new(aliasing) };
+                self.barrier(D3D12_RESOURCE_BARRIER_TYPE_ALIASING, anonymous);
             }
             Op::Transition { resource, subresource, before, after } => {
                 let state = |index: u8| STATES[usize::from(index) % STATES.len()];
@@ -330,12 +322,8 @@ impl World {
                     StateBefore: state(before),
                     StateAfter: state(after),
                 };
-                let barrier = D3D12_RESOURCE_BARRIER {
-                    Type: D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
-                    Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE,
-                    Anonymous: D3D12_RESOURCE_BARRIER_0 { Transition: ManuallyDrop::new(transition) },
-                };
-                unsafe { self.list.ResourceBarrier(&[barrier]) };
+                let anonymous = D3D12_RESOURCE_BARRIER_0 { Transition: ManuallyDrop::new(transition) };
+                self.barrier(D3D12_RESOURCE_BARRIER_TYPE_TRANSITION, anonymous);
             }
             Op::Enhanced { resource, syncs, accesses, layouts, discard } => {
                 let sync = |of: u8| {

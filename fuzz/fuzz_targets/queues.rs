@@ -3,6 +3,7 @@
 //!
 //! Handles, offsets and counts are hostile; pointers are null or point to what D3D12 requires.
 #![no_main]
+#![expect(non_snake_case, reason = "fields have D3D12's names")]
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -52,177 +53,52 @@ struct Location {
 
 #[derive(Debug, Arbitrary)]
 enum Op {
-    Queue {
-        kind: u8,
-    },
-    Allocator {
-        kind: u8,
-    },
-    List {
-        kind: u8,
-        allocator: u8,
-        closed: bool,
-    },
-    Fence {
-        value: Number,
-        flags: u8,
-    },
-    Buffer {
-        heap: u8,
-        size: u8,
-        writable: bool,
-    },
-    Reserved {
-        tiles: u8,
-    },
-    Texture {
-        dimension: u8,
-        size: [u8; 3],
-        mips: u8,
-        format: u8,
-        samples: u8,
-        flags: u8,
-        reserved: bool,
-    },
-    Heap {
-        tiles: u8,
-    },
-    DescriptorHeap {
-        kind: u8,
-        count: Number,
-        flags: u8,
-    },
-    View {
-        kind: u8,
-        resource: u8,
-        handle: Number,
-        format: u8,
-        dimension: u8,
-        numbers: [Number; 4],
-    },
-    CopyDescriptors {
-        counts: [u8; 2],
-        handles: [Number; 2],
-        kind: u8,
-    },
-    Release {
-        index: u8,
-    },
-    Evict {
-        index: u8,
-        evict: bool,
-    },
-    ResetAllocator {
-        index: u8,
-    },
-    Close {
-        list: u8,
-    },
-    Reset {
-        list: u8,
-        allocator: u8,
-    },
-    CopyBuffer {
-        list: u8,
-        to: u8,
-        at: Number,
-        from: u8,
-        start: Number,
-        size: Number,
-    },
-    CopyResource {
-        list: u8,
-        to: u8,
-        from: u8,
-    },
-    CopyTexture {
-        list: u8,
-        to: Location,
-        at: [u8; 3],
-        from: Location,
-        region: Option<[u8; 6]>,
-    },
-    CopyTiles {
-        list: u8,
-        tiled: u8,
-        buffer: u8,
-        numbers: [Number; 4],
-        boxed: bool,
-        flags: u8,
-    },
-    Barrier {
-        list: u8,
-        kind: u8,
-        flags: u8,
-        resources: [u8; 2],
-        subresource: Number,
-        states: [u32; 2],
-    },
-    Enhanced {
-        list: u8,
-        kind: u8,
-        resource: u8,
-        syncs: [u32; 2],
-        accesses: [u32; 2],
-        layouts: [i8; 2],
-        range: [u8; 6],
-    },
-    Discard {
-        list: u8,
-        resource: u8,
-        region: Option<[Number; 3]>,
-    },
-    Clear {
-        list: u8,
-        kind: u8,
-        cpu: Number,
-        gpu: Number,
-        resource: u8,
-        values: [u32; 4],
-        heap: u8,
-    },
-    Write {
-        list: u8,
-        address: Number,
-        resource: u8,
-        value: u32,
-    },
-    Draw {
-        list: u8,
-    },
-    Execute {
-        queue: u8,
-        lists: Vec<u8>,
-    },
-    Signal {
-        queue: u8,
-        fence: u8,
-        value: Number,
-    },
-    Wait {
-        queue: u8,
-        fence: u8,
-        value: u8,
-    },
-    SetFence {
-        fence: u8,
-        value: Number,
-    },
-    MapTiles {
-        queue: u8,
-        resource: u8,
-        heap: u8,
-        regions: u8,
-        ranges: u8,
-        numbers: [Number; 6],
-        nulls: u8,
-    },
-    CopyMappings {
-        queue: u8,
-        to: u8,
-        from: u8,
-        numbers: [Number; 4],
-    },
+    Queue { kind: u8 },
+    Allocator { kind: u8 },
+    List { kind: u8, allocator: u8, closed: bool },
+    Fence { value: Number, flags: u8 },
+    Buffer { heap: u8, size: u8, writable: bool },
+    Reserved { tiles: u8 },
+    Texture { dimension: u8, size: [u8; 3], mips: u8, format: u8, samples: u8, flags: u8, reserved: bool },
+    Heap { tiles: u8 },
+    DescriptorHeap { kind: u8, count: Number, flags: u8 },
+    View { kind: u8, resource: u8, handle: Number, format: u8, dimension: u8, numbers: [Number; 4] },
+    CopyDescriptors { counts: [u8; 2], handles: [Number; 2], kind: u8 },
+    Release { index: u8 },
+    Evict { index: u8, evict: bool },
+    ResetAllocator { index: u8 },
+    Record { list: u8, command: Command },
+    Execute { queue: u8, lists: Vec<u8> },
+    Signal { queue: u8, fence: u8, value: Number },
+    Wait { queue: u8, fence: u8, value: u8 },
+    SetFence { fence: u8, value: Number },
+    MapTiles { queue: u8, resource: u8, heap: u8, counts: [u8; 2], numbers: [Number; 6], nulls: u8 },
+    CopyMappings { queue: u8, to: u8, from: u8, numbers: [Number; 4] },
+}
+
+/// A call of a command list.
+#[derive(Debug, Arbitrary)]
+enum Command {
+    Close,
+    Reset { allocator: u8 },
+    CopyBuffer { to: u8, at: Number, from: u8, start: Number, size: Number },
+    CopyResource { to: u8, from: u8 },
+    CopyTexture { to: Location, at: [u8; 3], from: Location, region: Option<[u8; 6]> },
+    CopyTiles { tiled: u8, buffer: u8, numbers: [Number; 4], boxed: bool, flags: u8 },
+    Barrier { kind: u8, flags: u8, resources: [u8; 2], subresource: Number, states: [u32; 2] },
+    Enhanced { kind: u8, resource: u8, scopes: Scopes, range: [u8; 6] },
+    Discard { resource: u8, region: Option<[Number; 3]> },
+    Clear { kind: u8, cpu: Number, gpu: Number, resource: u8, values: [u32; 4], heap: u8 },
+    Write { address: Number, resource: u8, value: u32 },
+    Draw,
+}
+
+/// What an enhanced barrier is between: the values before, and those after.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+struct Scopes {
+    syncs: [u32; 2],
+    accesses: [u32; 2],
+    layouts: [i8; 2],
 }
 
 #[derive(Default)]
@@ -238,9 +114,13 @@ impl Objects {
         fitting.get(usize::from(index) % (fitting.len() + 1)).cloned()
     }
 
-    fn raw<T: Interface>(&self, index: u8) -> *mut c_void {
+    fn resource(&self, index: u8) -> Option<ID3D12Resource> {
+        self.pick_as(index)
+    }
+
+    fn raw(&self, index: u8) -> *mut c_void {
         // The objects outlive every call of an operation.
-        self.pick_as::<T>(index).map_or(null_mut(), |object| object.as_raw())
+        self.resource(index).map_or(null_mut(), |object| object.as_raw())
     }
 
     fn keep<T: Interface>(&mut self, object: windows_core::Result<T>) {
@@ -312,17 +192,7 @@ fn scaffold() -> Vec<Op> {
 }
 
 fn buffer(width: u64, flags: D3D12_RESOURCE_FLAGS) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-        Width: width,
-        Height: 1,
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-        Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-        Flags: flags,
-        ..Default::default()
-    }
+    D3D12_RESOURCE_DESC { Flags: flags, ..heapwright::buffer_desc(heapwright::ByteSize::new(width)) }
 }
 
 unsafe fn commit(device: &ID3D12Device14, objects: &mut Objects, heap: i32, desc: &D3D12_RESOURCE_DESC) {
@@ -350,7 +220,7 @@ unsafe fn borrowed(raw: &*mut c_void) -> ManuallyDrop<Option<ID3D12Resource>> {
 }
 
 unsafe fn location(objects: &Objects, place: Location) -> D3D12_TEXTURE_COPY_LOCATION {
-    let raw = objects.raw::<ID3D12Resource>(place.resource);
+    let raw = objects.raw(place.resource);
     let footprint = D3D12_PLACED_SUBRESOURCE_FOOTPRINT {
         Offset: place.offset.get(),
         Footprint: D3D12_SUBRESOURCE_FOOTPRINT {
@@ -375,7 +245,6 @@ unsafe fn location(objects: &Objects, place: Location) -> D3D12_TEXTURE_COPY_LOC
 
 #[expect(clippy::too_many_lines, reason = "one arm for each operation")]
 unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
-    let picked_list = |objects: &Objects, list| objects.pick_as::<ID3D12GraphicsCommandList7>(list);
     match op {
         Op::Queue { kind } => {
             let desc = D3D12_COMMAND_QUEUE_DESC { Type: i32::from(kind % 5), ..Default::default() };
@@ -460,7 +329,7 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
             objects.keep(heap);
         }
         Op::View { kind, resource, handle, format, dimension, numbers } => {
-            let resource = objects.pick_as::<ID3D12Resource>(resource);
+            let resource = objects.resource(resource);
             let resource = resource.as_ref();
             let handle = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: objects.handle(handle) };
             let (format, [a, b, c, d]) = (u32::from(format), numbers);
@@ -533,179 +402,10 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
                 let _ = unsafe { allocator.Reset() };
             }
         }
-        Op::Close { list } => {
-            if let Some(list) = picked_list(objects, list) {
-                let _ = unsafe { list.Close() };
-            }
-        }
-        Op::Reset { list, allocator } => {
-            let allocator = objects.pick_as::<ID3D12CommandAllocator>(allocator);
-            if let Some(list) = picked_list(objects, list) {
-                let _ = unsafe { list.Reset(allocator.as_ref(), None) };
-            }
-        }
-        Op::CopyBuffer { list, to, at, from, start, size } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let (to, from) = (objects.pick_as::<ID3D12Resource>(to), objects.pick_as::<ID3D12Resource>(from));
-            unsafe { list.CopyBufferRegion(to.as_ref(), at.get(), from.as_ref(), start.get(), size.get()) };
-        }
-        Op::CopyResource { list, to, from } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let (to, from) = (objects.pick_as::<ID3D12Resource>(to), objects.pick_as::<ID3D12Resource>(from));
-            unsafe { list.CopyResource(to.as_ref(), from.as_ref()) };
-        }
-        Op::CopyTexture { list, to, at, from, region } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let region = region.map(|r| r.map(u32::from)).map(|[left, top, front, right, bottom, back]| {
-                D3D12_BOX { left, top, front, right, bottom, back }
-            });
-            let region = region.as_ref().map(std::ptr::from_ref);
-            let [x, y, z] = at.map(u32::from);
-            unsafe {
-                let (to, from) = (location(objects, to), location(objects, from));
-                list.CopyTextureRegion(&to, x, y, z, &from, region);
-            }
-        }
-        Op::CopyTiles { list, tiled, buffer, numbers, boxed, flags } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let [x, subresource, count, offset] = numbers;
-            let start = D3D12_TILED_RESOURCE_COORDINATE {
-                X: x.u32(),
-                Subresource: subresource.u32(),
-                ..Default::default()
-            };
-            let size = D3D12_TILE_REGION_SIZE {
-                NumTiles: count.u32(),
-                UseBox: boxed.into(),
-                Width: count.u32(),
-                Height: 1,
-                Depth: 1,
-            };
-            let (tiled, buffer) =
-                (objects.pick_as::<ID3D12Resource>(tiled), objects.pick_as::<ID3D12Resource>(buffer));
-            let flags = u32::from(flags % 16);
-            unsafe { list.CopyTiles(tiled.as_ref(), &start, &size, buffer.as_ref(), offset.get(), flags) };
-        }
-        Op::Barrier { list, kind, flags, resources, subresource, states } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let raws = resources.map(|index| objects.raw::<ID3D12Resource>(index));
-            let anonymous = unsafe {
-                if kind % 4 == 1 {
-                    let (before, after) = (borrowed(&raws[0]), borrowed(&raws[1]));
-                    let barrier =
-                        D3D12_RESOURCE_ALIASING_BARRIER { pResourceBefore: before, pResourceAfter: after };
-                    D3D12_RESOURCE_BARRIER_0 { Aliasing: ManuallyDrop::new(barrier) }
-                } else {
-                    let barrier = D3D12_RESOURCE_TRANSITION_BARRIER {
-                        pResource: borrowed(&raws[0]),
-                        Subresource: subresource.u32(),
-                        StateBefore: states[0] as _,
-                        StateAfter: states[1] as _,
-                    };
-                    D3D12_RESOURCE_BARRIER_0 { Transition: ManuallyDrop::new(barrier) }
-                }
-            };
-            let (kind, flags) = (i32::from(kind % 4), i32::from(flags % 4));
-            let barrier = D3D12_RESOURCE_BARRIER { Type: kind, Flags: flags as _, Anonymous: anonymous };
-            unsafe { list.ResourceBarrier(&[barrier]) };
-        }
-        Op::Enhanced { list, kind, resource, syncs, accesses, layouts, range } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let raw = objects.raw::<ID3D12Resource>(resource);
-            let [first, mips, slice, slices, plane, planes] = range.map(u32::from);
-            let texture = D3D12_TEXTURE_BARRIER {
-                SyncBefore: syncs[0],
-                SyncAfter: syncs[1],
-                AccessBefore: accesses[0],
-                AccessAfter: accesses[1],
-                LayoutBefore: layouts[0].into(),
-                LayoutAfter: layouts[1].into(),
-                pResource: unsafe { borrowed(&raw) },
-                Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
-                    IndexOrFirstMipLevel: first,
-                    NumMipLevels: mips,
-                    FirstArraySlice: slice,
-                    NumArraySlices: slices,
-                    FirstPlane: plane,
-                    NumPlanes: planes,
-                },
-                Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
-            };
-            let buffer = D3D12_BUFFER_BARRIER {
-                SyncBefore: syncs[0],
-                SyncAfter: syncs[1],
-                AccessBefore: accesses[0],
-                AccessAfter: accesses[1],
-                pResource: unsafe { borrowed(&raw) },
-                Offset: first.into(),
-                Size: u64::MAX,
-            };
-            let global = D3D12_GLOBAL_BARRIER {
-                SyncBefore: syncs[0],
-                SyncAfter: syncs[1],
-                AccessBefore: accesses[0],
-                AccessAfter: accesses[1],
-            };
-            let anonymous = match kind % 4 {
-                0 => D3D12_BARRIER_GROUP_0 { pGlobalBarriers: &global },
-                1 => D3D12_BARRIER_GROUP_0 { pTextureBarriers: &texture },
-                2 => D3D12_BARRIER_GROUP_0 { pBufferBarriers: &buffer },
-                _ => D3D12_BARRIER_GROUP_0 { pBufferBarriers: null() },
-            };
-            let group =
-                D3D12_BARRIER_GROUP { Type: i32::from(kind % 8), NumBarriers: 1, Anonymous: anonymous };
-            // The member and the type must agree, as in any valid program.
-            let group = if kind % 4 == 3 {
-                group
-            } else {
-                D3D12_BARRIER_GROUP { Type: i32::from(kind % 4), ..group }
-            };
-            unsafe { list.Barrier(&[group]) };
-        }
-        Op::Discard { list, resource, region } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let resource = objects.pick_as::<ID3D12Resource>(resource);
-            let region = region.map(|[first, count, rects]| D3D12_DISCARD_REGION {
-                NumRects: rects.u32(),
-                pRects: null(),
-                FirstSubresource: first.u32(),
-                NumSubresources: count.u32(),
-            });
-            let region = region.as_ref().map(std::ptr::from_ref);
-            unsafe { list.DiscardResource(resource.as_ref(), region) };
-        }
-        Op::Clear { list, kind, cpu, gpu, resource, values, heap } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let cpu = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: objects.handle(cpu) };
-            let heap = objects.pick_as::<ID3D12DescriptorHeap>(heap);
-            let first =
-                heap.as_ref().map_or(0, |heap| unsafe { heap.GetGPUDescriptorHandleForHeapStart() }.ptr);
-            let gpu = D3D12_GPU_DESCRIPTOR_HANDLE { ptr: first.wrapping_add(gpu.get()) };
-            let resource = objects.pick_as::<ID3D12Resource>(resource);
-            let floats = values.map(f32::from_bits);
-            unsafe {
-                list.SetDescriptorHeaps(&[heap]);
-                match kind % 4 {
-                    0 => list.ClearRenderTargetView(cpu, &floats, &[]),
-                    1 => list.ClearDepthStencilView(cpu, u32::from(kind / 4 % 5), floats[0], kind, &[]),
-                    2 => list.ClearUnorderedAccessViewUint(gpu, cpu, resource.as_ref(), &values, &[]),
-                    _ => list.ClearUnorderedAccessViewFloat(gpu, cpu, resource.as_ref(), &floats, &[]),
-                }
-            }
-        }
-        Op::Write { list, address, resource, value } => {
-            let Some(list) = picked_list(objects, list) else { return };
-            let resource = objects.pick_as::<ID3D12Resource>(resource);
-            let start = resource.map_or(0, |resource| unsafe { resource.GetGPUVirtualAddress() }.0);
-            let param = D3D12_WRITEBUFFERIMMEDIATE_PARAMETER {
-                Dest: D3D12_GPU_VIRTUAL_ADDRESS(start.wrapping_add(address.get())),
-                Value: value,
-            };
-            unsafe { list.WriteBufferImmediate(1, &param, None) };
-        }
-        Op::Draw { list } => {
-            if let Some(list) = picked_list(objects, list) {
-                unsafe { list.DrawInstanced(3, 1, 0, 0) };
+        Op::Record { list, command } => {
+            if let Some(list) = objects.pick_as::<ID3D12GraphicsCommandList7>(list) {
+                // SAFETY: as the caller promises.
+                unsafe { record(&list, objects, command) };
             }
         }
         Op::Execute { queue, lists } => {
@@ -731,10 +431,9 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
                 let _ = unsafe { fence.Signal(value.get()) };
             }
         }
-        Op::MapTiles { queue, resource, heap, regions, ranges, numbers, nulls } => {
+        Op::MapTiles { queue, resource, heap, counts: [regions, ranges], numbers, nulls } => {
             let Some(queue) = objects.pick_as::<ID3D12CommandQueue>(queue) else { return };
-            let (resource, heap) =
-                (objects.pick_as::<ID3D12Resource>(resource), objects.pick_as::<ID3D12Heap>(heap));
+            let (resource, heap) = (objects.resource(resource), objects.pick_as::<ID3D12Heap>(heap));
             let [x, subresource, count, offset, tiles, flag] = numbers;
             let start = D3D12_TILED_RESOURCE_COORDINATE {
                 X: x.u32(),
@@ -763,12 +462,174 @@ unsafe fn perform(device: &ID3D12Device14, objects: &mut Objects, op: Op) {
         }
         Op::CopyMappings { queue, to, from, numbers } => {
             let Some(queue) = objects.pick_as::<ID3D12CommandQueue>(queue) else { return };
-            let (to, from) = (objects.pick_as::<ID3D12Resource>(to), objects.pick_as::<ID3D12Resource>(from));
+            let (to, from) = (objects.resource(to), objects.resource(from));
             let at = |x: Number| D3D12_TILED_RESOURCE_COORDINATE { X: x.u32(), ..Default::default() };
             let size = D3D12_TILE_REGION_SIZE { NumTiles: numbers[2].u32(), ..Default::default() };
             let (first, second) = (at(numbers[0]), at(numbers[1]));
             let flags = u32::from(numbers[3].u32() == 7);
             unsafe { queue.CopyTileMappings(to.as_ref(), &first, from.as_ref(), &second, &size, flags) };
         }
+    }
+}
+
+/// Makes a call of a command list.
+///
+/// # Safety
+///
+/// As for `perform`.
+unsafe fn record(list: &ID3D12GraphicsCommandList7, objects: &Objects, command: Command) {
+    match command {
+        Command::Close => drop(unsafe { list.Close() }),
+        Command::Reset { allocator } => {
+            let allocator = objects.pick_as::<ID3D12CommandAllocator>(allocator);
+            let _ = unsafe { list.Reset(allocator.as_ref(), None) };
+        }
+        Command::CopyBuffer { to, at, from, start, size } => {
+            let (to, from) = (objects.resource(to), objects.resource(from));
+            unsafe { list.CopyBufferRegion(to.as_ref(), at.get(), from.as_ref(), start.get(), size.get()) };
+        }
+        Command::CopyResource { to, from } => {
+            let (to, from) = (objects.resource(to), objects.resource(from));
+            unsafe { list.CopyResource(to.as_ref(), from.as_ref()) };
+        }
+        Command::CopyTexture { to, at, from, region } => {
+            let region = region.map(|r| r.map(u32::from)).map(|[left, top, front, right, bottom, back]| {
+                D3D12_BOX { left, top, front, right, bottom, back }
+            });
+            let region = region.as_ref().map(std::ptr::from_ref);
+            let [x, y, z] = at.map(u32::from);
+            unsafe {
+                let (to, from) = (location(objects, to), location(objects, from));
+                list.CopyTextureRegion(&to, x, y, z, &from, region);
+            }
+        }
+        Command::CopyTiles { tiled, buffer, numbers, boxed, flags } => {
+            let [x, subresource, count, offset] = numbers;
+            let start = D3D12_TILED_RESOURCE_COORDINATE {
+                X: x.u32(),
+                Subresource: subresource.u32(),
+                ..Default::default()
+            };
+            let size = D3D12_TILE_REGION_SIZE {
+                NumTiles: count.u32(),
+                UseBox: boxed.into(),
+                Width: count.u32(),
+                Height: 1,
+                Depth: 1,
+            };
+            let (tiled, buffer) = (objects.resource(tiled), objects.resource(buffer));
+            let flags = u32::from(flags % 16);
+            unsafe { list.CopyTiles(tiled.as_ref(), &start, &size, buffer.as_ref(), offset.get(), flags) };
+        }
+        Command::Barrier { kind, flags, resources, subresource, states } => {
+            let raws = resources.map(|index| objects.raw(index));
+            let anonymous = unsafe {
+                if kind % 4 == 1 {
+                    let (before, after) = (borrowed(&raws[0]), borrowed(&raws[1]));
+                    let barrier =
+                        D3D12_RESOURCE_ALIASING_BARRIER { pResourceBefore: before, pResourceAfter: after };
+                    D3D12_RESOURCE_BARRIER_0 { Aliasing: ManuallyDrop::new(barrier) }
+                } else {
+                    let barrier = D3D12_RESOURCE_TRANSITION_BARRIER {
+                        pResource: borrowed(&raws[0]),
+                        Subresource: subresource.u32(),
+                        StateBefore: states[0] as _,
+                        StateAfter: states[1] as _,
+                    };
+                    D3D12_RESOURCE_BARRIER_0 { Transition: ManuallyDrop::new(barrier) }
+                }
+            };
+            let (kind, flags) = (i32::from(kind % 4), i32::from(flags % 4));
+            let barrier = D3D12_RESOURCE_BARRIER { Type: kind, Flags: flags as _, Anonymous: anonymous };
+            unsafe { list.ResourceBarrier(&[barrier]) };
+        }
+        Command::Enhanced { kind, resource, scopes, range } => {
+            let raw = objects.raw(resource);
+            let [first, mips, slice, slices, plane, planes] = range.map(u32::from);
+            let global = D3D12_GLOBAL_BARRIER {
+                SyncBefore: scopes.syncs[0],
+                SyncAfter: scopes.syncs[1],
+                AccessBefore: scopes.accesses[0],
+                AccessAfter: scopes.accesses[1],
+            };
+            let D3D12_GLOBAL_BARRIER { SyncBefore, SyncAfter, AccessBefore, AccessAfter } = global;
+            let texture = D3D12_TEXTURE_BARRIER {
+                SyncBefore,
+                SyncAfter,
+                AccessBefore,
+                AccessAfter,
+                LayoutBefore: scopes.layouts[0].into(),
+                LayoutAfter: scopes.layouts[1].into(),
+                pResource: unsafe { borrowed(&raw) },
+                Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
+                    IndexOrFirstMipLevel: first,
+                    NumMipLevels: mips,
+                    FirstArraySlice: slice,
+                    NumArraySlices: slices,
+                    FirstPlane: plane,
+                    NumPlanes: planes,
+                },
+                Flags: D3D12_TEXTURE_BARRIER_FLAG_NONE,
+            };
+            let pResource = unsafe { borrowed(&raw) };
+            let (Offset, Size) = (first.into(), u64::MAX);
+            let buffer = D3D12_BUFFER_BARRIER {
+                SyncBefore,
+                SyncAfter,
+                AccessBefore,
+                AccessAfter,
+                pResource,
+                Offset,
+                Size,
+            };
+            // The member and the type agree, as in any valid program; other types have no barriers.
+            let (kind, anonymous) = match kind % 4 {
+                0 => (0, D3D12_BARRIER_GROUP_0 { pGlobalBarriers: &global }),
+                1 => (1, D3D12_BARRIER_GROUP_0 { pTextureBarriers: &texture }),
+                2 => (2, D3D12_BARRIER_GROUP_0 { pBufferBarriers: &buffer }),
+                _ => (i32::from(kind % 8), D3D12_BARRIER_GROUP_0 { pBufferBarriers: null() }),
+            };
+            let group = D3D12_BARRIER_GROUP { Type: kind, NumBarriers: 1, Anonymous: anonymous };
+            unsafe { list.Barrier(&[group]) };
+        }
+        Command::Discard { resource, region } => {
+            let resource = objects.resource(resource);
+            let region = region.map(|[first, count, rects]| D3D12_DISCARD_REGION {
+                NumRects: rects.u32(),
+                pRects: null(),
+                FirstSubresource: first.u32(),
+                NumSubresources: count.u32(),
+            });
+            let region = region.as_ref().map(std::ptr::from_ref);
+            unsafe { list.DiscardResource(resource.as_ref(), region) };
+        }
+        Command::Clear { kind, cpu, gpu, resource, values, heap } => {
+            let cpu = D3D12_CPU_DESCRIPTOR_HANDLE { ptr: objects.handle(cpu) };
+            let heap = objects.pick_as::<ID3D12DescriptorHeap>(heap);
+            let first =
+                heap.as_ref().map_or(0, |heap| unsafe { heap.GetGPUDescriptorHandleForHeapStart() }.ptr);
+            let gpu = D3D12_GPU_DESCRIPTOR_HANDLE { ptr: first.wrapping_add(gpu.get()) };
+            let resource = objects.resource(resource);
+            let floats = values.map(f32::from_bits);
+            unsafe {
+                list.SetDescriptorHeaps(&[heap]);
+                match kind % 4 {
+                    0 => list.ClearRenderTargetView(cpu, &floats, &[]),
+                    1 => list.ClearDepthStencilView(cpu, u32::from(kind / 4 % 5), floats[0], kind, &[]),
+                    2 => list.ClearUnorderedAccessViewUint(gpu, cpu, resource.as_ref(), &values, &[]),
+                    _ => list.ClearUnorderedAccessViewFloat(gpu, cpu, resource.as_ref(), &floats, &[]),
+                }
+            }
+        }
+        Command::Write { address, resource, value } => {
+            let resource = objects.resource(resource);
+            let start = resource.map_or(0, |resource| unsafe { resource.GetGPUVirtualAddress() }.0);
+            let param = D3D12_WRITEBUFFERIMMEDIATE_PARAMETER {
+                Dest: D3D12_GPU_VIRTUAL_ADDRESS(start.wrapping_add(address.get())),
+                Value: value,
+            };
+            unsafe { list.WriteBufferImmediate(1, &param, None) };
+        }
+        Command::Draw => unsafe { list.DrawInstanced(3, 1, 0, 0) },
     }
 }

@@ -27,7 +27,12 @@ pub enum Name {
 }
 
 impl Name {
-    /// Returns the zero-terminated name, or `None` for a null pointer.
+    /// Calls `act` with the zero-terminated name or a null pointer.
+    fn with<T>(&self, act: impl FnOnce(PCWSTR) -> T) -> T {
+        let units = self.units();
+        act(units.as_ref().map_or(PCWSTR::null(), |units| PCWSTR(units.as_ptr())))
+    }
+
     fn units(&self) -> Option<Vec<u16>> {
         let mut units: Vec<u16> = match self {
             Self::Null => return None,
@@ -76,51 +81,19 @@ impl Arbitrary<'_> for Access {
     }
 }
 
+/// A call. `CreateShared` creates a shareable object, shares it, and opens it by its handle or its name.
 #[derive(Debug, Arbitrary)]
 pub enum Op {
-    CreateFence {
-        value: Number,
-        flags: Option<Number>,
-        second: bool,
-    },
-    Signal {
-        index: u8,
-        value: Number,
-    },
-    /// Creates a shareable object, shares it, and opens it by its handle or its name.
-    CreateShared {
-        kind: u8,
-        second: bool,
-        name: Name,
-        opener: Whose,
-    },
-    Create {
-        object: u8,
-        whose: Whose,
-        access: Access,
-        name: Name,
-    },
-    CreateOfNothing {
-        name: Name,
-    },
-    Open {
-        handle: Which,
-        whose: Whose,
-        wrong: u8,
-        iid: u8,
-    },
-    OpenByName {
-        name: Name,
-        whose: Whose,
-        access: Access,
-    },
-    Close {
-        index: u8,
-    },
+    CreateFence { value: Number, flags: Option<Number>, second: bool },
+    Signal { index: u8, value: Number },
+    CreateShared { kind: u8, second: bool, name: Name, opener: Whose },
+    Create { object: u8, whose: Whose, access: Access, name: Name },
+    CreateOfNothing { name: Name },
+    Open { handle: Which, whose: Whose, wrong: u8, iid: u8 },
+    OpenByName { name: Name, whose: Whose, access: Access },
+    Close { index: u8 },
     OwnEvent,
-    RemoveDevice {
-        second: bool,
-    },
+    RemoveDevice { second: bool },
 }
 
 /// The handles of the application.
@@ -198,16 +171,7 @@ unsafe fn create_shared(device: &ID3D12Device, kind: u8) -> Option<ID3D12DeviceC
             heap?.cast().ok()
         }
         _ => {
-            let desc = D3D12_RESOURCE_DESC {
-                Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-                Width: 4096,
-                Height: 1,
-                DepthOrArraySize: 1,
-                MipLevels: 1,
-                SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-                Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-                ..Default::default()
-            };
+            let desc = heapwright::buffer_desc(heapwright::ByteSize::new(4096));
             let (flags, state) = (D3D12_HEAP_FLAG_SHARED, D3D12_RESOURCE_STATE_COMMON);
             let mut made: Option<ID3D12Resource> = None;
             unsafe {
@@ -285,18 +249,15 @@ pub unsafe fn perform(world: &mut World, op: Op) {
         Op::Create { object, whose, access, name } => {
             let Some(object) = world.objects.pick_as::<ID3D12DeviceChild>(object) else { return };
             let (device, access) = (device(world, whose), access.0);
-            let name = name.units();
-            let name = name.as_ref().map_or(PCWSTR::null(), |units| PCWSTR(units.as_ptr()));
-            let made = unsafe { device.CreateSharedHandle(&object, None, access, name) };
+            let made = name.with(|name| unsafe { device.CreateSharedHandle(&object, None, access, name) });
             if let Ok(handle) = made {
                 assert!(whose != Whose::Foreign, "the object of another device");
                 world.handles.open.push(handle);
             }
         }
         Op::CreateOfNothing { name } => {
-            let name = name.units();
-            let name = name.as_ref().map_or(PCWSTR::null(), |units| PCWSTR(units.as_ptr()));
-            let made = unsafe { world.gpu.device.CreateSharedHandle(None, None, GENERIC_ALL, name) };
+            let device = &world.gpu.device;
+            let made = name.with(|name| unsafe { device.CreateSharedHandle(None, None, GENERIC_ALL, name) });
             assert!(made.is_err());
         }
         Op::Open { handle, whose, wrong, iid } => {
@@ -317,9 +278,8 @@ pub unsafe fn perform(world: &mut World, op: Op) {
         }
         Op::OpenByName { name, whose, access } => {
             let (device, access) = (device(world, whose), access.0);
-            let name = name.units();
-            let name = name.as_ref().map_or(PCWSTR::null(), |units| PCWSTR(units.as_ptr()));
-            if let Ok(handle) = unsafe { device.OpenSharedHandleByName(name, access) } {
+            let found = name.with(|name| unsafe { device.OpenSharedHandleByName(name, access) });
+            if let Ok(handle) = found {
                 world.handles.open.push(handle);
             }
         }

@@ -92,16 +92,7 @@ pub unsafe fn perform(world: &mut World, op: Op) {
             let kinds = [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_GPU_UPLOAD, D3D12_HEAP_TYPE_READBACK];
             let properties =
                 D3D12_HEAP_PROPERTIES { Type: kinds[usize::from(kind % 3)], ..Default::default() };
-            let desc = D3D12_RESOURCE_DESC {
-                Dimension: D3D12_RESOURCE_DIMENSION_BUFFER,
-                Width: width.get(),
-                Height: 1,
-                DepthOrArraySize: 1,
-                MipLevels: 1,
-                SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
-                Layout: D3D12_TEXTURE_LAYOUT_ROW_MAJOR,
-                ..Default::default()
-            };
+            let desc = heapwright::buffer_desc(heapwright::ByteSize::new(width.get()));
             let (flags, state) =
                 (D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING, D3D12_RESOURCE_STATE_COMMON);
             let mut made: Option<ID3D12Resource> = None;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Folder, heapwright, simulated_devices};
+use crate::support::{Folder, heapwright, json, simulated_devices};
 
 /// One device: crates/conformance runs the suite on each, and CI runs this program on each. The addresses of a simulated GPU
 /// differ between runs; the output does not depend on them.
@@ -66,9 +66,7 @@ fn the_json_is_complete_and_the_same_each_time() {
 
 #[test]
 fn a_filter_selects_by_parts_of_ids() {
-    let stdout =
-        heapwright(["conformance", "--json", "--filter", "heap/size-0,tight/placed-buffer-alignment"]).ok();
-    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let report = json(["conformance", "--json", "--filter", "heap/size-0,tight/placed-buffer-alignment"]);
     let ids: Vec<&str> =
         report["checks"].as_array().unwrap().iter().map(|check| check["id"].as_str().unwrap()).collect();
     assert_eq!(
@@ -120,8 +118,7 @@ fn bad_input() {
 #[test]
 fn a_check_that_is_skipped_is_not_run() {
     let ids = |options: &[&str]| -> Vec<String> {
-        let stdout = heapwright(["conformance", "--json"].iter().chain(options)).ok();
-        let report: Value = serde_json::from_str(&stdout).unwrap();
+        let report = json(["conformance", "--json"].iter().chain(options));
         let checks = report["checks"].as_array().unwrap().iter();
         checks.map(|check| check["id"].as_str().unwrap().to_owned()).collect()
     };

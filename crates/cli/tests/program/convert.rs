@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Folder, heapwright, repository};
+use crate::support::{Folder, heapwright, json, repository};
 
 const CAPTURES: &str = "crates/trace/tests/captures";
 
@@ -13,7 +13,7 @@ fn capture(name: &str) -> String {
 }
 
 fn replay(path: &str) -> Value {
-    serde_json::from_str(&heapwright(["replay", "--json", path]).ok()).unwrap()
+    json(["replay", "--json", path])
 }
 
 #[test]

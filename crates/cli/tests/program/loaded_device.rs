@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::library::{Behaviour, device, runtime, written_in_c};
-use crate::support::{Folder, heapwright};
+use crate::support::{Folder, heapwright, json};
 
 const TRACE: &str = "traces/vision_serving.csv.gz";
 
@@ -13,15 +13,14 @@ fn object(stdout: &str) -> Value {
 }
 
 fn conformance(device: &str) -> Value {
-    object(&heapwright(["conformance", "--json", "--device", device]).ok())
+    json(["conformance", "--json", "--device", device])
 }
 
 #[test]
 fn a_trace_replays() {
     let device = device(&runtime());
     for options in [&["--json"][..], &["--json", "--verify"]] {
-        let outcome = heapwright(["replay", "--device", &device, TRACE].iter().chain(options));
-        let report = object(&outcome.ok());
+        let report = json(["replay", "--device", &device, TRACE].iter().chain(options));
         assert_eq!(report["failures"], 0);
         assert_eq!(report["allocations"], 10_004);
     }
@@ -81,10 +80,10 @@ fn checks_that_crash_or_hang_fail_and_the_others_run() {
 #[test]
 fn a_loaded_device_is_listed_on_demand() {
     let device = device(&runtime());
-    let report = object(&heapwright(["devices", "--json", "--device", &device]).ok());
+    let report = json(["devices", "--json", "--device", &device]);
     assert_eq!(report["device"], device);
     assert_eq!(report["default"], false);
-    let simulated = object(&heapwright(["devices", "--json", "--device", "host"]).ok());
+    let simulated = json(["devices", "--json", "--device", "host"]);
     assert_eq!(simulated["device"], "host:discrete");
     for key in ["adapter", "resource_heap_tier", "dedicated_video_memory_bytes", "local"] {
         assert_eq!(report[key], simulated[key], "{key}");
@@ -101,7 +100,7 @@ fn devices_without_adapter_say_so() {
     let folder = Folder::new();
     let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let device = device(&path);
-    let report = object(&heapwright(["devices", "--json", "--device", &device]).ok());
+    let report = json(["devices", "--json", "--device", &device]);
     for key in ["adapter", "dedicated_video_memory_bytes", "shared_system_memory_bytes", "local", "non_local"]
     {
         assert_eq!(report.get(key), Some(&Value::Null), "{key}");
@@ -118,7 +117,7 @@ fn without_adapter_a_trace_replays() {
     let folder = Folder::new();
     let Some(path) = written_in_c(&folder, Behaviour::Forwards) else { return };
     let device = device(&path);
-    let report = object(&heapwright(["replay", "--json", "--verify", "--device", &device, TRACE]).ok());
+    let report = json(["replay", "--json", "--verify", "--device", &device, TRACE]);
     assert_eq!(report["failures"], 0);
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
     assert_eq!(compared.lines().count(), 13, "{compared}");

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Folder, heapwright};
+use crate::support::{self, Folder, heapwright};
 
 /// MiniMalloc's example of five buffers, which fit into 12.
 const FIVE: &str = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n";
@@ -13,7 +13,7 @@ const FIVE: &str = "id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4
 const FRAME: &str = "crates/core/examples/o3de_lowend_1080p.csv";
 
 fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&heapwright([&["plan", "--json"], args].concat()).ok()).unwrap()
+    support::json([&["plan", "--json"], args].concat())
 }
 
 /// Plans a table and expects this error behind the file's path.

@@ -15,7 +15,7 @@ use heapwright_trace::session::{
     Action, Allocation, Heap, HeapType as RecordedHeapType, Record, ResourceKind, SessionWriter,
 };
 
-use crate::support::{Folder, Outcome, command, heapwright};
+use crate::support::{Folder, Outcome, command, heapwright, json, json_lines, session_at};
 
 /// Deterministic pseudo-random numbers.
 struct Numbers(u64);
@@ -207,8 +207,7 @@ fn buffers_are_recreated_at_their_addresses_by_another_process() {
     let file = folder.path().join("buffers.hws");
     record_buffers(&file);
     let path = file.to_str().unwrap();
-    let report: serde_json::Value =
-        serde_json::from_str(&heapwright(["recreate", "--json", path]).ok()).unwrap();
+    let report = json(["recreate", "--json", path]);
     let number = |key: &str| report[key].as_u64().unwrap();
     assert_eq!(report["failures"], serde_json::json!([]));
     assert!(number("heaps") >= 1000, "{report}");
@@ -303,7 +302,7 @@ fn profiles_and_options_change_the_settings() {
     let path = file.to_str().unwrap();
     let replay = |args: &[&str]| {
         let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
-        let report: serde_json::Value = serde_json::from_str(&heapwright(all).ok()).unwrap();
+        let report = json(all);
         (
             report["configuration"].as_str().unwrap().to_owned(),
             report["peak_reserved_bytes"].as_u64().unwrap(),
@@ -417,8 +416,7 @@ fn recorded_submissions_run_under_the_policies() {
     let folder = Folder::new();
     let path = folder.file("turns.hws", writer.finish().unwrap());
     let lines = heapwright(["residency", "--json", "--policy", "lru", "--policy", "next-use", &path]).ok();
-    let reports: Vec<serde_json::Value> =
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let reports = json_lines(&lines);
     let number = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
     assert_eq!(reports.len(), 2);
     for report in &reports {
@@ -436,15 +434,6 @@ fn recorded_submissions_run_under_the_policies() {
 /// A session of these actions, 1 ms apart.
 fn session(actions: impl IntoIterator<Item = Action>) -> Vec<u8> {
     session_at((1..).map(|number| number * 1000).zip(actions))
-}
-
-/// A session of actions at their times in microseconds.
-fn session_at(actions: impl IntoIterator<Item = (u64, Action)>) -> Vec<u8> {
-    let mut writer = SessionWriter::new(Vec::new()).unwrap();
-    for (time_us, action) in actions {
-        writer.write(&Record { time_us, action }).unwrap();
-    }
-    writer.finish().unwrap()
 }
 
 fn heap(id: u64, heap_type: RecordedHeapType) -> Action {
@@ -531,8 +520,7 @@ fn time_passes_in_a_replay_of_objects_alone() {
     }
     let folder = Folder::new();
     let replay = |path: &str| -> serde_json::Value {
-        let report: serde_json::Value =
-            serde_json::from_str(&heapwright(["replay", "--json", path]).ok()).unwrap();
+        let report = json(["replay", "--json", path]);
         ["peak_reserved_bytes", "mean_reserved_bytes", "held_at_end_bytes", "heaps_created"]
             .into_iter()
             .map(|key| (key.to_owned(), report[key].clone()))
@@ -564,8 +552,7 @@ fn a_report_shows_one_allocator() {
     assert!(error.contains("--report requires a file with one allocator, but 2 are recorded"), "{error}");
     assert!(!report.exists());
     // Their memory is added up.
-    let report: serde_json::Value =
-        serde_json::from_str(&heapwright(["replay", "--json", &path]).ok()).unwrap();
+    let report = json(["replay", "--json", &path]);
     assert_eq!(report["heaps_created"], 2, "{report}");
     assert_eq!(report["held_at_end_bytes"], report["peak_reserved_bytes"], "{report}");
 }

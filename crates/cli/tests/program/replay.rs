@@ -1,19 +1,14 @@
 //! `heapwright replay` on valid traces.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::process::Stdio;
 
-use heapwright_trace::session::{Action, Allocation, HeapType, Record, ResourceKind, SessionWriter};
+use heapwright_trace::session::{Action, Allocation, HeapType, ResourceKind};
 
-use crate::support::{Folder, Outcome, command, heapwright, simulated_devices};
+use crate::support::*;
 use serde_json::Value;
 
 const RECORDED: [&str; 2] = ["traces/vision_serving.csv.gz", "traces/unet_diffusion.csv.gz"];
-
-/// Parses each line as JSON.
-fn objects(stdout: &str) -> Vec<Value> {
-    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 fn number(object: &Value, key: &str) -> u64 {
     object[key].as_u64().unwrap_or_else(|| panic!("{key} in {object}"))
@@ -21,7 +16,7 @@ fn number(object: &Value, key: &str) -> u64 {
 
 #[track_caller]
 fn check_recorded(stdout: &str) {
-    let objects = objects(stdout);
+    let objects = json_lines(stdout);
     let expected =
         [("vision_serving", 19_100, 10_004, 547_181_424), ("unet_diffusion", 19_701, 9_893, 63_554_960)];
     assert_eq!(objects.len(), expected.len());
@@ -71,7 +66,7 @@ fn the_recorded_traces_verify_on_every_simulated_gpu() {
 /// the live memory in the mean, and 1.41 and 1.58 times at the peak; neither is better in all three.
 #[test]
 fn the_allocator_takes_little_time_and_reserves_little() {
-    let objects = objects(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
+    let objects = json_lines(&heapwright(["replay", "--json"].iter().chain(&RECORDED)).ok());
     for (object, [micros, mean, peak]) in objects.iter().zip([[6.0, 1.78, 1.25], [0.7, 1.9, 1.2]]) {
         let measured = |key: &str| object[key].as_f64().unwrap();
         assert!(1e3 * measured("modelled_ms") <= micros * measured("events"), "{object}");
@@ -86,7 +81,7 @@ fn the_allocator_takes_little_time_and_reserves_little() {
 #[test]
 fn the_modelled_time_is_reproducible() {
     let replay = || {
-        let mut objects = objects(&heapwright(["replay", "--json", RECORDED[0]]).ok());
+        let mut objects = json_lines(&heapwright(["replay", "--json", RECORDED[0]]).ok());
         let object = objects[0].as_object_mut().unwrap();
         for key in ["alloc_ns", "free_ns", "mean_op_ns"] {
             object.remove(key).unwrap();
@@ -99,7 +94,7 @@ fn the_modelled_time_is_reproducible() {
 #[test]
 fn the_json_keys_are_exactly_those_documented() {
     let stdout = heapwright(["replay", "--json", RECORDED[1]]).ok();
-    let object = &objects(&stdout)[0];
+    let object = &json_lines(&stdout)[0];
     let keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
     let mut expected = [
         "trace",
@@ -136,7 +131,7 @@ fn the_json_keys_are_exactly_those_documented() {
 #[test]
 fn compare_replays_each_trace_with_each_allocator() {
     let stdout = heapwright(["replay", "--compare", "--json", RECORDED[1]]).ok();
-    let objects = objects(&stdout);
+    let objects = json_lines(&stdout);
     let of = |key: &str| -> Vec<Value> { objects.iter().map(|object| object[key].clone()).collect() };
     assert_eq!(of("configuration"), ["default", "gpgmm", "dedicated"]);
     assert_eq!(of("failures"), [0, 0, 0]);
@@ -164,7 +159,7 @@ fn means_and_final_values_are_reported() {
     );
     let trace = folder.trace("t.csv", &rows);
     // With one heap per buffer, reserved equals live.
-    let objects = objects(&heapwright(["replay", "--json", "--compare", &trace]).ok());
+    let objects = json_lines(&heapwright(["replay", "--json", "--compare", &trace]).ok());
     let [default, _, dedicated] = &objects[..] else { panic!("{objects:?}") };
     assert_eq!(dedicated["configuration"], "dedicated");
     // 2, 6, 4, 0 and 1 MiB are live after the events.
@@ -230,7 +225,7 @@ fn the_table_has_a_row_per_trace_and_no_colours_in_a_pipe() {
 fn a_trace_without_events_has_nothing_to_measure() {
     let folder = Folder::new();
     let empty = folder.trace("empty.csv", "");
-    let objects = objects(&heapwright(["replay", "--verify", "--json", &empty]).ok());
+    let objects = json_lines(&heapwright(["replay", "--verify", "--json", &empty]).ok());
     let nothing = serde_json::json!({ "p50": null, "p99": null, "max": null });
     let expected = serde_json::json!({
         "trace": "empty", "configuration": "default", "events": 0, "allocations": 0, "peak_live_bytes": 0, "peak_reserved_bytes": 0,
@@ -255,7 +250,7 @@ fn ids_may_be_any_64_bit_numbers() {
         "0,alloc,{max},100\r\n0,alloc,7,5000000\r\n1,free,{max},100\r\n2,alloc,3,1\r\n3,free,7,5000000"
     );
     let trace = folder.trace("ids.csv", &rows);
-    let objects = objects(&heapwright(["replay", "--verify", "--json", &trace]).ok());
+    let objects = json_lines(&heapwright(["replay", "--verify", "--json", &trace]).ok());
     assert_eq!(number(&objects[0], "peak_live_bytes"), 5_000_100);
 }
 
@@ -268,7 +263,7 @@ fn failures_are_reported_with_number_and_usage() {
     let frees: String = (0..40).map(|id| format!("99,free,{id},{}\n", 100 * mib)).collect();
     let trace = folder.trace("big.csv", &(rows + &frees + "99,alloc,99,4096\n"));
     let outcome = heapwright(["replay", "--json", "--device", "host:discrete-2gib", &trace]);
-    let objects = objects(&outcome.stdout);
+    let objects = json_lines(&outcome.stdout);
     let failures = number(&objects[0], "failures");
     assert!((20..=25).contains(&failures), "{objects:?}");
     assert_eq!(number(&objects[0], "peak_live_bytes"), 4_000 * mib);
@@ -287,27 +282,17 @@ fn failures_are_reported_with_number_and_usage() {
     assert_eq!(verified.ok().lines().count(), 7);
 }
 
-/// Runs `heapwright replay` with `input` on standard input.
-fn replay_of(input: &[u8], args: &[&str]) -> Outcome {
-    let mut child = command();
-    child.arg("replay").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = child.spawn().unwrap();
-    // The program may exit before it has read everything.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    Outcome::from_output(child.wait_with_output().unwrap())
-}
-
 #[test]
 fn a_trace_may_be_on_standard_input() {
-    let file = std::fs::read(crate::support::repository().join(RECORDED[1])).unwrap();
-    let outcome = replay_of(&file, &["--json", "--verify", "-"]);
-    let objects = objects(&outcome.ok());
+    let file = std::fs::read(repository().join(RECORDED[1])).unwrap();
+    let outcome = heapwright_reading(&file, &["replay", "--json", "--verify", "-"]);
+    let objects = json_lines(&outcome.ok());
     assert_eq!((objects.len(), number(&objects[0], "allocations")), (1, 9_893));
     assert_eq!(objects[0]["trace"], "standard input");
-    let outcome = replay_of(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["-"]);
+    let outcome = heapwright_reading(b"time_us,event,id,size_bytes\n0,alloc,0,0\n", &["replay", "-"]);
     let expected = "standard input:2: size_bytes is 0, but must be at least 1";
     assert_eq!(outcome.one_error(2), expected);
-    let outcome = replay_of(b"", &["-", RECORDED[1], "-"]);
+    let outcome = heapwright_reading(b"", &["replay", "-", RECORDED[1], "-"]);
     assert_eq!(outcome.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 
@@ -341,7 +326,7 @@ fn valid_traces_are_replayed_despite_an_invalid_one() {
     let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
     let outcome = heapwright(["replay", "--json", &good, &wrong, "no-such-file.csv", &good]);
     assert_eq!(outcome.code, 2);
-    assert_eq!(objects(&outcome.stdout).len(), 2);
+    assert_eq!(json_lines(&outcome.stdout).len(), 2);
     assert_eq!(outcome.stderr.lines().count(), 2, "{}", outcome.stderr);
 }
 
@@ -371,8 +356,7 @@ fn output_that_cannot_be_written_is_an_error() {
 
 /// Returns a session with as many allocators, of which the last ones make an allocation each.
 fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
-    let mut writer = SessionWriter::new(Vec::new()).unwrap();
-    for allocator in 0..count {
+    let of_allocator = |allocator| {
         let mut actions = vec![Action::SelectAllocator { allocator }];
         if allocator >= count - allocating {
             let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Default);
@@ -383,11 +367,9 @@ fn session_of_allocators(count: u64, allocating: u64) -> Vec<u8> {
             let allocation = Allocation { id: allocator, size: 64, kind, heap_type, flags: 0, name: None };
             actions.push(Action::Allocate(allocation));
         }
-        for action in actions {
-            writer.write(&Record { time_us: 0, action }).unwrap();
-        }
-    }
-    writer.finish().unwrap()
+        actions.into_iter().map(|action| (0, action))
+    };
+    session_at((0..count).flat_map(of_allocator))
 }
 
 #[test]
@@ -396,7 +378,7 @@ fn only_allocators_that_allocate_are_replayed() {
     let file = folder.file("many.hws", session_of_allocators(2000, 2));
     let args = ["--profile", "captured", "--json", &file];
     let stdout = heapwright([&["replay"], &args[..]].concat()).ok();
-    assert_eq!(number(&objects(&stdout)[0], "allocations"), 2);
+    assert_eq!(number(&json_lines(&stdout)[0], "allocations"), 2);
     let file = folder.file("too-many.hws", session_of_allocators(1025, 1025));
     let outcome = heapwright(["replay", &file]);
     let error = outcome.one_error(2);

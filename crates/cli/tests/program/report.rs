@@ -9,10 +9,10 @@ use heapwright::report::{
 };
 use heapwright::{ByteSize, HeapOffset, SegmentGroup};
 use heapwright_report::{JSON_SCHEMA, write_html};
-use heapwright_trace::session::{Action, Allocation, Heap, HeapType, Record, ResourceKind, SessionWriter};
+use heapwright_trace::session::{Action, Allocation, Heap, HeapType, ResourceKind};
 use serde_json::Value;
 
-use crate::support::{Folder, Outcome, command, heapwright, repository};
+use crate::support::*;
 
 /// Returns a report with a heap of 4 MiB, two buffers in it, and a committed resource.
 fn report(name: &str) -> AllocatorReport {
@@ -164,22 +164,13 @@ fn refused(json: impl AsRef<[u8]>, expected: &str) {
     assert!(!folder.path().join("r.html").exists());
 }
 
+/// `heapwright-report` has a test for each rule.
 #[test]
 fn errors_name_the_location() {
     refused("", "line 1, column 0: EOF while parsing a value");
-    refused("{}", "schema: is missing; must be \"heapwright.report\"");
-    let good = report_json("x");
     refused(
-        good.replace("\"version\":1", "\"version\":2"),
-        "version: is 2, but this version of heapwright reads version 1",
-    );
-    refused(
-        good.replace("\"offset\":2097152", "\"offset\":1048575"),
+        report_json("x").replace("\"offset\":2097152", "\"offset\":1048575"),
         "heaps[0].allocations[1].offset: is 1048575, but the previous allocation ends at 1048576",
-    );
-    refused(
-        good.replace("\"name\":\"x\"", "\"name\":7"),
-        "heaps[0].allocations[0].name: invalid type: integer `7`, expected a string",
     );
 }
 
@@ -218,11 +209,6 @@ fn the_path_of_the_page_is_checked_first() {
     let outcome = heapwright(["report", &wrong, "-o", &old]);
     assert!(outcome.one_error(2).starts_with(&wrong), "{}", outcome.stderr);
     assert_eq!(std::fs::read_to_string(&old).unwrap(), "the old page");
-    // A longer file is replaced completely.
-    let good = file(&folder, "good.json");
-    let old = folder.file("long.html", "x".repeat(1 << 20));
-    heapwright(["report", &good, "-o", &old]).ok();
-    assert!(std::fs::read_to_string(&old).unwrap().ends_with("</html>\n"));
 }
 
 #[cfg(target_os = "linux")]
@@ -287,11 +273,7 @@ fn session_bytes(more: &[Action]) -> Vec<u8> {
         Action::Allocate(allocation),
         Action::Place { allocation: 1, heap: 4, offset: 65536 },
     ];
-    let mut writer = SessionWriter::new(Vec::new()).unwrap();
-    for (time_us, action) in (0..).step_by(5).zip(actions.iter().chain(more)) {
-        writer.write(&Record { time_us, action: action.clone() }).unwrap();
-    }
-    writer.finish().unwrap()
+    session_at((0..).step_by(5).zip(actions.iter().chain(more).cloned()))
 }
 
 #[test]
@@ -322,7 +304,7 @@ page: {}",
 fn a_trace_without_placements_is_replayed() {
     let folder = Folder::new();
     let path = folder.trace("t.csv", "0,alloc,1,70000\n5,alloc,2,4096\n9,free,1,70000\n");
-    let summary: Value = serde_json::from_str(&heapwright(["report", "--json", &path]).ok()).unwrap();
+    let summary = json(["report", "--json", &path]);
     assert_eq!(summary["placements"], "replayed");
     assert_eq!(
         (&summary["events"], &summary["allocations"], &summary["failures"]),
@@ -345,9 +327,8 @@ fn a_replay_has_the_same_heaps_as_the_command_replay() {
     let folder = Folder::new();
     let page = folder.path().join("page.html");
     let trace = "traces/unet_diffusion.csv.gz";
-    let report = heapwright(["report", "--json", trace, "-o", page.to_str().unwrap()]).ok();
-    let report: Value = serde_json::from_str(&report).unwrap();
-    let replay: Value = serde_json::from_str(&heapwright(["replay", "--json", trace]).ok()).unwrap();
+    let report = json(["report", "--json", trace, "-o", page.to_str().unwrap()]);
+    let replay = json(["replay", "--json", trace]);
     assert_eq!(report["peak_reserved_bytes"], replay["peak_reserved_bytes"]);
     assert_eq!(report["heaps"], replay["heaps_created"]);
     assert_eq!(report["end_reserved_bytes"], replay["held_at_end_bytes"]);
@@ -371,12 +352,10 @@ fn captures_and_workloads_have_pages() {
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
     let capture = "crates/trace/tests/captures/webnn_mobilenetv2_2022-03.json.gz";
-    let summary: Value =
-        serde_json::from_str(&heapwright(["report", "--json", capture, "-o", page]).ok()).unwrap();
+    let summary = json(["report", "--json", capture, "-o", page]);
     assert_eq!(summary["placements"], "recorded");
     assert_eq!((&summary["heaps"], &summary["unknown_references"]), (&7.into(), &0.into()));
-    let summary = heapwright(["report", "--json", "workload:editor:1", "-o", page]).ok();
-    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let summary = json(["report", "--json", "workload:editor:1", "-o", page]);
     assert_eq!((&summary["session"], &summary["failures"]), (&"workload:editor:1".into(), &0.into()));
     assert!(heapwright(["report", "workload:nothing:1"]).one_error(2).contains("nothing"));
 }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
-use std::process::Stdio;
 
-use crate::support::{Folder, Outcome, command, heapwright};
+use crate::support::{Folder, Outcome, heapwright, heapwright_reading, json_lines};
 use serde_json::Value;
 
 /// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
@@ -43,8 +41,7 @@ fn small_with(from: &str, to: &str) -> String {
 }
 
 fn json(args: &[&str]) -> Vec<Value> {
-    let stdout = heapwright(["residency", "--json"].iter().chain(args)).ok();
-    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&heapwright(["residency", "--json"].iter().chain(args)).ok())
 }
 
 /// Names of a kind, as --list has them.
@@ -246,34 +243,24 @@ fn where_the_plot_goes_is_checked_first() {
     assert!(!plot.exists());
 }
 
-/// Runs the program with `input` on its standard input.
-fn residency_of(input: &[u8], args: &[&str]) -> Outcome {
-    let mut child = command();
-    child.arg("residency").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = child.spawn().unwrap();
-    // It may have seen enough before the end.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    Outcome::from_output(child.wait_with_output().unwrap())
-}
-
 #[test]
 fn a_scenario_or_a_trace_may_be_on_standard_input() {
-    let args = ["--json", "--policy", "lru", "-"];
+    let args = ["residency", "--json", "--policy", "lru", "-"];
     let folder = Folder::new();
     let file = heapwright(["residency", "--json", "--policy", "lru", &folder.file("s.toml", SMALL)]).ok();
     for text in [SMALL.to_owned(), format!("\u{feff}{SMALL}")] {
-        assert_eq!(residency_of(text.as_bytes(), &args).ok(), file);
+        assert_eq!(heapwright_reading(text.as_bytes(), &args).ok(), file);
         let path = folder.file("mark.toml", &text);
         assert_eq!(heapwright(["residency", "--json", "--policy", "lru", &path]).ok(), file);
     }
     for mark in ["", "\u{feff}"] {
         let trace = format!("{mark}time_us,event,id,size_bytes\n0,alloc,0,65536\n");
-        let said = residency_of(trace.as_bytes(), &args).ok();
+        let said = heapwright_reading(trace.as_bytes(), &args).ok();
         assert!(said.starts_with("{\"scenario\":\"standard input\",\"policy\":\"lru\""), "{said}");
     }
-    let said = residency_of(b"frames = 1", &args);
+    let said = heapwright_reading(b"frames = 1", &args);
     assert_eq!(said.one_error(2), "standard input:1: missing field `name`");
-    let said = residency_of(b"", &["-", "-"]);
+    let said = heapwright_reading(b"", &["residency", "-", "-"]);
     assert_eq!(said.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 

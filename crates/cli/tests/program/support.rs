@@ -2,9 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use heapwright_trace::session::{Action, Record, SessionWriter};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -52,10 +54,41 @@ pub(crate) fn heapwright<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> 
     Outcome::from_output(command().args(args).output().unwrap())
 }
 
+/// Runs the program, which must succeed, and returns its output, one JSON value.
+#[track_caller]
+pub(crate) fn json<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Value {
+    let stdout = heapwright(args).ok();
+    assert_eq!(stdout.lines().count(), 1, "{stdout}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+/// Parses each line as JSON.
+pub(crate) fn json_lines(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Runs the program with `input` on its standard input.
+pub(crate) fn heapwright_reading(input: &[u8], args: &[&str]) -> Outcome {
+    let mut command = command();
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // The program may exit before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Outcome::from_output(child.wait_with_output().unwrap())
+}
+
+/// Returns a session of actions at their times in microseconds.
+pub(crate) fn session_at(actions: impl IntoIterator<Item = (u64, Action)>) -> Vec<u8> {
+    let mut writer = SessionWriter::new(Vec::new()).unwrap();
+    for (time_us, action) in actions {
+        writer.write(&Record { time_us, action }).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
 /// Returns the names of the simulated GPUs.
 pub(crate) fn simulated_devices() -> Vec<String> {
-    let stdout = heapwright(["devices", "--json"]).ok();
-    let devices = stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let devices = json_lines(&heapwright(["devices", "--json"]).ok()).into_iter();
     let names = devices.map(|device| device["device"].as_str().unwrap().to_owned());
     let names: Vec<String> = names.filter(|name| name.starts_with("host:")).collect();
     assert!(names.len() > 1, "{names:?}");

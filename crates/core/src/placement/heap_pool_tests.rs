@@ -32,36 +32,7 @@ fn releases_no_more_heaps_than_requested() {
     // ... and all 1920 when 100 are requested.
     assert_eq!(released(&[128, 256, 512, 1024], 100), [128]);
     assert_eq!(released(&[640, 640, 640], 100), [640]);
-}
-
-#[test]
-fn releases_as_few_heaps_as_can_be() {
-    let sizes = [1, 2, 2, 4, 8];
-    assert_eq!(released(&sizes, 0), [0; 0]);
-    assert_eq!(released(&sizes, 1), [1]);
-    assert_eq!(released(&sizes, 3), [4]);
-    assert_eq!(released(&sizes, 9), [8, 1]);
-    assert_eq!(released(&sizes, 13), [8, 4, 1]);
-    assert_eq!(released(&sizes, u64::MAX), [8, 4, 2, 2, 1]);
-    assert_eq!(released(&[u64::MAX, u64::MAX], u64::MAX), [u64::MAX]);
-}
-
-#[test]
-fn a_fixed_pool_keeps_heaps_of_its_size_only() {
-    let pool = HeapPool::new(HeapPooling::Fixed(ByteSize::new(64)));
-    assert_eq!(pool.put(ByteSize::new(64), 'a'), None);
-    assert_eq!(pool.put(ByteSize::new(65), 'b'), Some('b'));
-    assert_eq!(pool.put(ByteSize::new(64), 'c'), None);
-    assert_eq!(pool.totals(), HeapPoolTotals { heap_count: 2, bytes: ByteSize::new(128) });
-    assert_eq!((take(&pool, ByteSize::new(65)), take(&pool, ByteSize::new(64))), (None, Some('c')));
-}
-
-#[test]
-fn no_pool_keeps_nothing() {
-    let pool = HeapPool::new(HeapPooling::None);
-    assert_eq!(pool.put(ByteSize::new(64), 'a'), Some('a'));
-    assert_eq!(take(&pool, ByteSize::new(64)), None);
-    assert_eq!(pool.totals(), HeapPoolTotals::default());
+    assert_eq!(released(&[u64::MAX, u64::MAX], u64::MAX), [u64::MAX], "the sum of the sizes overflows");
 }
 
 #[test]
@@ -105,7 +76,9 @@ proptest! {
 
     #[test]
     fn agrees_with_a_list(
-        fixed in any::<bool>(),
+        pooling in prop::sample::select(vec![
+            HeapPooling::None, HeapPooling::Fixed(ByteSize::new(4)), HeapPooling::Segmented
+        ]),
         steps in prop::collection::vec(
             prop_oneof![
                 4 => (1_u64..12).prop_map(Step::Put),
@@ -115,14 +88,18 @@ proptest! {
             0..80,
         ),
     ) {
-        let pool = HeapPool::new(if fixed { HeapPooling::Fixed(ByteSize::new(4)) } else { HeapPooling::Segmented });
+        let pool = HeapPool::new(pooling);
         let mut list: Vec<(u64, usize)> = Vec::new();
         for (name, step) in steps.into_iter().enumerate() {
             match step {
                 Step::Put(size) => {
-                    let kept = pool.put(ByteSize::new(size), name).is_none();
-                    prop_assert_eq!(kept, !fixed || size == 4);
-                    if kept {
+                    let is_kept = match pooling {
+                        HeapPooling::None => false,
+                        HeapPooling::Fixed(fixed) => fixed.get() == size,
+                        HeapPooling::Segmented => true,
+                    };
+                    prop_assert_eq!(pool.put(ByteSize::new(size), name), (!is_kept).then_some(name));
+                    if is_kept {
                         list.push((size, name));
                     }
                 }

@@ -96,7 +96,7 @@ proptest! {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
                     let request = PlacementRequest { own_heap, ..PlacementRequest::new(ByteSize::new(size), alignment) };
                     let told = engine.has_room_anywhere(&request).unwrap();
-                    let room = engine.room_for(&request).unwrap();
+                    let room = engine.probe(&request).unwrap();
                     let placed = engine.allocate_anywhere(&request).unwrap();
                     prop_assert_eq!(placed.is_some(), told, "{:?}", request);
                     prop_assert!(placed.is_some() || room != ServingHeap::Existing, "{:?}", request);

@@ -49,5 +49,5 @@ mod last_resort_tests;
 mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod slab_tests;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -2,7 +2,7 @@
 
 use crate::ByteSize;
 
-/// The heap that a request would be placed in, as returned by [`HeapEngine::room_for`](super::HeapEngine::room_for).
+/// The heap that a request would be placed in, as returned by [`HeapEngine::probe`](super::HeapEngine::probe).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServingHeap {
     /// An existing heap has room for the request.

@@ -5,7 +5,7 @@ mod last_resort;
 mod lowest_offset;
 mod own_heap;
 mod passing_time;
-mod room;
+mod probe;
 mod survey;
 mod whole_heaps;
 

@@ -1,148 +1,47 @@
-//! Compares the heap set with a simple model: an ordered map of live allocations.
+//! Rules of heap sets. `engine::tests` compares them with a model.
 
-use std::collections::BTreeMap;
+pub(super) mod driven_engine;
 
+use driven_engine::DrivenEngine;
 use proptest::prelude::*;
 
 use super::*;
 use crate::suballoc::SuballocError;
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{Alignment, ByteSize};
 
-fn alignment(log2: u32) -> Alignment {
-    Alignment::from_log2(log2).expect("below 64")
+/// The default engine without slabs: one heap set.
+fn driven(retention: HeapRetention) -> DrivenEngine {
+    let sizing = HeapSizing::default();
+    DrivenEngine::new(EngineDesc::Default { sizing, retention, slots_up_to: ByteSize::ZERO, lanes: 1 })
 }
 
-/// A heap set with a model of its owner, which knows what is live.
-struct Driven {
-    set: HeapSet<u32>,
-    next_heap: u32,
-    /// The existing heaps by name, with their sizes.
-    heaps: BTreeMap<u32, ByteSize>,
-    /// The live ranges by heap and start.
-    live: BTreeMap<(u32, u64), (PlacementId, HeapRange)>,
-    created: u64,
+/// Places a request, and returns the name of its heap.
+fn allocate(driven: &mut DrivenEngine, size: ByteSize) -> u32 {
+    driven.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap().0.0
 }
 
-impl Driven {
-    fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
-        let set = HeapSet::new(sizing, retention);
-        Self { set, next_heap: 0, heaps: BTreeMap::new(), live: BTreeMap::new(), created: 0 }
-    }
-
-    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> (u32, HeapRange) {
-        let placed = self.set.allocate(size, alignment).expect("nonzero size");
-        let (id, range, heap) = match placed {
-            Some(placed) => (placed.id, placed.range, *placed.heap),
-            None => self.grow(size, alignment),
-        };
-        assert!(range.start().is_aligned(alignment));
-        assert_eq!(range.size(), size);
-        assert!(range.end().get() <= self.heaps[&heap].get(), "{range:?} leaves its heap");
-        let before = self.live.range(..(heap, range.start().get())).next_back();
-        let after = self.live.range((heap, range.start().get())..).next();
-        for (&(other_heap, _), &(_, other)) in before.into_iter().chain(after) {
-            assert!(other_heap != heap || !other.overlaps(range), "{range:?} overlaps {other:?}");
-        }
-        self.live.insert((heap, range.start().get()), (id, range));
-        (heap, range)
-    }
-
-    fn grow(&mut self, size: ByteSize, alignment: Alignment) -> (PlacementId, HeapRange, u32) {
-        let NewHeap { size: heap_size, release } = self.set.plan(size).expect("fits in 64 bits");
-        assert!(heap_size >= size);
-        self.gone(release);
-        let name = self.next_heap;
-        self.next_heap += 1;
-        self.created += 1;
-        self.heaps.insert(name, heap_size);
-        let heap = self.set.insert(heap_size, name).expect("a heap of a planned size can be managed");
-        let placed = self.set.allocate_in(heap, size, alignment).expect("the heap was just inserted");
-        let placed = placed.expect("a new heap is large enough at offset 0");
-        (placed.id, placed.range, *placed.heap)
-    }
-
-    fn free(&mut self, index: usize) {
-        let Some(&key) = self.live.keys().nth(index % self.live.len().max(1)) else { return };
-        let (id, _) = self.live.remove(&key).expect("the key exists");
-        let released = self.set.free(id).expect("the allocation is live");
-        self.gone(released);
-        assert!(self.set.free(id).is_err(), "a second free must fail");
-    }
-
-    fn gone(&mut self, released: impl IntoIterator<Item = u32>) {
-        for name in released {
-            assert!(self.live.keys().all(|&(heap, _)| heap != name), "released heap is not empty");
-            assert!(self.heaps.remove(&name).is_some(), "heap released twice");
-        }
-    }
-
-    fn check(&self) {
-        self.set.audit().expect("consistent");
-        let totals = self.set.totals();
-        let reserved: u64 = self.heaps.values().map(|size| size.get()).sum();
-        let used: u64 = self.live.values().map(|(_, range)| range.size().get()).sum();
-        assert_eq!((totals.reserved.get(), totals.used.get()), (reserved, used));
-        assert_eq!(totals.heap_count, self.heaps.len() as u64);
-        assert_eq!(totals.allocation_count, self.live.len() as u64);
+fn free_all(driven: &mut DrivenEngine) {
+    while !driven.live.is_empty() {
+        driven.free(0);
     }
 }
 
-#[derive(Debug, Clone)]
-enum Step {
-    Allocate { size: u64, alignment_log2: u32 },
-    Free { index: usize },
-    TakeEmpty,
-    Frame,
-    Period,
+fn free_last(driven: &mut DrivenEngine) {
+    driven.free(driven.live.len() - 1);
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let size = (0_u32..34, 1_u64..1024).prop_map(|(log2, part)| (1_u64 << log2) * part / 512 + 1);
-    let allocate =
-        (size, 0_u32..=22).prop_map(|(size, alignment_log2)| Step::Allocate { size, alignment_log2 });
-    let free = (0_usize..256).prop_map(|index| Step::Free { index });
-    let rare = prop_oneof![Just(Step::TakeEmpty), Just(Step::Frame), Just(Step::Period)];
-    let step = prop_oneof![6 => allocate, 5 => free, 2 => rare];
-    prop::collection::vec(step, 1..120)
+fn pass_frame(driven: &mut DrivenEngine) -> usize {
+    let released = driven.engine.pass_frame();
+    driven.gone(released.iter().copied());
+    released.len()
+}
+
+fn pass_period(driven: &mut DrivenEngine) {
+    let released = driven.engine.pass_period();
+    driven.gone(released);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
-
-    #[test]
-    fn agrees_with_the_model(steps in steps(), operations in 0_u64..20, frames in 0_u32..4) {
-        let mut driven = Driven::new(HeapSizing::default(), HeapRetention { operations, frames });
-        for step in steps {
-            match step {
-                Step::Allocate { size, alignment_log2 } => {
-                    driven.allocate(ByteSize::new(size), alignment(alignment_log2));
-                }
-                Step::Free { index } => driven.free(index),
-                Step::TakeEmpty => {
-                    let taken = driven.set.take_empty();
-                    driven.gone(taken);
-                    prop_assert_eq!(driven.set.totals().empty_heap_count, 0);
-                }
-                Step::Frame => {
-                    let released = driven.set.pass_frame();
-                    driven.gone(released);
-                }
-                Step::Period => {
-                    let released = driven.set.pass_period();
-                    driven.gone(released);
-                }
-            }
-            driven.check();
-        }
-        while !driven.live.is_empty() {
-            driven.free(0);
-        }
-        let taken = driven.set.take_empty();
-        driven.gone(taken);
-        driven.check();
-        prop_assert_eq!(driven.set.totals(), HeapSetTotals::default());
-    }
-
     #[test]
     fn a_new_heap_is_large_enough_and_not_much_larger(size in 1_u64..1 << 50, most_held in 0_u64..1 << 50) {
         const GRANULE: u64 = 64 * 1024;
@@ -156,25 +55,6 @@ proptest! {
         // A whole number of requests, unless there are so many that what remains is little.
         prop_assert!(heap % size < GRANULE || heap / size >= 64);
     }
-}
-
-#[test]
-fn zero_is_an_error_and_changes_nothing() {
-    let mut set: HeapSet<()> = HeapSet::default();
-    assert!(set.allocate(ByteSize::ZERO, Alignment::ONE).is_err());
-    assert_eq!(set.totals(), HeapSetTotals::default());
-}
-
-#[test]
-fn a_size_that_overflows_is_an_error_and_releases_nothing() {
-    let mut set: HeapSet<()> = HeapSet::default();
-    set.insert(ByteSize::from_mib(1), ()).expect("valid size");
-    for size in [u64::MAX, u64::MAX - 65_535, (1 << 63) + 1] {
-        let size = ByteSize::new(size);
-        assert_eq!(set.allocate(size, Alignment::ONE), Ok(None));
-        assert_eq!(set.plan(size), Err(PlacementError::TooLarge { requested: size }));
-    }
-    assert_eq!(set.totals().heap_count, 1);
 }
 
 #[test]
@@ -196,54 +76,51 @@ fn an_id_of_a_released_heap_is_recognised() {
 
 #[test]
 fn what_recurs_creates_no_heaps() {
-    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
+    let mut driven = driven(HeapRetention::default());
     let sizes = [3_u64 << 20, 70 << 10, 9 << 20, 300, 5000, 1 << 20];
     for round in 0..50 {
-        for &size in &sizes {
-            driven.allocate(ByteSize::new(size), alignment(8));
+        for size in sizes {
+            allocate(&mut driven, ByteSize::new(size));
         }
-        while !driven.live.is_empty() {
-            driven.free(0);
-        }
-        assert!(driven.created <= sizes.len() as u64, "round {round} created more heaps");
+        free_all(&mut driven);
+        assert!(driven.made <= 6, "round {round} created more heaps");
     }
 }
 
 /// Creates empty heaps of 64, 16 and 8 MiB.
-fn with_empty_heaps() -> (Driven, [u32; 3]) {
-    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
-    let heaps = [64, 16, 8].map(|mib| driven.allocate(ByteSize::from_mib(mib), Alignment::ONE).0);
-    while !driven.live.is_empty() {
-        driven.free(0);
-    }
-    assert_eq!(driven.set.totals().empty_heap_count, 3);
+fn with_empty_heaps() -> (DrivenEngine, [u32; 3]) {
+    let mut driven = driven(HeapRetention::default());
+    let heaps = [64, 16, 8].map(|mib| allocate(&mut driven, ByteSize::from_mib(mib)));
+    free_all(&mut driven);
+    assert_eq!(driven.engine.totals().empty_heap_count, 3);
     (driven, heaps)
 }
 
 #[test]
 fn the_smallest_sufficient_empty_heap_is_reused() {
     let (mut driven, [large, medium, small]) = with_empty_heaps();
-    assert_eq!(driven.allocate(ByteSize::from_mib(1), Alignment::ONE).0, small);
-    assert_eq!(driven.allocate(ByteSize::from_mib(10), Alignment::ONE).0, medium);
-    assert_eq!(driven.allocate(ByteSize::from_mib(10), Alignment::ONE).0, large);
-    assert_eq!(driven.created, 3);
+    for (mib, heap) in [(1, small), (10, medium), (10, large)] {
+        assert_eq!(allocate(&mut driven, ByteSize::from_mib(mib)), heap);
+    }
+    assert_eq!(driven.made, 3);
 }
 
 #[test]
 fn an_empty_heap_that_is_too_small_makes_way() {
     let (mut driven, heaps) = with_empty_heaps();
-    let before = driven.set.totals().reserved;
-    let (heap, _) = driven.allocate(ByteSize::from_mib(65), Alignment::ONE);
+    let before = driven.engine.totals().reserved;
+    let heap = allocate(&mut driven, ByteSize::from_mib(65));
     assert!(!heaps.contains(&heap) && !driven.heaps.contains_key(&heaps[0]));
-    assert!(driven.set.totals().reserved <= before, "what is held does not grow");
+    assert!(driven.engine.totals().reserved <= before, "what is held does not grow");
     driven.check();
 }
 
 #[test]
 fn an_empty_heap_serves_any_alignment() {
     let (mut driven, [large, ..]) = with_empty_heaps();
-    let (heap, range) = driven.allocate(ByteSize::from_mib(64), alignment(22));
-    assert_eq!((heap, range.start().get()), (large, 0));
+    let request = PlacementRequest::new(ByteSize::from_mib(64), Alignment::from_log2(22).unwrap());
+    let (heap, range) = driven.allocate(&request).unwrap();
+    assert_eq!((heap.0, range.start().get()), (large, 0));
 }
 
 #[test]
@@ -272,75 +149,59 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
 
 #[test]
 fn an_empty_heap_is_kept_for_a_number_of_operations() {
-    let retention = HeapRetention { operations: 20, frames: 5 };
-    let mut driven = Driven::new(HeapSizing::default(), retention);
-    let (kept, _) = driven.allocate(ByteSize::from_mib(100), Alignment::ONE);
-    let (_, _) = driven.allocate(ByteSize::from_mib(1), Alignment::ONE);
-    let at = driven.live.keys().position(|&(heap, _)| heap == kept).expect("it is live");
-    driven.free(at);
+    let mut driven = driven(HeapRetention { operations: 20, frames: 5 });
+    let kept = allocate(&mut driven, ByteSize::from_mib(100));
+    allocate(&mut driven, ByteSize::from_mib(1));
+    driven.free(0);
     for operation in 0..20 {
         assert_eq!(driven.heaps.contains_key(&kept), operation < 10, "after {operation} pairs");
-        driven.allocate(ByteSize::from_kib(100), Alignment::ONE);
-        let last = driven.live.len() - 1;
-        driven.free(last);
+        allocate(&mut driven, ByteSize::from_kib(100));
+        free_last(&mut driven);
     }
 }
 
 #[test]
 fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
-    let mut driven = Driven::new(HeapSizing::default(), HeapRetention { operations: 20, frames: 30 });
-    driven.allocate(ByteSize::from_mib(1), Alignment::ONE);
+    let mut driven = driven(HeapRetention { operations: 20, frames: 30 });
+    allocate(&mut driven, ByteSize::from_mib(1));
     for _ in 0..100 {
-        let (heap, _) = driven.allocate(ByteSize::from_mib(100), Alignment::ONE);
-        let at = driven.live.keys().position(|&(of, _)| of == heap).expect("it is live");
-        driven.free(at);
+        allocate(&mut driven, ByteSize::from_mib(100));
+        free_last(&mut driven);
         for _ in 0..50 {
-            driven.allocate(ByteSize::from_kib(100), Alignment::ONE);
-            let last = driven.live.len() - 1;
-            driven.free(last);
+            allocate(&mut driven, ByteSize::from_kib(100));
+            free_last(&mut driven);
         }
-        let released = driven.set.pass_frame();
-        driven.gone(released);
+        pass_frame(&mut driven);
     }
-    assert_eq!(driven.created, 3, "the first frame does not know that there are frames");
+    assert_eq!(driven.made, 3, "the first frame does not know that there are frames");
 }
 
 #[test]
 fn after_some_frames_everything_empty_is_released_bit_by_bit() {
-    let mut driven = Driven::new(HeapSizing::default(), HeapRetention::default());
+    let mut driven = driven(HeapRetention::default());
     for _ in 0..200 {
-        driven.allocate(ByteSize::from_mib(100), Alignment::ONE);
+        allocate(&mut driven, ByteSize::from_mib(100));
     }
-    while !driven.live.is_empty() {
-        driven.free(0);
-    }
-    assert_eq!(driven.set.totals().heap_count, 200);
-    let mut most = 0;
-    for _ in 0..300 {
-        let released = driven.set.pass_frame();
-        most = most.max(released.len());
-        driven.gone(released);
-    }
+    free_all(&mut driven);
+    assert_eq!(driven.engine.totals().heap_count, 200);
+    let most = (0..300).map(|_| pass_frame(&mut driven)).max();
     driven.check();
-    assert_eq!(driven.set.totals().heap_count, 0);
-    assert_eq!(most, 13, "a sixteenth of all at most");
+    assert_eq!(driven.engine.totals().heap_count, 0);
+    assert_eq!(most, Some(13), "a sixteenth of all at most");
 }
 
 #[test]
 fn after_two_periods_everything_empty_is_released() {
     let (mut driven, _) = with_empty_heaps();
-    let released = driven.set.pass_period();
-    driven.gone(released);
-    assert_eq!(driven.set.totals().heap_count, 3);
-    let (heap, _) = driven.allocate(ByteSize::from_mib(60), Alignment::ONE);
+    pass_period(&mut driven);
+    assert_eq!(driven.engine.totals().heap_count, 3);
+    let heap = allocate(&mut driven, ByteSize::from_mib(60));
     driven.free(0);
-    let released = driven.set.pass_period();
-    driven.gone(released);
+    pass_period(&mut driven);
     assert_eq!(driven.heaps.keys().copied().collect::<Vec<_>>(), [heap], "it was used in the last period");
-    let released = driven.set.pass_period();
-    driven.gone(released);
+    pass_period(&mut driven);
     driven.check();
-    assert_eq!(driven.set.totals(), HeapSetTotals::default());
+    assert_eq!(driven.engine.totals(), HeapSetTotals::default());
 }
 
 #[test]

@@ -44,6 +44,8 @@ mod branchless;
 pub mod buddy;
 mod error;
 pub mod linear;
+#[cfg(test)]
+mod private_state_tests;
 pub mod slab;
 mod slots;
 pub mod statistics;

@@ -95,24 +95,6 @@ proptest! {
         }
         prop_assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
     }
-
-    #[test]
-    fn joins_completely_in_any_order_of_freeing(
-        capacity in 1_u64..3000,
-        order in prop::collection::vec(any::<prop::sample::Index>(), STEPS / 3),
-        size in 1_u64..20,
-    ) {
-        let mut heap = shadowed(capacity);
-        while heap.live.len() < order.len() && heap.allocate(size, Alignment::ONE).is_ok() {}
-        for at in order {
-            if !heap.live.is_empty() {
-                heap.free(at.index(heap.live.len()));
-                check_free_blocks(&heap.heap, &heap.shadow);
-            }
-        }
-        prop_assert_eq!(heap.heap.free_size(), heap.heap.capacity());
-        prop_assert_eq!(heap.heap.free_range_count(), u64::from(capacity.count_ones()));
-    }
 }
 
 /// More free blocks than the 64 up to which an aligned one is certain to be found.

@@ -116,20 +116,6 @@ macro_rules! every_algorithm {
             }
 
             #[test]
-            fn a_stale_id_stays_stale_when_its_range_is_in_use_again() {
-                let mut heap = shadowed(1024);
-                let old = heap.allocate(1000, Alignment::ONE).unwrap();
-                heap.free(0);
-                let new = heap.allocate(1000, Alignment::ONE).unwrap();
-                assert_eq!(new.range, old.range);
-                assert_ne!(new.id, old.id);
-                heap.free_again(0);
-                heap.free(0);
-                heap.free_again(0);
-                heap.free_again(1);
-            }
-
-            #[test]
             fn debug_is_a_summary_whatever_is_live() {
                 let mut heap = <$type>::new(ByteSize::from_mib(1)).unwrap();
                 for _ in 0..1000 {

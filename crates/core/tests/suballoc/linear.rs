@@ -119,32 +119,6 @@ mod double {
 proptest! {
     #![proptest_config(config())]
 
-    /// Last in, first out: each free restores the state before, so a stack always fills to the same byte.
-    #[test]
-    fn freed_in_reverse_order_a_stack_fills_again_completely(
-        capacity in 1_u64..3000,
-        requests in prop::collection::vec((1_u64..300, 0_u32..7), 1..STEPS / 2),
-        keep in any::<prop::sample::Index>(),
-    ) {
-        let mut heap = Shadowed::new(linear(capacity), linear_may_refuse);
-        let (mut states, mut filled) = (Vec::new(), Vec::new());
-        for &(size, log2) in &requests {
-            states.push(heap.state());
-            match heap.allocate(size, alignment(log2)) {
-                Ok(suballocation) => filled.push((size, log2, suballocation.range)),
-                Err(_) => drop(states.pop()),
-            }
-        }
-        let keep = if filled.is_empty() { 0 } else { keep.index(filled.len()) };
-        while heap.live.len() > keep {
-            heap.free(heap.live.len() - 1);
-            assert_eq!(heap.state(), states.pop().unwrap());
-        }
-        for &(size, log2, range) in &filled[keep..] {
-            assert_eq!(heap.allocate(size, alignment(log2)).unwrap().range, range);
-        }
-    }
-
     /// Whatever is requested at either end, all bytes can be used if no alignment skips any.
     #[test]
     fn a_double_stack_can_be_filled_to_the_last_byte(
@@ -168,36 +142,6 @@ proptest! {
             prop_assert_eq!(heap.free_size().get() + heap.used().get(), heap.capacity().get());
         }
     }
-}
-
-#[test]
-fn what_was_freed_below_the_top_comes_back_with_the_top() {
-    let mut heap = Shadowed::new(linear(1000), linear_may_refuse);
-    for _ in 0..4 {
-        heap.allocate(100, alignment(7)).unwrap();
-    }
-    // The second and third, then the fourth.
-    heap.free(1);
-    heap.free(2);
-    assert_eq!(heap.heap.free_size(), ByteSize::new(1000 - 484));
-    heap.free(1);
-    assert_eq!(heap.heap.free_size(), ByteSize::new(900));
-    assert_eq!(heap.allocate(900, Alignment::ONE).unwrap().range.start(), HeapOffset::new(100));
-}
-
-#[test]
-fn an_arena_is_cleared_at_once() {
-    let mut heap = Shadowed::new(linear(1000), linear_may_refuse);
-    for _ in 0..10 {
-        heap.allocate(90, Alignment::ONE).unwrap();
-    }
-    heap.clear();
-    heap.free_again(3);
-    assert!(heap.heap.is_empty());
-    heap.assert_as_fresh(linear(1000));
-    // A new suballocation takes the slot of an old one in the table, but the old id is still stale.
-    heap.allocate(90, Alignment::ONE).unwrap();
-    heap.free_again(0);
 }
 
 #[test]

@@ -6,7 +6,6 @@ mod every_algorithm;
 mod buddy;
 mod interval_map;
 mod linear;
-mod retirement;
 mod ring;
 mod shadowed;
 mod shadowed_block;

@@ -2,7 +2,7 @@
 
 use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config};
 use heapwright_core::suballoc::{RangeUse, Ring, Suballocation};
-use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use heapwright_core::{Alignment, ByteSize, FenceValue, HeapOffset};
 use proptest::prelude::*;
 
 type Shadowed = shadowed::Shadowed<Ring>;
@@ -79,33 +79,6 @@ fn free_oldest(heap: &mut Shadowed) {
 proptest! {
     #![proptest_config(config())]
 
-    /// First in, first out: no unused byte is lost except at the end and for alignment, so a request succeeds
-    /// whenever the shadow has one large enough gap.
-    #[test]
-    fn used_first_in_first_out_it_never_refuses_what_fits(
-        capacity in 1_u64..3000,
-        requests in prop::collection::vec((1_u64..600, 0_u32..7, any::<bool>()), 1..STEPS),
-    ) {
-        let mut heap = shadowed(capacity);
-        for (size, log2, free) in requests {
-            while heap.allocate(size, alignment(log2)).is_err() && !heap.live.is_empty() {
-                let last_end = heap.live.last().unwrap().range.end().get();
-                let skipped_end = heap.live.iter().any(|live| live.range.start().get() < heap.live[0].range.start().get());
-                for (start, length) in heap.shadow.free_ranges() {
-                    // The skipped bytes: before an aligned start, and at the end if the ring has wrapped.
-                    let is_skipped = start != last_end && (start != 0 || skipped_end);
-                    let aligned = start.next_multiple_of(1 << log2);
-                    assert!(is_skipped || aligned + size > start + length, "{size} fits at {aligned}");
-                }
-                free_oldest(&mut heap);
-            }
-            if free && !heap.live.is_empty() {
-                free_oldest(&mut heap);
-            }
-            check_gaps(&mut heap);
-        }
-    }
-
     /// With one alignment, and a capacity and sizes that are multiples of it, there is padding only at the
     /// end.
     #[test]
@@ -122,53 +95,25 @@ proptest! {
             heap.allocate(size * unit, alignment(6)).unwrap();
         }
     }
-}
 
-#[test]
-fn the_ends_touch_and_every_byte_is_used() {
-    let mut heap = shadowed(100);
-    for _ in 0..10 {
-        heap.allocate(10, Alignment::ONE).unwrap();
+    /// A renderer with a number of frames in flight, and a maximum number of bytes per frame.
+    #[test]
+    fn a_ring_for_the_frames_in_flight_never_refuses(
+        frames in prop::collection::vec(prop::collection::vec(1_u64..=256, 0..16), 1..STEPS / 4),
+        in_flight in 1_u64..4,
+    ) {
+        // One frame is recorded while the others are in flight, and the end of the ring may be skipped.
+        let frame = 16 * 256;
+        let mut ring = Ring::new(ByteSize::new((in_flight + 1) * frame + 256)).unwrap();
+        for (number, uploads) in (1_u64..).zip(frames) {
+            ring.retire(FenceValue::new(number.saturating_sub(in_flight + 1)));
+            for size in uploads {
+                ring.allocate(ByteSize::new(size), alignment(8)).unwrap();
+            }
+            ring.submit(FenceValue::new(number)).unwrap();
+            ring.audit().unwrap();
+        }
     }
-    for round in 0..25 {
-        assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
-        assert!(heap.allocate(1, Alignment::ONE).unwrap_err().is_out_of_space());
-        free_oldest(&mut heap);
-        let next = heap.allocate(10, Alignment::ONE).unwrap();
-        assert_eq!(next.range.start(), HeapOffset::new(round % 10 * 10));
-    }
-}
-
-#[test]
-fn what_was_freed_out_of_order_comes_back_with_the_oldest() {
-    let mut heap = shadowed(100);
-    for _ in 0..10 {
-        heap.allocate(10, Alignment::ONE).unwrap();
-    }
-    // The second and third.
-    for id in [heap.live[1].id, heap.live[2].id] {
-        let at = heap.live.iter().position(|live| live.id == id).unwrap();
-        heap.free(at);
-    }
-    assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
-    heap.free(0);
-    assert_eq!(heap.heap.free_size(), ByteSize::new(30));
-    assert_eq!(heap.allocate(30, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
-}
-
-#[test]
-fn what_was_skipped_at_the_end_comes_back_with_the_last_in_front_of_it() {
-    let mut heap = shadowed(100);
-    heap.allocate(45, Alignment::ONE).unwrap();
-    heap.allocate(45, Alignment::ONE).unwrap();
-    free_oldest(&mut heap);
-    let lower = heap.allocate(40, Alignment::ONE).unwrap();
-    assert_eq!(lower.range.start(), HeapOffset::ZERO);
-    // There are 10 bytes at the end, and only 5 before the oldest.
-    assert_eq!(heap.heap.free_size(), ByteSize::new(5));
-    free_oldest(&mut heap);
-    assert_eq!(heap.heap.free_size(), ByteSize::new(60));
-    assert_eq!(heap.allocate(60, Alignment::ONE).unwrap().range.start(), HeapOffset::new(40));
 }
 
 #[test]

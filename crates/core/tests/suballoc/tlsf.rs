@@ -1,8 +1,8 @@
 //! Tests the public behaviour of TLSF against a simple interval map that cannot fail in the same way.
 
 use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, fragment, steps};
-use heapwright_core::suballoc::{self, RangeUse, SuballocError, Suballocation, Tlsf};
-use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
+use heapwright_core::suballoc::{self, SuballocError, Suballocation, Tlsf};
+use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
 
 type Shadowed = shadowed::Shadowed<Tlsf>;
@@ -71,25 +71,6 @@ proptest! {
             heap.allocate(size, alignment(log2)).unwrap();
         }
     }
-
-    #[test]
-    fn coalesces_completely_in_any_order_of_freeing(
-        sizes in prop::collection::vec(1_u64..100, 1..STEPS / 3),
-        order in prop::collection::vec(any::<prop::sample::Index>(), STEPS / 3),
-    ) {
-        let mut heap = shadowed(sizes.iter().sum());
-        for size in sizes {
-            heap.allocate(size, Alignment::ONE).unwrap();
-        }
-        assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
-        for at in order {
-            if !heap.live.is_empty() {
-                heap.free(at.index(heap.live.len()));
-            }
-        }
-        assert!(heap.live.is_empty());
-        assert_eq!(heap.heap.largest_free_range(), heap.heap.capacity());
-    }
 }
 
 fn allocate_with(
@@ -148,36 +129,6 @@ fn the_lowest_offset_is_found_among_hundreds_of_free_ranges() {
         let made = allocate_with(&mut heap, size, Alignment::ONE, suballoc::Strategy::MinOffset).unwrap();
         assert_eq!(made.range.start().get(), lowest);
     }
-}
-
-/// All 720 orders of freeing six neighbours: each pair of neighbours is freed in both orders, in every context.
-#[test]
-fn coalesces_completely_in_every_order_of_freeing_six() {
-    fn permute(heap: &mut Vec<usize>, rest: &mut Vec<usize>, visit: &mut impl FnMut(&[usize])) {
-        if rest.is_empty() {
-            visit(heap);
-        }
-        for at in 0..rest.len() {
-            heap.push(rest.remove(at));
-            permute(heap, rest, visit);
-            rest.insert(at, heap.pop().unwrap());
-        }
-    }
-    let count = if cfg!(miri) { 3 } else { 6 };
-    permute(&mut Vec::new(), &mut (0..count).collect(), &mut |order| {
-        let mut tlsf = Tlsf::new(ByteSize::new(1000)).unwrap();
-        let all: Vec<_> = (0..count)
-            .map(|at| tlsf.allocate(ByteSize::from_usize(10 + at), Alignment::ONE).unwrap())
-            .collect();
-        for &at in order {
-            assert_eq!(tlsf.free(all[at].id), Ok(all[at].range));
-            tlsf.audit().unwrap();
-        }
-        assert_eq!(
-            tlsf.ranges().collect::<Vec<_>>(),
-            [RangeUse::Free(HeapRange::whole(ByteSize::new(1000)))]
-        );
-    });
 }
 
 /// Far more than the 64 free ranges up to which a refusal is exact; only the documented guarantees hold here.

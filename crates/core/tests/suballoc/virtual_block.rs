@@ -134,19 +134,6 @@ fn values_change_in_place() {
     assert_eq!((&block).into_iter().map(|(_, value)| value).sum::<i32>(), 2);
 }
 
-/// The slot of a stale id has the value of another suballocation.
-#[test]
-fn a_stale_id_does_not_reach_the_value_that_came_after() {
-    let mut block = block(100);
-    let old = block.allocate(ByteSize::new(100), Alignment::ONE, "old").unwrap();
-    assert_eq!(block.free(old.id), Ok((old.range, "old")));
-    let new = block.allocate(ByteSize::new(100), Alignment::ONE, "new").unwrap();
-    assert_eq!(block.get(old.id), None);
-    assert_eq!(block.get_mut(old.id), None);
-    assert_eq!(block.free(old.id), Err(SuballocError::StaleId { id: old.id }));
-    assert_eq!(block.get(new.id), Some(&"new"));
-}
-
 #[test]
 fn a_block_goes_to_another_thread_when_its_values_do() {
     const fn is_send<T: Send>() {}

@@ -405,7 +405,7 @@ impl BackingBuffers {
         alignment: Alignment,
         source: &BackingSource<'_>,
     ) -> Result<ProbedMemory, Refusal> {
-        let ServingHeap::New { size: buffer } = self.set.room_for(size, alignment).map_err(refused)? else {
+        let ServingHeap::New { size: buffer } = self.set.probe(size, alignment).map_err(refused)? else {
             return Ok(ProbedMemory::Held);
         };
         let probe = |size| {

@@ -23,6 +23,13 @@ fn families(gpu: &Instance, caps: &DeviceCaps, allow_unified_memory: bool) -> He
         .expect("the device is valid")
 }
 
+/// Returns a GPU with unified memory, and its families.
+fn unified() -> (Instance, HeapFamilies) {
+    let (_, gpu, caps) = gpus().find(|(name, ..)| *name == "cache-coherent-uma").expect("the profile exists");
+    let families = families(&gpu, &caps, true);
+    (gpu, families)
+}
+
 /// Creates a heap of 64 KiB, and returns the bytes that each segment group is charged for it.
 fn create_heap(
     gpu: &Instance,
@@ -204,10 +211,7 @@ fn unified_memory_is_one_custom_family_on_cache_coherent_uma_alone() {
 
 #[test]
 fn unified_memory_is_mapped_and_local() {
-    let gpu =
-        Instance::open(HostProfile::find("cache-coherent-uma").expect("the profile exists")).expect("opens");
-    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
-    let families = families(&gpu, &caps, true);
+    let (gpu, families) = unified();
     let granted = families.first_grant(&HeapType::Default.into(), false).expect("the heap type exists");
     assert!(granted.is_cpu_accessible && !granted.needs_copy);
     let (heap, charge) = create_heap(&gpu, families.properties(granted.family)).expect("enough memory");
@@ -226,10 +230,7 @@ fn unified_memory_is_mapped_and_local() {
 
 #[test]
 fn unified_memory_is_granted_once() {
-    let gpu =
-        Instance::open(HostProfile::find("cache-coherent-uma").expect("the profile exists")).expect("opens");
-    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
-    let families = families(&gpu, &caps, true);
+    let (_gpu, families) = unified();
     let preference = HeapTypePreference::GPU_UPLOAD_OR_UPLOAD.or(HeapType::Readback).or(HeapType::Default);
     let granted = |always_attribute| {
         let granted = families.grants(&preference, always_attribute);
@@ -295,21 +296,6 @@ fn uma_without_gpu_upload_heaps_grants_a_custom_heap_of_the_same_memory() {
             create_heap(&gpu, families.properties(first.family)).expect("the device supports it");
         assert_eq!(charge, charged_to(SegmentGroup::Local), "{name}");
     }
-}
-
-#[test]
-fn node_masks_reach_the_heaps_and_are_checked() {
-    let gpu = Instance::open(HostProfile::default_profile()).expect("the instance opens");
-    let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
-    assert_eq!(caps.node_count, 1);
-    let nodes = NodeMasks { creation: 1, visible: 1 };
-    let families = HeapFamilies::query(&gpu.device, &caps, nodes, false).expect("node 0 exists");
-    let properties = families.properties(HeapType::Default.into());
-    assert_eq!((properties.CreationNodeMask, properties.VisibleNodeMask), (1, 1));
-    let other = NodeMasks { creation: 2, visible: 2 };
-    let error =
-        HeapFamilies::query(&gpu.device, &caps, other, false).expect_err("the second node does not exist");
-    assert!(error.to_string().starts_with("D3D12_HEAP_PROPERTIES::CreationNodeMask"), "{error}");
 }
 
 #[test]

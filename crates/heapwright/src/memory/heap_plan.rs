@@ -83,7 +83,7 @@ impl HeapRequest<'_> {
     /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
         // Memory that the residency manager must not manage is never taken from held heaps.
-        if self.may_be_held() && self.heaps.room_for(self.sharing, self.placement)? == ServingHeap::Existing {
+        if self.may_be_held() && self.heaps.probe(self.sharing, self.placement)? == ServingHeap::Existing {
             return Ok(ProbedMemory::Held);
         }
         Ok(match self.plan()? {

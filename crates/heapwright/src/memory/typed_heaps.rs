@@ -209,12 +209,12 @@ impl TypedHeaps {
 
     /// Returns whether a request fits in the existing heaps, or the size of the heap that it would need. Nothing is
     /// placed.
-    pub(crate) fn room_for(
+    pub(crate) fn probe(
         &self,
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<ServingHeap, PlacementError> {
-        let room = self.engine(sharing).room_for(request)?;
+        let room = self.engine(sharing).probe(request)?;
         Ok(match room {
             ServingHeap::New { .. } if sharing == Sharing::Shared && !self.desc.heap_size.is_zero() => {
                 ServingHeap::New { size: self.desc.heap_size }

@@ -9,8 +9,7 @@ use heapwright_runtime::SegmentGroup;
 
 #[test]
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
     let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
     // As in the GPGMM document; GPGMM's code returns E_FAIL.
@@ -30,36 +29,30 @@ fn never_allocate_heap_uses_what_is_held_or_nothing() {
     // An empty heap that is held serves the request as well.
     drop((first, second));
     drop(buffer(&allocator, &never, 1000));
-    for other in [
-        ResourceAllocationFlags::ALWAYS_COMMITTED,
-        ResourceAllocationFlags::PREFER_COMMITTED,
-        ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP,
-    ] {
+    for other in
+        [COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED, ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP]
+    {
         let both = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP | other);
-        let error = try_buffer(&allocator, &both, 1000).expect_err("they contradict each other");
-        assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
+        invalid(try_buffer(&allocator, &both, 1000), "ResourceAllocationDesc::flags");
     }
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
-    assert!(try_buffer(&committing, &never, 1000).expect_err("no heap").is_out_of_memory());
+    refused(try_buffer(&committing, &never, 1000), Error::is_out_of_memory);
 }
 
 #[test]
 fn never_allocate_heap_holds_within_a_resource_too() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    let never = place(HeapType::Upload, within | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-    assert!(try_buffer(&allocator, &never, 100).expect_err("nothing is held").is_out_of_memory());
-    let first = buffer(&allocator, &place(HeapType::Upload, within), 100);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let never = place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    refused(try_buffer(&allocator, &never, 100), Error::is_out_of_memory);
+    let first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 100);
     let second = buffer(&allocator, &never, 100);
     assert_eq!(first.resource(), second.resource());
 }
 
 #[test]
 fn never_suballocate_heap_shares_with_nobody() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let own = place(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let own = place(HeapType::Default, OWN);
     let [first, second] = [1000, 1000].map(|size| buffer(&allocator, &own, size));
     let shared = local(&allocator, 1000);
     assert!(first.heap() != second.heap() && first.heap() != shared.heap());
@@ -77,9 +70,8 @@ fn never_suballocate_heap_shares_with_nobody() {
 #[test]
 fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     let gpu = any_device();
-    let flags =
-        ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+    let flags = OWN | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = OWN;
     let allowed = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
     let eliminated = |allocator: &ResourceAllocator| allocator.stats().prefetched_heap_misses_eliminated;
     for (allocator, flags, expected) in [(&allowed, flags, 1), (&usual(&gpu), flags, 0)] {
@@ -114,14 +106,8 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
 #[test]
 fn always_cache_size_keeps_what_slabs_know_of_a_size() {
     let gpu = any_device();
-    for (flags, hits) in
-        [(ResourceAllocationFlags::ALWAYS_CACHE_SIZE, 1), (ResourceAllocationFlags::empty(), 0)]
-    {
-        let desc = ResourceAllocatorDesc {
-            suballocation_algorithm: SuballocationAlgorithm::Slab,
-            ..Default::default()
-        };
-        let allocator = allocator(&gpu, desc);
+    for (flags, hits) in [(ResourceAllocationFlags::ALWAYS_CACHE_SIZE, 1), (NONE, 0)] {
+        let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Slab));
         let before = allocator.stats();
         // Allocates twice, with no other live allocation of that size in between.
         drop(buffer(&allocator, &place(HeapType::Default, flags), 3 * MIB));
@@ -146,7 +132,7 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     assert_eq!(error.hresult(), E_FAIL, "document GPGMM");
     assert!(error.is_out_of_memory(), "{error}");
     // The flag does not forbid a placement that another flag demands.
-    let demanded = ResourceAllocationFlags::NEVER_FALLBACK | ResourceAllocationFlags::ALWAYS_COMMITTED;
+    let demanded = ResourceAllocationFlags::NEVER_FALLBACK | COMMITTED;
     assert_eq!(
         buffer(&allocator, &place(HeapType::Default, demanded), 10).info().decision.placement,
         Placement::Committed
@@ -157,20 +143,18 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
 
 #[test]
 fn never_resident_shares_no_heap_and_says_so() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(any_device());
     let managed = local(&allocator, 1000);
     let left_alone =
         buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT), 1000);
     assert!(left_alone.is_never_resident() && !managed.is_never_resident());
     assert_ne!(managed.heap(), left_alone.heap());
-    assert_eq!(left_alone.info().decision.placement, Placement::OwnHeap);
+    assert_eq!(placement(&left_alone), Placement::OwnHeap);
 }
 
 #[test]
 fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let warn = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
     let ((), logged) = warnings(|| drop(buffer(&allocator, &warn, 1000)));
     let expected = logged.iter().find(|line| line.contains("larger than what was asked for"));
@@ -184,13 +168,12 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
 /// Covers parts of buffers, textures, own heaps and committed resources.
 #[test]
 fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let flag = ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH;
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
-    let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
-    let none = ResourceAllocationFlags::empty();
+    let within = WITHIN;
+    let own = OWN;
+    let committed = COMMITTED;
+    let none = NONE;
     let bytes = |size| buffer_desc(ByteSize::new(size));
     let mips = |desc| D3D12_RESOURCE_DESC { MipLevels: 0, ..desc };
     let (upload, default) = (HeapType::Upload, HeapType::Default);
@@ -213,8 +196,7 @@ fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
     for (heap_type, how, desc, expected) in cases {
         for (flag, expected) in [(flag, expected), (none, None)] {
             let place = place(heap_type, how | flag);
-            let create =
-                || drop(allocator.create_resource(&place, &desc, COMMON, None).expect("there is room"));
+            let create = || drop(create(&allocator, &place, &desc));
             let ((), logged) = warnings(create);
             let told: Vec<_> =
                 logged.iter().filter(|line| line.contains("larger than what was asked for")).collect();
@@ -228,10 +210,8 @@ fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
 
 #[test]
 fn always_committed_is_one_allocations_own() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let committed =
-        buffer(&allocator, &place(HeapType::Upload, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let committed = buffer(&allocator, &place(HeapType::Upload, COMMITTED), 1000);
     let decision = committed.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocationFlag));
     assert_eq!(committed.heap(), None);
@@ -241,32 +221,27 @@ fn always_committed_is_one_allocations_own() {
 
 #[test]
 fn within_budget_binds_one_allocation() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_kib(64));
     let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
-    let error = try_buffer(&allocator, &within, 70 * KIB).expect_err("over budget");
-    assert!(error.is_over_budget(), "{error}");
+    refused(try_buffer(&allocator, &within, 70 * KIB), Error::is_over_budget);
     let over = local(&allocator, 70 * KIB);
     // Memory that is already held is not charged to the budget.
     let held = buffer(&allocator, &within, 50 * KIB);
     assert_eq!(over.heap(), held.heap(), "there is room behind it");
     let blind = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
-    let error = try_buffer(&blind, &within, 1000).expect_err("nobody knows the budget");
-    assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
+    invalid(try_buffer(&blind, &within, 1000), "ResourceAllocationDesc::flags");
 }
 
 /// Some adapters return a budget of 0 for a segment group that they do not count. With usage above 0, a
 /// budget of 0 is a real budget.
 #[test]
 fn a_budget_of_zero_without_usage_is_no_budget() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
     let within = place(HeapType::Upload, ResourceAllocationFlags::WITHIN_BUDGET);
     let _held = buffer(&allocator, &within, 1000);
-    let error = try_buffer(&allocator, &within, 3 * MIB).expect_err("it counts, and there is no budget");
-    assert!(error.is_over_budget(), "{error}");
+    refused(try_buffer(&allocator, &within, 3 * MIB), Error::is_over_budget);
 }
 
 #[test]
@@ -275,15 +250,14 @@ fn prefer_committed_is_placed_where_that_fails() {
     let allocator = allocator(&gpu, Default::default());
     let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
     let committed = buffer(&allocator, &prefer, 1000);
-    assert_eq!(committed.info().decision.placement, Placement::Committed);
+    assert_eq!(placement(&committed), Placement::Committed);
     faults.fail_all();
     assert_eq!(buffer(&allocator, &prefer, 1000).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]
 fn upper_address_takes_the_other_end_of_a_linear_heap() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(any_device());
     let linear = |max_heap_count| {
         let desc = PoolDesc {
             algorithm: SuballocationAlgorithm::Linear,
@@ -291,11 +265,11 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
             max_heap_count: Some(max_heap_count).filter(|&count| count > 0),
             ..Default::default()
         };
-        allocator.create_pool(desc).expect("sound")
+        new_pool(&allocator, desc)
     };
     let one = linear(1);
     let flags = ResourceAllocationFlags::UPPER_ADDRESS;
-    let lower = ResourceAllocationDesc { pool: Some(&one), ..Default::default() };
+    let lower = in_pool(&one);
     let upper = ResourceAllocationDesc { flags, ..lower };
     let [low, high] = [lower, upper].map(|place| buffer(&allocator, &place, 64 * KIB));
     assert_eq!((low.offset().get(), high.offset().get()), (0, MIB - 64 * KIB));
@@ -304,41 +278,22 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
     assert!(full.is_out_of_memory(), "{full}");
 
     let many = linear(0);
-    let buffers = allocator.create_pool(PoolDesc::default()).expect("sound");
+    let buffers = new_pool(&allocator, PoolDesc::default());
     for pool in [&many, &buffers] {
         let upper = ResourceAllocationDesc { flags, pool: Some(pool), ..Default::default() };
-        let error = try_buffer(&allocator, &upper, 64 * KIB).expect_err("it has no upper end");
-        assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
+        invalid(try_buffer(&allocator, &upper, 64 * KIB), "ResourceAllocationDesc::flags");
     }
-    let error =
-        try_buffer(&allocator, &place(HeapType::Default, flags), 64 * KIB).expect_err("no pool at all");
-    assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{error}");
+    invalid(
+        try_buffer(&allocator, &place(HeapType::Default, flags), 64 * KIB),
+        "ResourceAllocationDesc::flags",
+    );
 }
 
 #[test]
 fn always_attribute_heaps_is_without_effect_where_memory_is_not_unified() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(any_device());
     let attributed = place(HeapType::Upload, ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
     let [first, second] =
         [attributed, HeapType::Upload.into_place()].map(|place| buffer(&allocator, &place, 10));
     assert_eq!(first.heap(), second.heap());
-}
-
-#[test]
-fn the_alignment_of_a_part_is_the_allocations_own() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
-    // GPGMM's table: the size rounded up to a power of two, at most 256; always 256 in state GENERIC_READ.
-    for (size, alignment) in [(4, 4), (16, 16), (100, 128), (256, 256), (3000, 256)] {
-        let part = buffer(&allocator, &within, size);
-        assert_eq!(part.alignment(), Alignment::new(alignment).expect("a power of two"));
-        assert_eq!(part.offset_from_resource().get() % alignment, 0);
-    }
-    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-    let constant = allocator
-        .create_resource(&within, &buffer_desc(ByteSize::new(4)), state, None)
-        .expect("there is room");
-    assert_eq!(constant.alignment().get(), 256);
 }

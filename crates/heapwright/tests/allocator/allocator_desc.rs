@@ -8,10 +8,6 @@ use crate::log_lines::warnings;
 use heapwright::d3d12::*;
 use heapwright::*;
 
-fn with_algorithm(algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
-    ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..Default::default() }
-}
-
 /// Returns the sizes of the heaps that the allocator creates on the device.
 fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
     let (gpu, faults) = faulty_first(None, E_FAIL);
@@ -31,46 +27,27 @@ fn resource_heap_tier_one_keeps_buffers_and_textures_apart_on_tier_two() {
         let desc = ResourceAllocatorDesc { resource_heap_tier, ..Default::default() };
         let (allocator, logged) = warnings(|| allocator(&gpu, desc));
         assert_eq!(!logged.is_empty(), apart, "{logged:?}");
-        let sampled = allocator.create_resource(&local, &texture(64, 64), COMMON, None).expect("placed");
-        let drawn = allocator.create_resource(&local, &target(64, 64, 1), COMMON, None).expect("placed");
+        let sampled = create(&allocator, &local, &texture(64, 64));
+        let drawn = create(&allocator, &local, &target(64, 64, 1));
         let deny = D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES;
         assert_eq!(heap_of(&sampled).Flags & deny != 0, apart);
         assert_eq!(sampled.heap() != drawn.heap(), apart);
-    }
-    let error = |tier| {
-        let desc = ResourceAllocatorDesc { resource_heap_tier: Some(tier), ..Default::default() };
-        ResourceAllocator::new(&gpu.device, None, desc).expect_err("no such tier").to_string()
-    };
-    for tier in [0, 3, 255] {
-        assert!(error(tier).starts_with("ResourceAllocatorDesc::resource_heap_tier"), "{}", error(tier));
     }
 }
 
 #[test]
 fn the_suballocation_algorithm_decides_who_shares_a_heap() {
+    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Slab};
+    let made = |algorithm, sizes: &[u64]| heap_sizes(with_algorithm(algorithm), sizes);
     let sizes = [64 * KIB, 64 * KIB, 192 * KIB];
     // Slab: each allocation size has its own heaps; a full heap is followed by another one.
-    assert_eq!(
-        heap_sizes(with_algorithm(SuballocationAlgorithm::Slab), &sizes),
-        [64 * KIB, 64 * KIB, 256 * KIB]
-    );
+    assert_eq!(made(Slab, &sizes), [64 * KIB, 64 * KIB, 256 * KIB]);
     // BuddySystem: heaps are 64 KiB by default; a larger allocation has its own heap.
-    assert_eq!(
-        heap_sizes(with_algorithm(SuballocationAlgorithm::BuddySystem), &sizes),
-        [64 * KIB, 64 * KIB, 192 * KIB]
-    );
-    assert_eq!(
-        heap_sizes(with_algorithm(SuballocationAlgorithm::Dedicated), &sizes),
-        [64 * KIB, 64 * KIB, 192 * KIB]
-    );
-    assert_eq!(heap_sizes(with_algorithm(SuballocationAlgorithm::Default), &[64 * KIB, 60 * KIB]), [4 * MIB]);
-
-    let gpu = any_device();
-    let dedicated = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
-    assert_eq!(local(&dedicated, 100).info().decision.placement, Placement::OwnHeap);
-    let error = ResourceAllocator::new(&gpu.device, None, with_algorithm(SuballocationAlgorithm::Linear))
-        .expect_err("for pools");
-    assert!(error.to_string().starts_with("ResourceAllocatorDesc::suballocation_algorithm"), "{error}");
+    assert_eq!(made(BuddySystem, &sizes), sizes);
+    assert_eq!(made(Dedicated, &sizes), sizes);
+    assert_eq!(made(Sets, &[64 * KIB, 60 * KIB]), [4 * MIB]);
+    let dedicated = allocator(&any_device(), with_algorithm(Dedicated));
+    assert_eq!(placement(&local(&dedicated, 100)), Placement::OwnHeap);
 }
 
 #[test]
@@ -88,26 +65,18 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
     let odd = preferred(SuballocationAlgorithm::Default, ByteSize::new(5 * MIB + 1));
     let made = heap_sizes(odd, &[64 * KIB])[0];
     assert!(made >= 5 * MIB + 64 * KIB && made.is_multiple_of(64 * KIB), "{made}");
-    let error = ResourceAllocatorDesc {
-        preferred_heap_size: Some(size),
-        max_heap_size: Some(ByteSize::from_mib(4)),
-        ..Default::default()
-    };
-    let error = ResourceAllocator::new(&any_device().device, None, error).expect_err("a contradiction");
-    assert!(error.to_string().starts_with("ResourceAllocatorDesc::preferred_heap_size"), "{error}");
 }
 
 #[test]
 fn max_heap_size_bounds_every_way_to_memory() {
     let gpu = any_device();
-    let algorithms = ALGORITHMS;
-    for algorithm in algorithms {
+    for algorithm in ALGORITHMS {
         let desc =
             ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(4)), ..with_algorithm(algorithm) };
         let allocator = allocator(&gpu, desc);
         let held: Vec<_> = [4 * MIB, 3 * MIB, 64 * KIB].map(|size| local(&allocator, size)).into();
         assert!(held.iter().all(|one| heap_of(one).SizeInBytes <= 4 * MIB), "{algorithm}");
-        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        for flags in [NONE, COMMITTED] {
             let error = try_buffer(&allocator, &place(HeapType::Default, flags), 4 * MIB + 1)
                 .expect_err("larger than any heap");
             assert!(error.is_out_of_memory(), "{algorithm}: {error}");
@@ -118,52 +87,22 @@ fn max_heap_size_bounds_every_way_to_memory() {
     }
 }
 
+/// The rules have tests of their own, beside the engine.
 #[test]
-fn the_fragmentation_limit_is_what_a_slab_may_lose() {
-    let slab = |limit| ResourceAllocatorDesc {
+fn the_fragmentation_limit_and_the_growth_factor_size_slabs() {
+    let slab = |limit, factor| ResourceAllocatorDesc {
         heap_fragmentation_limit: limit,
+        heap_growth_factor: factor,
         flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
         ..with_algorithm(SuballocationAlgorithm::Slab)
     };
     // Each allocation of 1 KiB occupies a block of 64 KiB, of which 63 KiB are lost.
-    for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(0.5), 128), (Some(1.0), 64)] {
-        assert_eq!(heap_sizes(slab(limit), &[KIB]), [heap * KIB], "{limit:?}");
+    for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(1.0), 64)] {
+        assert_eq!(heap_sizes(slab(limit, None), &[KIB]), [heap * KIB], "{limit:?}");
     }
-    // An allocation that fills its block loses nothing.
-    assert_eq!(heap_sizes(slab(None), &[64 * KIB]), [64 * KIB]);
-    let gpu = any_device();
-    let field = "ResourceAllocatorDesc::heap_fragmentation_limit";
-    for limit in [-0.1, 0.0, 1.1, f64::NAN, f64::INFINITY] {
-        let error =
-            ResourceAllocator::new(&gpu.device, None, slab(Some(limit))).expect_err("no part of a heap");
-        assert!(error.to_string().starts_with(field), "{limit}: {error}");
-    }
-}
-
-#[test]
-fn the_growth_factor_is_how_slabs_grow() {
-    let slab = |factor| ResourceAllocatorDesc {
-        heap_growth_factor: factor,
-        ..with_algorithm(SuballocationAlgorithm::Slab)
-    };
-    let sizes = [64 * KIB; 7];
-    let in_kib = |factor| {
-        let made = heap_sizes(slab(factor), &sizes);
-        made.into_iter().map(|size| size / KIB).collect::<Vec<_>>()
-    };
-    // The heap size grows by the factor once that many heaps of a size are full. 1.25 is rounded up to the
-    // next power of two, 2.
-    assert_eq!(in_kib(None), [64, 64, 128, 128, 256]);
-    assert_eq!(in_kib(Some(1.25)), in_kib(None));
-    assert_eq!(in_kib(Some(1.0)), [64; 7], "no growth");
-    assert_eq!(in_kib(Some(0.5)), [64; 7], "a heap for each");
-    assert_eq!(in_kib(Some(4.0)), [64, 64, 64, 64, 256]);
-    // Below 1, a heap has exactly the size of its allocation.
-    assert_eq!(heap_sizes(slab(Some(0.5)), &[192 * KIB]), [192 * KIB]);
-    let gpu = any_device();
-    for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let error = ResourceAllocator::new(&gpu.device, None, slab(Some(factor))).expect_err("no factor");
-        assert!(error.to_string().starts_with("ResourceAllocatorDesc::heap_growth_factor"), "{error}");
+    for (factor, made) in [(None, &[64, 64, 128, 128, 256][..]), (Some(4.0), &[64, 64, 64, 64, 256])] {
+        let made: Vec<_> = made.iter().map(|size| size * KIB).collect();
+        assert_eq!(heap_sizes(slab(None, factor), &[64 * KIB; 7]), made, "{factor:?}");
     }
 }
 
@@ -242,16 +181,12 @@ fn extra_required_resource_flags_are_every_resources() {
     let flag = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     let desc = ResourceAllocatorDesc { extra_required_resource_flags: flag, ..Default::default() };
     let allocator = allocator(&gpu, desc);
-    let committed = ResourceAllocationFlags::ALWAYS_COMMITTED;
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
     let made = [
         local(&allocator, 1000),
-        buffer(&allocator, &place(HeapType::Default, committed), 1000),
-        allocator
-            .create_resource(&HeapType::Default.into_place(), &texture(64, 64), COMMON, None)
-            .expect("placed"),
+        buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000),
+        create(&allocator, &HeapType::Default.into_place(), &texture(64, 64)),
         // ALLOW_SUBALLOCATE_WITHIN_RESOURCE requires a resource without flags; this flag counts as one.
-        buffer(&allocator, &place(HeapType::GpuUpload, within), 1000),
+        buffer(&allocator, &place(HeapType::GpuUpload, WITHIN), 1000),
     ];
     for one in &made {
         assert_eq!(desc_of(one).Flags & flag, flag, "{one:?}");
@@ -267,9 +202,9 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
     }
     let mib = |mib| Some(ByteSize::from_mib(mib));
     let limits = HeapLimits { default: mib(8), upload: mib(16), readback: mib(32), gpu_upload: mib(64) };
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    let allocator = allocator(&gpu, with_limits(limits));
     for (heap_type, limit) in HeapType::ALL.into_iter().zip([8, 16, 32, 64]) {
-        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        for flags in [NONE, COMMITTED] {
             let place = place(heap_type, flags);
             drop(buffer(&allocator, &place, limit * MIB));
             allocator.release_empty_heaps();
@@ -279,20 +214,15 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
             assert!(error.to_string().contains(&named), "{heap_type}: {error}");
         }
         // Shared heaps and committed resources count together.
-        let half =
-            buffer(&allocator, &place(heap_type, ResourceAllocationFlags::ALWAYS_COMMITTED), limit * MIB / 2);
+        let half = buffer(&allocator, &place(heap_type, COMMITTED), limit * MIB / 2);
         let rest = buffer(&allocator, &heap_type.into_place(), limit * MIB / 2);
         assert!(try_buffer(&allocator, &heap_type.into_place(), MIB).is_err(), "{heap_type}");
         drop((half, rest));
     }
     assert_returns_everything(&allocator, &gpu);
     let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
-    let none = self::allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
-    assert!(
-        try_buffer(&none, &HeapType::Default.into_place(), 1)
-            .expect_err("zero is no memory")
-            .is_over_budget()
-    );
+    let none = self::allocator(&gpu, with_limits(limits));
+    refused(try_buffer(&none, &HeapType::Default.into_place(), 1), Error::is_over_budget);
     drop(buffer(&none, &HeapType::Upload.into_place(), 1));
 }
 
@@ -306,7 +236,7 @@ fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
     drop(local(&allocator, 16 * MIB));
     drop(buffer(&allocator, &HeapType::Upload.into_place(), 6 * MIB));
     let upload = buffer(&allocator, &HeapType::Upload.into_place(), 4 * MIB);
-    assert_eq!(upload.info().decision.placement, Placement::OwnHeap);
+    assert_eq!(placement(&upload), Placement::OwnHeap);
     assert_eq!(allocator.stats().free_heap_usage, ByteSize::from_mib(16), "DEFAULT's was no help");
 }
 
@@ -315,7 +245,7 @@ fn nodes_are_those_of_every_heap() {
     let gpu = open("discrete");
     let faults = Faults::new(None, E_FAIL);
     faults.set_node_count(2);
-    let device = inject(&gpu.device, &faults);
+    inject(&gpu.device, &faults);
     let nodes = NodeMasks { creation: 2, visible: 3 };
     let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
     let allocator = allocator(&gpu, desc);
@@ -323,8 +253,7 @@ fn nodes_are_those_of_every_heap() {
     drop(local(&allocator, 1000));
     assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(2, 3)]);
     // The runtime has one node and refuses the other; the test checks only the arguments of the call.
-    let _refused =
-        try_buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 1000);
+    let _refused = try_buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000);
     let committed = faults.take_seen().into_iter().find_map(|seen| match seen {
         Seen::Committed { properties, .. } => Some(masks(properties)),
         _ => None,
@@ -336,13 +265,8 @@ fn nodes_are_those_of_every_heap() {
         nodes: Some(NodeMasks { creation: 1, visible: 1 }),
         ..Default::default()
     };
-    let _pool = allocator.create_pool(pool).expect("sound");
+    let _pool = new_pool(&allocator, pool);
     assert_eq!(faults.heaps().iter().map(|heap| masks(heap.Properties)).collect::<Vec<_>>(), [(1, 1)]);
-
-    let nodes = NodeMasks { creation: 4, visible: 4 };
-    let desc = ResourceAllocatorDesc { nodes, ..Default::default() };
-    let error = ResourceAllocator::new(&device, None, desc).expect_err("there are two nodes");
-    assert!(error.to_string().starts_with("D3D12_HEAP_PROPERTIES::CreationNodeMask"), "{error}");
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn always_committed_leaves_every_heap_to_d3d12() {
     assert_usage(&gpu, stats.committed);
 
     // As in GPGMM, the flag does not affect parts of a resource: it is about resources in heaps.
-    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let within = place(HeapType::Upload, WITHIN);
     let part = buffer(&allocator, &within, 100);
-    assert_eq!(part.info().decision.placement, Placement::WithinResource);
+    assert_eq!(placement(&part), Placement::WithinResource);
     drop((committed, part));
     assert_eq!(allocator.stats().committed, ByteSize::ZERO);
     assert_returns_everything(&allocator, &gpu);
@@ -37,7 +37,7 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
     free.release_empty_heaps();
 
     let bound = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
-    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+    for flags in [NONE, COMMITTED] {
         let error = try_buffer(&bound, &place(HeapType::Default, flags), 100 * MIB).expect_err("over budget");
         assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
         assert!(error.to_string().contains("budget of 64.00 MiB"), "{error}");
@@ -46,11 +46,11 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
     // The other segment group has its own budget.
     drop(buffer(&bound, &HeapType::Upload.into_place(), 100 * MIB));
     assert_returns_everything(&bound, &gpu);
+}
 
-    let desc =
-        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ..Default::default() };
-    let error = ResourceAllocator::new(&gpu.device, None, desc).expect_err("nobody says what the budget is");
-    assert!(error.to_string().starts_with("ResourceAllocatorDesc::flags"), "{error}");
+/// Requests a heap of its own and another one in advance.
+fn prefetched() -> ResourceAllocationDesc<'static> {
+    place(HeapType::Default, OWN | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP)
 }
 
 #[test]
@@ -59,10 +59,8 @@ fn heaps_made_in_advance_are_within_the_budget_too() {
     let flags = ResourceAllocatorFlags::ALWAYS_IN_BUDGET | ResourceAllocatorFlags::ALLOW_PREFETCH;
     let allocator = with_flags(&gpu, flags);
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(12));
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    let held = buffer(&allocator, &place(HeapType::Default, own), 8 * MIB);
-    let error = try_buffer(&allocator, &place(HeapType::Default, own), 8 * MIB).expect_err("over budget");
-    assert!(error.is_over_budget(), "{error}");
+    let held = buffer(&allocator, &prefetched(), 8 * MIB);
+    refused(try_buffer(&allocator, &prefetched(), 8 * MIB), Error::is_over_budget);
     assert_eq!(usage(&gpu), ByteSize::from_mib(8));
     drop(held);
 }
@@ -70,13 +68,11 @@ fn heaps_made_in_advance_are_within_the_budget_too() {
 #[test]
 fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
     let gpu = any_device();
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    let own = place(HeapType::Default, own);
     let run = |flags| {
         let allocator = with_flags(&gpu, flags);
         let held: Vec<_> = (0..4)
             .map(|_| {
-                let held = buffer(&allocator, &own, MIB);
+                let held = buffer(&allocator, &prefetched(), MIB);
                 if !flags.is_empty() {
                     wait_for_empty_heap(&allocator);
                 }
@@ -87,7 +83,7 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
         drop(held);
         let counts = (stats.prefetched_heap_misses, stats.prefetched_heap_misses_eliminated);
         // The heap that was created after the last allocation is still unused.
-        drop(buffer(&allocator, &own, MIB));
+        drop(buffer(&allocator, &prefetched(), MIB));
         assert_returns_everything(&allocator, &gpu);
         counts
     };
@@ -98,12 +94,9 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
 #[test]
 fn nobody_waits_for_a_heap_that_is_made_in_advance() {
     let (gpu, faults) = faulty_first(None, E_OUTOFMEMORY);
-    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
-    let allocator = allocator(&gpu, desc);
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    let own = place(HeapType::Default, own);
+    let allocator = allocator(&gpu, flagged(ResourceAllocatorFlags::ALLOW_PREFETCH));
     let the_device_is_busy = faults.prefetching.lock().expect("no panic");
-    let held: Vec<_> = (0..4).map(|_| buffer(&allocator, &own, MIB)).collect();
+    let held: Vec<_> = (0..4).map(|_| buffer(&allocator, &prefetched(), MIB)).collect();
     let released = allocator.release_empty_heaps();
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.prefetched_heap_misses, released), (4, 4, ByteSize::ZERO));
@@ -145,36 +138,28 @@ fn slabs_say_when_a_heap_is_worth_making_in_advance() {
 #[test]
 fn a_failed_prefetch_leaves_no_trace() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
-    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
-    let allocator = allocator(&gpu, desc);
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
-    let own = place(HeapType::Default, own);
+    let allocator = allocator(&gpu, flagged(ResourceAllocatorFlags::ALLOW_PREFETCH));
     faults.fail_nth(1);
-    let first = buffer(&allocator, &own, MIB);
+    let first = buffer(&allocator, &prefetched(), MIB);
     wait_until(|| faults.has_failed());
-    let others: Vec<_> = (0..3).map(|_| buffer(&allocator, &own, MIB)).collect();
+    let others: Vec<_> = (0..3).map(|_| buffer(&allocator, &prefetched(), MIB)).collect();
     assert!(faults.has_failed());
     drop((first, others));
-    drop(buffer(&allocator, &own, MIB));
+    drop(buffer(&allocator, &prefetched(), MIB));
     assert_returns_everything(&allocator, &gpu);
 }
 
 #[test]
 fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     let gpu = any_device();
-    let algorithms = ALGORITHMS;
-    for suballocation_algorithm in algorithms {
+    for suballocation_algorithm in ALGORITHMS {
         for (flags, keeps) in
             [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (ResourceAllocatorFlags::empty(), true)]
         {
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
             let allocator = allocator(&gpu, desc);
             drop(local(&allocator, 64 * KIB));
-            drop(buffer(
-                &allocator,
-                &place(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
-                3 * MIB,
-            ));
+            drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
             assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
             assert_usage(&gpu, allocator.reserved());
             assert_returns_everything(&allocator, &gpu);
@@ -223,10 +208,8 @@ fn never_leak_tells_of_what_outlives_the_allocator() {
         let mut placed = local(&allocator, 1000);
         placed.set_debug_name("the mesh").expect("named");
         placed.set_user_data(77);
-        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-        let part = buffer(&allocator, &place(HeapType::Upload, within), 10);
-        let committed =
-            buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), 100);
+        let part = buffer(&allocator, &place(HeapType::Upload, WITHIN), 10);
+        let committed = buffer(&allocator, &place(HeapType::Default, COMMITTED), 100);
         let freed = local(&allocator, 5000);
         drop(freed);
         let live = allocator.live_allocations();
@@ -264,10 +247,9 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
         let faults = Faults::new(None, E_FAIL);
         inject(&gpu.device, &faults);
         let of = |flags| {
-            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
-            let allocator = allocator(&gpu, desc);
+            let allocator = allocator(&gpu, flagged(flags));
             drop(local(&allocator, 1000));
-            let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            let committed = place(HeapType::Default, COMMITTED);
             drop(buffer(&allocator, &committed, 1000));
             let seen = faults.take_seen();
             let flags_of = |seen: &crate::faulty_device::Seen| match seen {
@@ -285,8 +267,7 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
 #[test]
 fn create_not_resident_needs_a_device_that_knows_it() {
     let (gpu, faults) = faulty_first(None, E_FAIL);
-    let desc =
-        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::CREATE_NOT_RESIDENT, ..Default::default() };
+    let desc = flagged(ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
     let (allocator, logged) = warnings(|| allocator(&gpu, desc));
     assert!(logged.iter().any(|line| line.contains("CREATE_NOT_RESIDENT")), "{logged:?}");
     drop(local(&allocator, 1000));
@@ -306,11 +287,7 @@ fn never_over_allocate_gives_nothing_back_to_try_again() {
             let allocator = allocator(&gpu, desc);
             drop(local(&allocator, 1024 * MIB));
             assert_eq!(usage(&gpu), ByteSize::from_mib(1024), "the empty heap is kept");
-            let how = if committed {
-                ResourceAllocationFlags::ALWAYS_COMMITTED
-            } else {
-                ResourceAllocationFlags::empty()
-            };
+            let how = if committed { COMMITTED } else { NONE };
             let large = try_buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB);
             assert_eq!(large.is_ok(), fits, "committed: {committed}: {large:?}");
             if let Err(error) = large {

@@ -5,21 +5,13 @@ use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
-fn buffer(allocator: &ResourceAllocator, heap_type: HeapType, size: u64) -> ResourceAllocation {
-    let desc = buffer_desc(ByteSize::new(size));
-    allocator
-        .create_resource(&ResourceAllocationDesc::new(heap_type), &desc, COMMON, None)
-        .expect("there is room")
-}
-
 #[test]
 fn small_buffers_share_a_heap_at_the_devices_alignment() {
     for (profile, step) in [("discrete", 256), ("cache-coherent-uma", 64), ("uma", 8), ("old-ddi", 64 * 1024)]
     {
-        let gpu = open(profile);
-        let allocator = usual(&gpu);
+        let (_gpu, allocator) = with_allocator(open(profile));
         assert_eq!(allocator.caps().buffer_alignment.get(), step, "{profile}");
-        let [first, second] = [1, 1].map(|size| buffer(&allocator, HeapType::Default, size));
+        let [first, second] = [1, 1].map(|size| local(&allocator, size));
         assert_eq!(first.heap(), second.heap());
         assert_eq!((first.offset().get(), second.offset().get()), (0, step), "{profile}");
         let distance = second.gpu_virtual_address().expect("has one").get()
@@ -31,9 +23,8 @@ fn small_buffers_share_a_heap_at_the_devices_alignment() {
 
 #[test]
 fn what_is_dropped_goes_back_to_the_allocator_and_then_to_the_device() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let held: Vec<_> = (1..100).map(|i| buffer(&allocator, HeapType::Default, i * 10_000)).collect();
+    let (gpu, allocator) = with_allocator(any_device());
+    let held: Vec<_> = (1..100).map(|i| local(&allocator, i * 10_000)).collect();
     let stats = allocator.stats();
     assert_eq!(stats.allocation_count, 99);
     assert!(stats.used <= stats.reserved);
@@ -49,57 +40,43 @@ fn what_is_dropped_goes_back_to_the_allocator_and_then_to_the_device() {
 
 #[test]
 fn an_allocation_outlives_its_allocator() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    let mut upload = buffer(&allocator, HeapType::Upload, 100);
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let mut upload = buffer(&allocator, &HeapType::Upload.into_place(), 100);
     drop(allocator);
     upload.map().expect("upload heaps map").write(0, &[7; 100]).expect("inside");
     drop(upload);
-    let usage = VideoMemoryInfo::query(&gpu.adapter, SegmentGroup::NonLocal).expect("answered").current_usage;
-    assert_eq!(usage, ByteSize::ZERO);
+    assert_usage(&gpu, ByteSize::ZERO);
 }
 
 #[test]
 fn a_very_large_buffer_has_its_heap_to_itself() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let large = buffer(&allocator, HeapType::Default, 200_000_000);
-    let small = buffer(&allocator, HeapType::Default, 100_000);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let [large, small] = [200_000_000, 100_000].map(|size| local(&allocator, size));
     assert_ne!(large.heap(), small.heap());
-    // SAFETY: the heap is a live COM object.
-    let heap = unsafe { large.heap().expect("placed").GetDesc() };
-    assert_eq!(heap.SizeInBytes, 200_000_000_u64.next_multiple_of(64 * 1024));
+    assert_eq!(heap_of(&large).SizeInBytes, 200_000_000_u64.next_multiple_of(64 * 1024));
     assert_eq!(large.offset().get(), 0);
 }
 
 #[test]
 fn each_heap_type_has_heaps_of_its_own_in_its_segment_group() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    let held = HeapType::ALL.map(|heap_type| (heap_type, buffer(&allocator, heap_type, 1000)));
-    for (heap_type, allocation) in &held {
-        let (mut properties, mut flags) = Default::default();
-        // SAFETY: the resource is live and both structures are writable.
-        unsafe { allocation.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) }
-            .ok()
-            .expect("placed resources have heap properties");
-        assert_eq!(properties.Type, heap_type.to_d3d12());
-        assert_eq!(allocation.heap_type(), *heap_type);
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let held = HeapType::ALL.map(|heap_type| buffer(&allocator, &heap_type.into_place(), 1000));
+    for (heap_type, allocation) in HeapType::ALL.into_iter().zip(&held) {
+        assert_eq!(properties_of(allocation).0.Type, heap_type.to_d3d12());
+        assert_eq!(allocation.heap_type(), heap_type);
     }
-    let usage = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
     // Heaps that the CPU can map are smaller, because their cost grows faster with their size.
-    assert_eq!(usage(SegmentGroup::Local), ByteSize::from_mib(2 * 4), "two types");
-    assert_eq!(usage(SegmentGroup::NonLocal), ByteSize::from_kib(2 * 256), "two types");
+    assert_eq!(usage_of(&gpu, SegmentGroup::Local), ByteSize::from_mib(2 * 4), "two types");
+    assert_eq!(usage_of(&gpu, SegmentGroup::NonLocal), ByteSize::from_kib(2 * 256), "two types");
     assert_eq!(allocator.stats().heap_count, 4);
 }
 
 #[test]
 fn bytes_written_through_a_mapping_stay() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
-        let mut first = buffer(&allocator, heap_type, 1000);
-        let mut second = buffer(&allocator, heap_type, 1000);
+        let mut first = buffer(&allocator, &heap_type.into_place(), 1000);
+        let mut second = buffer(&allocator, &heap_type.into_place(), 1000);
         // Not every D3D12 returns zeroed memory.
         first.map().expect("mappable").write(0, &[3; 1000]).expect("inside");
         first.map().expect("mappable").write(990, &[1; 10]).expect("inside");
@@ -112,9 +89,8 @@ fn bytes_written_through_a_mapping_stay() {
 
 #[test]
 fn a_mapping_keeps_to_its_bytes() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let mut upload = buffer(&allocator, HeapType::Upload, 1000);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let mut upload = buffer(&allocator, &HeapType::Upload.into_place(), 1000);
     let mut mapping = upload.map().expect("mappable");
     assert_eq!(mapping.len(), ByteSize::new(1000));
     for (offset, len) in [(991, 10), (1000, 1), (1001, 0), (u64::MAX, 1), (u64::MAX - 3, 8)] {
@@ -124,52 +100,24 @@ fn a_mapping_keeps_to_its_bytes() {
     }
     mapping.write(1000, &[]).expect("an empty write at the end is inside");
     drop(mapping);
-    let mut default = buffer(&allocator, HeapType::Default, 1000);
-    assert!(default.map().expect_err("no CPU access").is_invalid_argument());
-}
-
-#[test]
-fn hostile_descriptions_are_errors_that_name_the_field() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    let sound = buffer_desc(ByteSize::new(1000));
-    let cases = [
-        ("zero", D3D12_RESOURCE_DESC { Width: 0, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("height", D3D12_RESOURCE_DESC { Height: 2, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("alignment", D3D12_RESOURCE_DESC { Alignment: 3, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("flags", D3D12_RESOURCE_DESC { Flags: u32::MAX, ..sound }, "D3D12_RESOURCE_DESC"),
-        ("dimension", D3D12_RESOURCE_DESC { Dimension: 9, ..sound }, "D3D12_RESOURCE_DESC"),
-    ];
-    for (what, desc, named) in cases {
-        let place = ResourceAllocationDesc::new(HeapType::Default);
-        let error = allocator.create_resource(&place, &desc, COMMON, None).expect_err("must be refused");
-        assert!(error.to_string().contains(named), "{what}: {error}");
-        assert!(!error.is_out_of_memory(), "{what}: {error}");
-    }
-    assert_eq!(allocator.stats().used, ByteSize::ZERO);
-    allocator.audit().expect("consistent");
+    let mut default = local(&allocator, 1000);
+    refused(default.map(), Error::is_invalid_argument);
 }
 
 #[test]
 fn a_gpu_upload_heap_needs_the_devices_support() {
     let gpu = open("discrete-2gib");
-    let place = ResourceAllocationDesc::new(HeapType::GpuUpload);
-    let desc = buffer_desc(ByteSize::new(1000));
-    let error =
-        usual(&gpu).create_resource(&place, &desc, COMMON, None).expect_err("no CPU access to video memory");
-    assert!(error.is_unsupported(), "{error}");
+    let place = HeapType::GpuUpload.into_place();
+    refused(try_buffer(&usual(&gpu), &place, 1000), Error::is_unsupported);
 }
 
 #[test]
 fn an_explicit_alignment_is_kept() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let _before = buffer(&allocator, HeapType::Default, 1);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let _before = local(&allocator, 1);
     let desc = D3D12_RESOURCE_DESC { Alignment: 64 * 1024, ..buffer_desc(ByteSize::new(10)) };
-    let place = ResourceAllocationDesc::new(HeapType::Default);
-    let aligned = allocator
-        .create_resource(&place, &desc, COMMON, None)
-        .expect("64 KiB is the one alignment that a buffer may ask for");
+    let place = HeapType::Default.into_place();
+    let aligned = create(&allocator, &place, &desc);
     assert_eq!(aligned.offset().get() % (64 * 1024), 0);
     assert_eq!(aligned.size(), ByteSize::from_kib(64));
 }
@@ -192,8 +140,7 @@ fn caps_say_what_the_device_says() {
 
 #[test]
 fn threads_allocate_and_free_at_the_same_time() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(any_device());
     std::thread::scope(|scope| {
         for thread in 0..4_u64 {
             let allocator = &allocator;
@@ -201,7 +148,7 @@ fn threads_allocate_and_free_at_the_same_time() {
                 let mut held = Vec::new();
                 for i in 0..500_u64 {
                     let size = (i * 7919 + thread * 104_729) % 300_000 + 1;
-                    let mut allocation = buffer(allocator, HeapType::Upload, size);
+                    let mut allocation = buffer(allocator, &HeapType::Upload.into_place(), size);
                     let mark = (thread * 1000 + i).to_le_bytes();
                     let len = mark.len().min(usize::try_from(size).expect("small"));
                     allocation.map().expect("mappable").write(0, &mark[..len]).expect("inside");
@@ -221,96 +168,60 @@ fn threads_allocate_and_free_at_the_same_time() {
     assert_eq!(allocator.stats().used, ByteSize::ZERO);
 }
 
-/// Covers textures of every class on every kind of device: placement, alignment, separation from buffers,
-/// and freeing.
-#[test]
-fn textures_of_every_class_are_placed() {
-    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
+/// Places a buffer and textures of every class, whose ranges may not overlap, and frees them.
+fn place_textures(gpu: &impl Opened) {
+    let allocator = usual(gpu);
     let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-    let sampled = |desc: D3D12_RESOURCE_DESC| D3D12_RESOURCE_DESC {
-        SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
-        Flags: target,
-        ..desc
-    };
-    let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
-    for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
-        let allocator = usual(&gpu);
-        let local = ResourceAllocationDesc::new(HeapType::Default);
-        let create = |desc: &D3D12_RESOURCE_DESC, clear: Option<ClearValue>| {
-            let made = allocator.create_resource(&local, desc, COMMON, clear);
-            made.unwrap_or_else(|error| panic!("{}: {desc:?}: {error}", profile.name))
-        };
-        let small = create(&texture(32, 32), None);
-        let large = create(&texture(1024, 1024), None);
-        let rendered = create(&D3D12_RESOURCE_DESC { Flags: target, ..texture(256, 256) }, Some(clear));
-        let depths = create(
-            &D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
-            None,
-        );
-        let msaa = create(&sampled(texture(512, 512)), Some(clear));
-        let small_msaa = create(&sampled(texture(64, 64)), None);
-        let mut buffer = buffer(&allocator, HeapType::Default, 256);
-        assert_eq!(small.size(), ByteSize::from_kib(4), "{}: a small texture takes 4 KiB", profile.name);
-        for other in [&small, &large, &rendered, &depths, &msaa, &small_msaa] {
-            assert_ne!(other.heap(), buffer.heap(), "{}: buffers are kept apart", profile.name);
-            assert_eq!(other.gpu_virtual_address(), None, "textures show no address");
-        }
-        // SAFETY: the heap is a live COM object.
-        assert_eq!(unsafe { msaa.heap().expect("placed").GetDesc() }.Alignment, 4 << 20);
-        let shares = small.heap() == depths.heap();
-        assert_eq!(shares, profile.resource_heap_tier >= 2, "{}: tier 1 keeps them apart", profile.name);
-        assert!(buffer.map().is_err());
-        drop((small, large, rendered, depths, msaa, small_msaa, buffer));
-        allocator.release_empty_heaps();
-        assert_eq!(allocator.stats().reserved, ByteSize::ZERO);
-        allocator.audit().expect("consistent");
-    }
-}
-
-/// The same checks on a device of unknown properties.
-#[test]
-fn textures_and_buffers_are_placed_apart_on_any_device() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let target = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
-    let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-    let samples = DXGI_SAMPLE_DESC { Count: 4, Quality: 0 };
-    let descs = [
+    let small = [
         texture(32, 32),
+        D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
+    ];
+    let descs = [
         texture(1024, 1024),
         D3D12_RESOURCE_DESC { MipLevels: 0, DepthOrArraySize: 3, ..texture(256, 256) },
         D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, ..texture(256, 256) },
-        D3D12_RESOURCE_DESC { Flags: target, ..texture(256, 256) },
-        D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
-        D3D12_RESOURCE_DESC { SampleDesc: samples, Flags: target, ..texture(512, 512) },
-        D3D12_RESOURCE_DESC { SampleDesc: samples, Flags: target, ..texture(64, 64) },
+        target(64, 64, 4),
     ];
-    let buffer = buffer(&allocator, HeapType::Default, 256);
-    let held = descs.map(|desc| {
-        let local = ResourceAllocationDesc::new(HeapType::Default);
-        let made = allocator.create_resource(&local, &desc, COMMON, None);
+    let local = HeapType::Default.into_place();
+    let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
+    let cleared = |desc| {
+        let made = allocator.create_resource(&local, &desc, COMMON, Some(clear));
         made.unwrap_or_else(|error| panic!("{desc:?}: {error}"))
-    });
-    for made in &held {
+    };
+    let msaa = cleared(target(512, 512, 4));
+    let small = small.map(|desc| create(&allocator, &local, &desc));
+    if gpu.simulated().is_some() {
+        assert_eq!(small[0].size(), ByteSize::from_kib(4), "a small texture takes 4 KiB");
+        assert_eq!(heap_of(&msaa).Alignment, 4 << 20);
+        let tier = allocator.caps().resource_heap_tier;
+        assert_eq!(small[0].heap() == small[1].heap(), tier >= 2, "tier 1 keeps them apart");
+    }
+    let mut held = Vec::from(descs.map(|desc| create(&allocator, &local, &desc)));
+    held.extend(small);
+    held.extend([msaa, cleared(target(256, 256, 1))]);
+    let mut buffer = crate::gpu::local(&allocator, 256);
+    assert!(buffer.map().is_err());
+    for (index, made) in held.iter().enumerate() {
         assert_ne!(made.heap(), buffer.heap(), "buffers are kept apart");
         assert_eq!(made.gpu_virtual_address(), None, "textures show no address");
-        assert_eq!(made.offset().get() % made.alignment().get(), 0);
-    }
-    for (index, one) in held.iter().enumerate() {
-        for other in &held[index + 1..] {
-            let [one, other] = [one, other].map(|made| {
-                let start = made.offset().get();
-                (made.heap(), start, start + made.size().get())
-            });
-            assert!(one.0 != other.0 || one.2 <= other.1 || other.2 <= one.1, "{one:?} and {other:?}");
+        let range =
+            |made: &ResourceAllocation| (made.offset().get(), made.offset().get() + made.size().get());
+        let (start, end) = range(made);
+        assert_eq!(start % made.alignment().get(), 0);
+        for other in held[index + 1..].iter().filter(|other| other.heap() == made.heap()) {
+            assert!(end <= range(other).0 || range(other).1 <= start, "{made:?} and {other:?}");
         }
     }
-    allocator.audit().expect("consistent");
     drop((held, buffer));
-    allocator.release_empty_heaps();
-    assert_eq!(allocator.stats().reserved, ByteSize::ZERO);
-    assert_usage(&gpu, ByteSize::ZERO);
+    assert_returns_everything(&allocator, gpu);
+}
+
+#[test]
+fn textures_and_buffers_are_placed_apart() {
+    place_textures(&any_device());
+    for profile in HostProfile::all() {
+        place_textures(&Instance::open(profile).expect("a fresh instance"));
+    }
 }
 
 #[test]
@@ -320,12 +231,9 @@ fn a_texture_in_an_upload_heap_is_refused_and_a_mapping_of_one_is_an_error() {
         return;
     }
     let allocator = usual(&gpu);
-    let state = COMMON;
-    let upload = ResourceAllocationDesc::new(HeapType::Upload);
-    assert!(allocator.create_resource(&upload, &texture(64, 64), state, None).is_err());
+    let upload = HeapType::Upload.into_place();
+    assert!(allocator.create_resource(&upload, &texture(64, 64), COMMON, None).is_err());
     assert_eq!(allocator.stats().used, ByteSize::ZERO);
-    let gpu_upload = ResourceAllocationDesc::new(HeapType::GpuUpload);
-    let mut made = allocator.create_resource(&gpu_upload, &texture(64, 64), state, None).expect("placed");
-    let error = made.map().expect_err("its layout is opaque");
-    assert!(error.is_invalid_argument(), "{error}");
+    let mut made = create(&allocator, &HeapType::GpuUpload.into_place(), &texture(64, 64));
+    refused(made.map(), Error::is_invalid_argument);
 }

@@ -79,9 +79,9 @@ fn the_books_are_what_the_adapter_counts() {
             } else {
                 ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT
             };
-            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+            let desc = flagged(flags);
             let (allocator, manager) = open_allocator(&gpu, profile, desc, managed);
-            let place = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            let place = place(HeapType::Default, COMMITTED);
             for kind in kinds() {
                 let name = format!("{kind:?} on {}, managed: {managed}, tight: {tight}", profile.name);
                 let resource = ResourceDesc::new(&kind);
@@ -89,7 +89,7 @@ fn the_books_are_what_the_adapter_counts() {
                 let made =
                     allocator.create(&place, &resource).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let stats = allocator.stats();
-                assert_eq!(made.info().decision.placement, Placement::Committed, "{name}");
+                assert_eq!(placement(&made), Placement::Committed, "{name}");
                 assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
                 assert_eq!(allocator.reserved(), made.size(), "{name}");
                 assert_eq!((probe.size, probe.alignment), (made.size(), made.alignment()), "{name}");
@@ -126,7 +126,7 @@ fn an_allocator_that_always_commits_and_one_that_prefers_to() {
                 ..Default::default()
             };
             let cases = [
-                (always, ResourceAllocationFlags::empty()),
+                (always, NONE),
                 (ResourceAllocatorDesc::default(), ResourceAllocationFlags::PREFER_COMMITTED),
             ];
             for (desc, flags) in cases {
@@ -135,7 +135,7 @@ fn an_allocator_that_always_commits_and_one_that_prefers_to() {
                     let made = allocator
                         .create(&place(HeapType::Default, flags), &ResourceDesc::new(&kind))
                         .unwrap_or_else(|error| panic!("{kind:?} on {}: {error}", profile.name));
-                    assert_eq!(made.info().decision.placement, Placement::Committed, "{kind:?}");
+                    assert_eq!(placement(&made), Placement::Committed, "{kind:?}");
                     assert_eq!(usage(&gpu), allocator.reserved(), "{kind:?} on {}", profile.name);
                 }
                 assert_returns_everything(&allocator, &gpu);
@@ -151,9 +151,9 @@ fn a_limit_lets_no_more_through_than_the_device_takes() {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let limit = ByteSize::new(limit);
             let limits = HeapLimits { default: Some(limit), ..Default::default() };
-            let desc = ResourceAllocatorDesc { limits, ..Default::default() };
+            let desc = with_limits(limits);
             let (allocator, _) = open_allocator(&gpu, profile, desc, false);
-            let place = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            let place = place(HeapType::Default, COMMITTED);
             let mut held = Vec::new();
             let error = loop {
                 match allocator.create(&place, &ResourceDesc::new(&kind)) {
@@ -179,24 +179,23 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         let allocator = allocator(&gpu, Default::default());
         faults.fail_all();
         for (more, expected) in [
-            (ResourceAllocationFlags::empty(), Placement::SharedHeap),
-            (ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, Placement::OwnHeap),
+            (NONE, Placement::SharedHeap),
+            (OWN, Placement::OwnHeap),
             (ResourceAllocationFlags::NEVER_RESIDENT, Placement::OwnHeap),
         ] {
             let place = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED | more);
             let made = allocator
                 .create(&place, &ResourceDesc::new(&texture(16, 16)))
                 .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
-            assert_eq!(made.info().decision.placement, expected, "{hresult:?} {more:?}");
+            assert_eq!(placement(&made), expected, "{hresult:?} {more:?}");
             assert_ne!(made.info().decision.reason, Reason::OutOfMemory);
         }
         // An error in the resource's own description is returned without a second attempt.
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);
         let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
         let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
-        let error = allocator.create(&prefer, &resource).expect_err("not a render target");
-        assert!(error.is_invalid_argument(), "{error}");
-        let always = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+        refused(allocator.create(&prefer, &resource), Error::is_invalid_argument);
+        let always = place(HeapType::Default, COMMITTED);
         assert!(allocator.create(&always, &ResourceDesc::new(&texture(16, 16))).is_err());
         assert_returns_everything(&allocator, &gpu);
     }
@@ -211,7 +210,7 @@ fn an_imported_committed_resource_takes_what_it_was_created_with() {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let (creator, _) = open_allocator(&gpu, profile, Default::default(), false);
             let (allocator, _manager) = open_allocator(&gpu, profile, Default::default(), managed);
-            let commit = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+            let commit = place(HeapType::Default, COMMITTED);
             for kind in kinds() {
                 let made = creator.create(&commit, &ResourceDesc::new(&kind)).expect("there is memory");
                 let desc = ResourceAllocationDesc::default();

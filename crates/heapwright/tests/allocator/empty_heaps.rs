@@ -1,12 +1,10 @@
-//! Empty heaps are given back: after some frames, after a second, and before the budget is exceeded.
+//! Empty heaps serve any smaller request, and are given back: after some frames, after a second, and before the
+//! budget is exceeded.
 
 use std::time::Duration;
 
-use crate::gpu::{COMMON, IntoPlace as _, MIB, allocator, local, open, texture, try_buffer, usage_of};
-use heapwright::{
-    ByteSize, EmptyHeapPolicy, HeapType, ResourceAllocation, ResourceAllocator, ResourceAllocatorDesc,
-    SegmentGroup, VideoMemoryInfo,
-};
+use crate::gpu::*;
+use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
 /// The most that may be held empty after a while.
@@ -22,9 +20,7 @@ fn peak(allocator: &ResourceAllocator) {
         (0..400).map(|i| local(allocator, 10_000 * (i % 7 + 1))).collect();
     held.extend((0..200).map(|i| local(allocator, (1 + i % 20) * MIB)));
     let place = HeapType::Default.into_place();
-    held.extend((0..20).map(|_| {
-        allocator.create_resource(&place, &texture(1024, 1024), COMMON, None).expect("there is room")
-    }));
+    held.extend((0..20).map(|_| create(allocator, &place, &texture(1024, 1024))));
     drop(held);
 }
 
@@ -38,7 +34,7 @@ fn after_some_frames_little_is_held() {
         },
     ];
     for frame in frames {
-        let allocator = allocator(&gpu, ResourceAllocatorDesc::default());
+        let allocator = usual(&gpu);
         peak(&allocator);
         assert!(allocator.reserved() > LITTLE);
         for _ in 0..300 {
@@ -52,7 +48,7 @@ fn after_some_frames_little_is_held() {
 #[test]
 fn a_frame_that_needs_what_the_last_one_needed_creates_no_heap() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu, ResourceAllocatorDesc::default());
+    let allocator = usual(&gpu);
     let mut created = 0;
     for frame in 0..200 {
         let held: Vec<_> = (0..300).map(|i| local(&allocator, (i % 5 + 1) * 100_000)).collect();
@@ -68,7 +64,7 @@ fn a_frame_that_needs_what_the_last_one_needed_creates_no_heap() {
 #[test]
 fn the_next_calls_after_a_second_release_what_is_empty() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu, ResourceAllocatorDesc::default());
+    let allocator = usual(&gpu);
     allocator.on_time(Duration::from_secs(7));
     peak(&allocator);
     assert!(allocator.reserved() > LITTLE);
@@ -82,7 +78,7 @@ fn the_next_calls_after_a_second_release_what_is_empty() {
 #[test]
 fn the_clock_tells_that_a_second_passed() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu, ResourceAllocatorDesc::default());
+    let allocator = usual(&gpu);
     peak(&allocator);
     std::thread::sleep(Duration::from_millis(1_100));
     for _ in 0..8 {
@@ -156,13 +152,38 @@ fn a_budget_that_sinks_is_met_by_the_next_frame() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.budget = ByteSize::from_mib(300);
     let gpu = Instance::open(&profile).expect("a fresh instance");
-    let one = allocator(&gpu, ResourceAllocatorDesc::default());
+    let one = usual(&gpu);
     drop((0..25).map(|_| local(&one, 10 * MIB)).collect::<Vec<_>>());
     // Another allocator of the process takes the memory.
-    let other = allocator(&gpu, ResourceAllocatorDesc::default());
+    let other = usual(&gpu);
     let _held: Vec<_> = (0..20).map(|_| local(&other, 10 * MIB)).collect();
     let budget = ByteSize::from_mib(300);
     assert!(usage_of(&gpu, SegmentGroup::Local) > budget);
     one.on_frame();
     assert!(usage_of(&gpu, SegmentGroup::Local) <= budget);
+}
+
+#[test]
+fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(200)), ..Default::default() };
+    let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
+    for (desc, flags) in [
+        (Default::default(), NONE),
+        (with_limits(limits), NONE),
+        (never, NONE),
+        (Default::default(), ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+    ] {
+        let allocator = allocator(&any_device(), desc.clone());
+        let [_full, empty] = [100, 100].map(|mib| local(&allocator, mib * MIB));
+        drop(empty);
+        assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
+        let (place, small) = (place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(3)));
+        let probed = allocator.probe(&place, &ResourceDesc::new(&small)).expect("there is room");
+        assert_eq!(probed.memory, ProbedMemory::Held);
+        let small = create(&allocator, &place, &small);
+        assert_eq!(allocator.reserved(), ByteSize::from_mib(200), "{desc:?} {flags:?}");
+        assert_eq!(allocator.stats().heaps_created, 2);
+        drop(small);
+        allocator.audit().expect("consistent");
+    }
 }

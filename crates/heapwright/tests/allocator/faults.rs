@@ -67,9 +67,9 @@ fn buffers(scene: &mut Scene<'_>, rounds: u64) {
 /// Creates resources by every other placement and call.
 fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     let flags = |flags| place(HeapType::Upload, flags);
-    let within = flags(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
-    let own = flags(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
-    let committed = flags(ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let within = flags(WITHIN);
+    let own = flags(OWN);
+    let committed = flags(COMMITTED);
     for size in [100, 60_000, 60_001, 3000] {
         scene.buffer(&within, size);
     }
@@ -98,7 +98,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
             ..ResourceDesc::new(&texture(64, 64))
         };
         scene.create(&local, &resource);
-        scene.create(&place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED), &resource);
+        scene.create(&place(HeapType::Default, COMMITTED), &resource);
     }
     let pool_desc = PoolDesc {
         heap_size: Some(ByteSize::from_mib(1)),
@@ -114,7 +114,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         }
         let pool = scene.allocator.create_pool(desc);
         let Some(pool) = scene.note(pool) else { continue };
-        let inside = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+        let inside = in_pool(&pool);
         for size in [600_000, 600_000, 600_000] {
             scene.buffer(&inside, size);
         }
@@ -140,8 +140,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
 }
 
 fn nested(scene: &mut Scene<'_>) {
-    let desc =
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
+    let desc = with_algorithm(SuballocationAlgorithm::Slab);
     let made = scene.allocator.create_nested(desc);
     let Some(nested) = scene.note(made) else { return };
     let first = allocate(&nested, 1 << 20);
@@ -290,10 +289,10 @@ fn every_algorithm_and_flag_survives_a_device_without_memory() {
 
 #[test]
 fn heaps_made_in_advance_may_fail_as_well() {
-    let desc = ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALLOW_PREFETCH, ..Default::default() };
+    let desc = flagged(ResourceAllocatorFlags::ALLOW_PREFETCH);
     let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
     let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| {
-        for flags in [flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, flags] {
+        for flags in [flags | OWN, flags] {
             for _ in 0..4 {
                 scene.buffer(&place(HeapType::Default, flags), 3 << 20);
             }
@@ -315,7 +314,7 @@ fn a_device_that_gives_no_memory_at_all_is_told_so_in_every_way() {
         let allocator = usual(&gpu);
         only.fail_all();
         let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
-        let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+        let committed = place(HeapType::Default, COMMITTED);
         assert_eq!(try_buffer(&allocator, &never, 1000).is_ok(), call == Call::CreateCommittedResource);
         assert_eq!(try_buffer(&allocator, &committed, 1000).is_ok(), call != Call::CreateCommittedResource);
         assert!(allocate(&allocator, 1000).is_ok(), "one of the ways is left");
@@ -360,8 +359,7 @@ fn a_device_without_memory_is_told_from_a_device_that_is_gone() {
 
 #[test]
 fn out_of_memory_says_what_was_asked_and_what_is_in_use() {
-    let gpu = open("discrete-2gib");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete-2gib"));
     let held = allocate(&allocator, 1 << 30).expect("half of it");
     let error = allocate(&allocator, 3 << 29).expect_err("more than the other half");
     assert!(error.is_out_of_memory());

@@ -40,8 +40,7 @@ fn import(
 
 #[test]
 fn an_imported_resource_is_counted_and_handled_like_others() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     for heap_type in gpu.heap_types() {
         let resource = committed(&gpu, heap_type.to_d3d12(), &buffer_desc(ByteSize::from_kib(100)));
         let before = counted(&gpu);
@@ -76,8 +75,7 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
 
 #[test]
 fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     for (page, pool, expected) in [
         (D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1, HeapType::Default),
         (D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0, HeapType::Upload),
@@ -99,8 +97,7 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
 
 #[test]
 fn never_resident_is_the_one_flag_for_imports() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &texture(64, 64));
     let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT);
     assert!(import(&allocator, &never, &resource).expect("sound").is_never_resident());
@@ -115,9 +112,8 @@ fn never_resident_is_the_one_flag_for_imports() {
 
 #[test]
 fn what_contradicts_the_resource_is_refused_with_its_field() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+    let (gpu, allocator) = with_allocator(any_device());
+    let pool = new_pool(&allocator, PoolDesc::default());
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
     let local = || HeapType::Default.into_place();
     let cases = [
@@ -133,8 +129,7 @@ fn what_contradicts_the_resource_is_refused_with_its_field() {
         (ResourceAllocationDesc { pool: Some(&pool), ..local() }, "ResourceAllocationDesc::pool"),
     ];
     for (place, field) in cases {
-        let error = import(&allocator, &place, &resource).expect_err("a contradiction");
-        assert!(error.to_string().starts_with(field), "{error}");
+        invalid(import(&allocator, &place, &resource), field);
     }
     assert_eq!(allocator.stats().imported_count, 0);
 }
@@ -145,9 +140,7 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
     let other = open("discrete");
     let allocator = usual(&gpu);
     let foreign = committed(&other, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
-    let error =
-        import(&allocator, &ResourceAllocationDesc::default(), &foreign).expect_err("another device's");
-    assert!(error.to_string().starts_with("resource: "), "{error}");
+    invalid(import(&allocator, &ResourceAllocationDesc::default(), &foreign), "resource: ");
     let mut reserved: Option<ID3D12Resource> = None;
     // SAFETY: the device is live, the description outlives the call, and the result has the requested interface.
     unsafe {
@@ -155,9 +148,7 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
     }
     .expect("the device takes it");
     let reserved = reserved.expect("and answers it");
-    let error =
-        import(&allocator, &ResourceAllocationDesc::default(), &reserved).expect_err("it has no heap");
-    assert!(error.to_string().starts_with("resource: "), "{error}");
+    invalid(import(&allocator, &ResourceAllocationDesc::default(), &reserved), "resource: ");
     assert_eq!(allocator.stats().imported_count, 0);
 }
 
@@ -165,7 +156,7 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
 fn no_limit_concerns_what_is_imported() {
     let gpu = any_device();
     let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    let allocator = allocator(&gpu, with_limits(limits));
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::from_mib(1)));
     let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("it exists already");
     assert!(try_buffer(&allocator, &HeapType::Default.into_place(), 1).is_err());
@@ -175,13 +166,12 @@ fn no_limit_concerns_what_is_imported() {
 
 #[test]
 fn an_allocation_of_every_kind_knows_its_allocator() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(any_device());
     let of = |flags| buffer(&allocator, &place(HeapType::Upload, flags), 1000);
-    let committed = of(ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let committed = of(COMMITTED);
     let imported = import(&allocator, &Default::default(), committed.resource()).expect("of this device");
-    let within = of(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
-    let all = [of(ResourceAllocationFlags::empty()), committed, imported, within];
+    let within = of(WITHIN);
+    let all = [of(NONE), committed, imported, within];
     for allocation in &all {
         let found = allocation.allocator().expect("it is alive");
         assert_eq!(found.stats(), allocator.stats(), "{allocation:?}");

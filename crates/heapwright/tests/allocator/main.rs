@@ -21,7 +21,6 @@ mod faulty_device;
 mod gpu;
 mod hostile;
 mod import;
-mod limits;
 #[path = "../log_lines/mod.rs"]
 mod log_lines;
 mod mapping;

@@ -53,13 +53,12 @@ fn take(seen: &Mutex<Vec<Seen>>) -> Vec<Seen> {
 }
 
 fn committed(heap_type: HeapType) -> ResourceAllocationDesc<'static> {
-    place(heap_type, ResourceAllocationFlags::ALWAYS_COMMITTED)
+    place(heap_type, COMMITTED)
 }
 
 #[test]
 fn the_device_hears_what_is_read_and_what_was_written() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let mut watched = buffer(&allocator, &committed(HeapType::Readback), 1000);
     let seen = watch(&watched);
     drop(watched.map().expect("mapped"));
@@ -92,8 +91,7 @@ fn the_device_hears_what_is_read_and_what_was_written() {
         assert_eq!(take(seen), [Seen::Map(0, Some((0, 0))), Seen::Unmap(0, Some((0, 0)))]);
     }
     for beyond in [0..1001, 999..u64::MAX, 1000..1001] {
-        let error = watched.map_range(beyond).expect_err("beyond the end");
-        assert!(error.is_invalid_argument() && error.to_string().starts_with("read_range"), "{error}");
+        invalid(watched.map_range(beyond), "read_range");
     }
     assert_eq!(take(seen), [], "the device is not asked what is wrong");
     assert_eq!(gpu.messages(), []);
@@ -101,8 +99,7 @@ fn the_device_hears_what_is_read_and_what_was_written() {
 
 #[test]
 fn a_buffer_that_is_kept_mapped_is_mapped_once() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let mut watched = buffer(&allocator, &committed(HeapType::Readback), 1000);
     let seen = watch(&watched);
     for byte in [1, 2] {
@@ -117,7 +114,7 @@ fn a_buffer_that_is_kept_mapped_is_mapped_once() {
     drop(watched);
     assert_eq!(take(seen), [Seen::Unmap(0, None)], "all of it may have been written");
 
-    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let within = place(HeapType::Upload, WITHIN);
     let (mut first, mut second) = (buffer(&allocator, &within, 300), buffer(&allocator, &within, 300));
     first.keep_mapped().expect("mapped");
     first.map().expect("mapped").write(0, &[7; 300]).expect("inside");
@@ -125,17 +122,16 @@ fn a_buffer_that_is_kept_mapped_is_mapped_once() {
     let mut bytes = [0; 300];
     first.map().expect("mapped").read(0, &mut bytes).expect("inside");
     assert_eq!(bytes, [7; 300]);
-    let mut refused = local(&allocator, 1000);
-    assert!(refused.keep_mapped().expect_err("the CPU does not reach it").is_invalid_argument());
-    assert!(refused.map().is_err());
+    let mut unreachable = local(&allocator, 1000);
+    refused(unreachable.keep_mapped(), Error::is_invalid_argument);
+    assert!(unreachable.map().is_err());
     assert_eq!(gpu.messages(), []);
 }
 
 #[test]
 fn a_range_of_a_part_begins_at_its_own_first_byte() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let (_gpu, allocator) = with_allocator(any_device());
+    let within = place(HeapType::Upload, WITHIN);
     let _first = buffer(&allocator, &within, 300);
     let mut part = buffer(&allocator, &within, 300);
     part.map().expect("mapped").write(0, &[5; 300]).expect("inside");
@@ -145,7 +141,7 @@ fn a_range_of_a_part_begins_at_its_own_first_byte() {
     assert_eq!(bytes, [5; 10]);
     assert!(mapping.read(9, &mut bytes).is_err() && mapping.read(11, &mut bytes).is_err());
     drop(mapping);
-    assert!(part.map_range(0..301).expect_err("beyond the end").is_invalid_argument());
+    refused(part.map_range(0..301), Error::is_invalid_argument);
 }
 
 /// Returns textures that the CPU can access, each by another kind of placement.
@@ -155,7 +151,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
     let mut add = |flags, place: &dyn Fn(&ResourceAllocator) -> Option<ResourceAllocation>| {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let adapter = profile.has_adapter.then_some(&gpu.adapter);
-        let allocator_desc = ResourceAllocatorDesc { flags, ..Default::default() };
+        let allocator_desc = flagged(flags);
         let (allocator, _manager) =
             ResourceAllocator::with_new_residency(&gpu.device, adapter, allocator_desc, Default::default())
                 .expect("sound");
@@ -164,7 +160,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
         }
     };
     let none = ResourceAllocatorFlags::empty();
-    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+    for flags in [NONE, COMMITTED] {
         add(none, &|allocator| {
             allocator.create_resource(&place(HeapType::GpuUpload, flags), &desc, COMMON, None).ok()
         });
@@ -182,7 +178,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
             ..Default::default()
         });
         let pool = pool.ok()?;
-        let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+        let place = in_pool(&pool);
         allocator.create_resource(&place, &desc, COMMON, None).ok()
     });
     made
@@ -194,7 +190,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
     for profile in HostProfile::all().iter().filter(|profile| profile.has_adapter) {
         for (gpu, allocator, mut texture) in reachable(profile) {
             count += 1;
-            assert!(texture.map().expect_err("no bytes in a row").is_invalid_argument());
+            refused(texture.map(), Error::is_invalid_argument);
             // Two array slices, each of 20 x 12, 10 x 6 and 5 x 3 texels of 4 bytes.
             for (subresource, (width, height)) in (0..).zip([(20, 12), (10, 6), (5, 3)].repeat(2)) {
                 let fill = |index: usize| u8::try_from((index * 7 + 1) % 251).expect("a byte");
@@ -222,25 +218,19 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
                     mapping.read(None, &mut part, TexelPitches { row: u32::MAX, slice: u32::MAX }),
                     mapping.write(None, &[], TexelPitches { row: 0, slice: 0 }),
                 ] {
-                    let error = error.expect_err("too few bytes");
-                    assert!(error.is_invalid_argument() && error.to_string().starts_with("bytes"), "{error}");
+                    invalid(error, "bytes");
                 }
                 // Nor beyond the texels; an empty box copies nothing.
                 let far = u32::MAX;
                 for (right, bottom, back) in [(far, 3, 1), (4, far, 1), (4, 3, 2), (far, far, far)] {
                     let beyond = D3D12_BOX { right, bottom, back, ..at };
-                    let error = mapping.write(Some(&beyond), &bytes, pitches).expect_err("outside");
-                    assert!(error.to_string().starts_with("texels"), "{error}");
+                    invalid(mapping.write(Some(&beyond), &bytes, pitches), "texels");
                 }
                 mapping.write(Some(&D3D12_BOX { right: 1, ..at }), &[], pitches).expect("nothing");
                 mapping.read(Some(&D3D12_BOX { bottom: 0, ..at }), &mut [], pitches).expect("nothing");
             }
             for beyond in [6, 7, u32::MAX] {
-                let error = texture.map_texture(beyond).expect_err("there are six");
-                assert!(
-                    error.is_invalid_argument() && error.to_string().starts_with("subresource"),
-                    "{error}"
-                );
+                invalid(texture.map_texture(beyond), "subresource");
             }
             assert_eq!(gpu.messages(), [], "{}", profile.name);
             drop(texture);
@@ -252,12 +242,9 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
 
 #[test]
 fn blocks_of_texels_are_counted_as_blocks() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let desc = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, MipLevels: 0, ..texture(16, 8) };
-    let mut texture = allocator
-        .create_resource(&HeapType::GpuUpload.into_place(), &desc, COMMON, None)
-        .expect("there is memory");
+    let mut texture = create(&allocator, &HeapType::GpuUpload.into_place(), &desc);
     // 4 x 2 blocks of 8 bytes, then 2 x 1, then one block for each further mip level.
     for (subresource, blocks, row) in [(0, 8, 32), (1, 2, 16), (2, 1, 8), (3, 1, 8), (4, 1, 8)] {
         let bytes = vec![9; blocks * 8];
@@ -279,16 +266,13 @@ fn blocks_of_texels_are_counted_as_blocks() {
 
 #[test]
 fn slices_of_a_volume_are_as_far_apart_as_is_said() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let desc = D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D,
         DepthOrArraySize: 4,
         ..texture(8, 8)
     };
-    let mut volume = allocator
-        .create_resource(&HeapType::GpuUpload.into_place(), &desc, COMMON, None)
-        .expect("there is memory");
+    let mut volume = create(&allocator, &HeapType::GpuUpload.into_place(), &desc);
     let bytes: Vec<u8> = (0..4 * 300).map(|index| u8::try_from(index % 253).expect("a byte")).collect();
     let mut mapping = volume.map_texture(0).expect("the CPU reaches it");
     let pitches = TexelPitches { row: 32, slice: 300 };
@@ -313,18 +297,14 @@ fn a_mapped_texture_is_resident_and_what_cannot_be_mapped_is_refused() {
         Default::default(),
     )
     .expect("sound");
-    let mut reached = allocator
-        .create_resource(&HeapType::GpuUpload.into_place(), &texture(16, 16), COMMON, None)
-        .expect("there is memory");
+    let mut reached = create(&allocator, &HeapType::GpuUpload.into_place(), &texture(16, 16));
     manager.evict_at_least(SegmentGroup::Local, ByteSize::from_gib(1));
     let status = |made: &ResourceAllocation| made.memory().expect("managed").info();
     assert_eq!(status(&reached).status, ResidencyHeapStatus::Evicted);
     drop(reached.map_texture(0).expect("paged in"));
     assert_eq!(status(&reached).status, ResidencyHeapStatus::Resident);
     assert!(!status(&reached).is_locked, "as often unlocked as locked");
-    let mut far = allocator
-        .create_resource(&HeapType::Default.into_place(), &texture(16, 16), COMMON, None)
-        .expect("there is memory");
+    let mut far = create(&allocator, &HeapType::Default.into_place(), &texture(16, 16));
     let mut bytes = buffer(&allocator, &HeapType::Upload.into_place(), 100);
     for error in [far.map_texture(0).err(), bytes.map_texture(0).err(), far.map_range(0..1).err()] {
         assert!(error.expect("cannot be mapped").is_invalid_argument());

@@ -34,7 +34,7 @@ fn everything_comes_back() {
     let flags = ResourceAllocatorFlags::empty();
     let use_it = || {
         let allocator = with_flags(&gpu, flags);
-        let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
+        let pool = new_pool(&allocator, PoolDesc::default());
         let nested = allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound");
         for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
             drop(buffer(&nested, &heap_type.into_place(), 1000));

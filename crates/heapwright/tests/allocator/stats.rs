@@ -12,15 +12,13 @@ fn sum(sizes: &[ByteSize]) -> ByteSize {
 #[test]
 fn every_field_of_the_statistics_counts_what_it_says() {
     let gpu = open("discrete");
-    let desc =
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..Default::default() };
-    let allocator = allocator(&gpu, desc);
+    let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Slab));
     assert_eq!(allocator.stats(), Default::default(), "nothing yet");
     let flags = |flags| place(HeapType::Upload, flags);
     let shared = local(&allocator, 64 * KIB);
-    let own = buffer(&allocator, &flags(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP), 100 * KIB);
-    let committed = buffer(&allocator, &flags(ResourceAllocationFlags::ALWAYS_COMMITTED), 300 * KIB);
-    let part = buffer(&allocator, &flags(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE), 1000);
+    let own = buffer(&allocator, &flags(OWN), 100 * KIB);
+    let committed = buffer(&allocator, &flags(COMMITTED), 300 * KIB);
+    let part = buffer(&allocator, &flags(WITHIN), 1000);
     drop(local(&allocator, 200 * KIB));
 
     let stats = allocator.stats();
@@ -66,7 +64,7 @@ fn numbers_of_unified_memory_are_counted_once() {
     for profile in ["uma", "cache-coherent-uma"] {
         let gpu = open(profile);
         let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
-        let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+        let within = WITHIN;
         let held: Vec<_> = HeapType::ALL
             .into_iter()
             .flat_map(|of| {
@@ -99,12 +97,12 @@ fn unusual_decisions_are_counted_with_their_reasons() {
         };
         buffer(&allocator, &place, size)
     };
-    let none = ResourceAllocationFlags::empty();
+    let none = NONE;
     let mut made = vec![
         make(none, 0, 100),
         make(none, 0, 3 * MIB),
-        make(ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, 0, 100),
-        make(ResourceAllocationFlags::ALWAYS_COMMITTED, 0, 100),
+        make(OWN, 0, 100),
+        make(COMMITTED, 0, 100),
         make(none, D3D12_HEAP_FLAG_SHARED, 100),
     ];
     faults.fail_all();
@@ -129,11 +127,7 @@ fn unusual_decisions_are_counted_with_their_reasons() {
 #[test]
 fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
     let gpu = any_device();
-    let desc = ResourceAllocatorDesc {
-        suballocation_algorithm: SuballocationAlgorithm::Dedicated,
-        ..Default::default()
-    };
-    let allocator = allocator(&gpu, desc);
+    let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
     let fill = || {
         let held = [1, 2, 4, 8].map(|mib| local(&allocator, mib * MIB));
         drop(held);
@@ -164,9 +158,8 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
 
 #[test]
 fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
-    let within = place(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    let (gpu, allocator) = with_allocator(any_device());
+    let within = place(HeapType::Upload, WITHIN);
     let desc = buffer_desc(ByteSize::new(1000));
     let part = || {
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -191,8 +184,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
 
 #[test]
 fn pools_that_do_not_change_are_not_looked_at() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let empty = allocator.stats();
     let mut pools = Vec::new();
     let quickest = || {
@@ -205,7 +197,7 @@ fn pools_that_do_not_change_are_not_looked_at() {
     };
     let before = quickest();
     let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
-    pools.extend((0..3000).map(|_| allocator.create_pool(desc.clone()).expect("there is room")));
+    pools.extend((0..3000).map(|_| new_pool(&allocator, desc.clone())));
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
     assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
@@ -263,8 +255,7 @@ proptest::proptest! {
     /// The sums equal the contents of the pools after any sequence of steps.
     #[test]
     fn the_sums_over_pools_are_what_each_holds(steps in pool_steps()) {
-        let gpu = open("discrete");
-        let allocator = usual(&gpu);
+        let (gpu, allocator) = with_allocator(open("discrete"));
         let (mut pools, mut live) = (Vec::new(), Vec::new());
         let algorithms = POOL_ALGORITHMS;
         let look = |pools: &[Pool], live: &[ResourceAllocation]| {
@@ -291,9 +282,9 @@ proptest::proptest! {
                 PoolStep::Create { pool, size, own } => {
                     let pool = if pools.is_empty() { None } else { Some(&pools[pool % pools.len()]) };
                     let flags = if own {
-                        ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
+                        OWN
                     } else {
-                        ResourceAllocationFlags::empty()
+                        NONE
                     };
                     let place = ResourceAllocationDesc { pool, flags, ..Default::default() };
                     live.extend(try_buffer(&allocator, &place, size).ok());
@@ -327,9 +318,8 @@ proptest::proptest! {
 
 #[test]
 fn sums_over_pools_are_right_again_when_threads_are_done() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    let pools: Vec<_> = (0..8).map(|_| allocator.create_pool(PoolDesc::default()).expect("sound")).collect();
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let pools: Vec<_> = (0..8).map(|_| new_pool(&allocator, PoolDesc::default())).collect();
     for round in 0..20_u64 {
         let held: Vec<ResourceAllocation> = std::thread::scope(|scope| {
             let looks = scope.spawn(|| {

@@ -50,10 +50,11 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
             desc(SuballocationAlgorithm::Dedicated, none),
         ] {
             let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
-            let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
-            let linear = allocator
-                .create_pool(PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() })
-                .expect("sound");
+            let pool = new_pool(&allocator, PoolDesc::default());
+            let linear = new_pool(
+                &allocator,
+                PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() },
+            );
             for width in [
                 (1 << 40) + 1,
                 (1 << 44) - 1,
@@ -63,16 +64,17 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
                 u64::MAX - 65_536,
                 u64::MAX - 65_535,
                 u64::MAX - 255,
+                u64::MAX - 1,
                 u64::MAX,
             ] {
                 let buffer = buffer_desc(ByteSize::new(width));
                 for flags in [
-                    ResourceAllocationFlags::empty(),
-                    ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-                    ResourceAllocationFlags::ALWAYS_COMMITTED,
+                    NONE,
+                    OWN,
+                    COMMITTED,
                     ResourceAllocationFlags::PREFER_COMMITTED,
                     ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
-                    ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+                    WITHIN,
                 ] {
                     for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
                         assert_out_of_memory(&refused(&allocator, &place(heap_type, flags), &buffer));
@@ -112,7 +114,7 @@ fn a_texture_that_no_memory_could_hold_is_out_of_memory() {
         for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let adapter = profile.has_adapter.then_some(&gpu.adapter);
-            let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+            let desc = flagged(flags);
             let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
             for desc in [
                 large,
@@ -124,11 +126,7 @@ fn a_texture_that_no_memory_could_hold_is_out_of_memory() {
                     ..large
                 },
             ] {
-                for flags in [
-                    ResourceAllocationFlags::empty(),
-                    ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-                    ResourceAllocationFlags::ALWAYS_COMMITTED,
-                ] {
+                for flags in [NONE, OWN, COMMITTED] {
                     let error = refused(&allocator, &place(HeapType::Default, flags), &desc);
                     assert_out_of_memory(&error);
                 }

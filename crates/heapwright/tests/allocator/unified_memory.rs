@@ -3,16 +3,11 @@
 
 use crate::faulty_device::{Call, Faults, inject_first};
 use crate::gpu::*;
+use crate::probe::{Step, check, steps};
 use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::Instance;
 use proptest::prelude::*;
-use proptest::strategy::Strategy;
-
-const NONE: ResourceAllocationFlags = ResourceAllocationFlags::empty();
-const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
-const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
-const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
 
 fn unified(gpu: &Instance, limits: HeapLimits) -> ResourceAllocator {
     let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
@@ -23,23 +18,13 @@ fn mib(mib: u64) -> Option<ByteSize> {
     Some(ByteSize::from_mib(mib))
 }
 
-/// Probes and creates. Both succeed, or both are refused with the same error.
+/// Probes and creates a buffer, and compares the results.
 fn probed(
     allocator: &ResourceAllocator,
     place: &ResourceAllocationDesc<'_>,
     size: u64,
 ) -> Result<ResourceAllocation, Error> {
-    let probe = allocator.probe(place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))));
-    let made = try_buffer(allocator, place, size);
-    match (&probe, &made) {
-        (Ok(probe), Ok(made)) => {
-            assert_eq!((probe.decision, probe.size), (made.info().decision, made.size()));
-            assert_eq!(probe.heap_type, made.heap_type());
-        }
-        (Err(probed), Err(refused)) => assert_eq!(probed.hresult(), refused.hresult()),
-        _ => panic!("probed {probe:?}, and it was {made:?} ({place:?}, {size})"),
-    }
-    made
+    check(allocator, place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))))
 }
 
 #[test]
@@ -91,29 +76,6 @@ fn the_limit_of_another_type_holds_for_what_asks_for_it() {
     }
 }
 
-#[derive(Debug, Clone)]
-enum Step {
-    Create { size: u64, heap_type: HeapType, flags: ResourceAllocationFlags },
-    Drop(usize),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let sizes = prop_oneof![1..20_000_u64, 20_000..3_000_000_u64];
-    let types = proptest::sample::select(&HeapType::ALL[..]);
-    let flags = proptest::sample::select(vec![
-        NONE,
-        NONE,
-        WITHIN,
-        OWN,
-        COMMITTED,
-        ResourceAllocationFlags::PREFER_COMMITTED,
-        ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS,
-    ]);
-    let create =
-        (sizes, types, flags).prop_map(|(size, heap_type, flags)| Step::Create { size, heap_type, flags });
-    proptest::collection::vec(prop_oneof![3 => create, 2 => any::<usize>().prop_map(Step::Drop)], 1..60)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -126,14 +88,18 @@ proptest! {
         let mut live: Vec<ResourceAllocation> = Vec::new();
         for step in steps {
             match step {
-                Step::Create { size, heap_type, flags } => {
-                    match try_buffer(&allocator, &place(heap_type, flags), size) {
+                Step::Create { size, heap_type, flags, .. } => {
+                    match probed(&allocator, &place(heap_type, flags), size % 3_000_000 + 1) {
                         Ok(made) => live.push(made),
-                        Err(error) => prop_assert!(error.is_over_budget(), "{error}"),
+                        Err(error) => {
+                            let needs_heap = flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+                            prop_assert!(needs_heap || error.is_over_budget(), "{error}");
+                        }
                     }
                 }
                 Step::Drop(number) if !live.is_empty() => drop(live.swap_remove(number % live.len())),
                 Step::Drop(_) => {}
+                Step::Release => drop(allocator.release_empty_heaps()),
             }
             prop_assert_eq!(allocator.reserved(), usage(&gpu));
             let unified = allocator.totals_of(HeapType::Default).reserved;
@@ -199,10 +165,10 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     // A resource that no heap type accepts stays an error.
     let allocator = unified(&gpu, HeapLimits::default());
     let place = place(HeapType::Default, NONE);
-    let error = allocator
-        .create_resource(&place, &texture(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, None)
-        .expect_err("no depth-stencil");
-    assert!(error.is_invalid_argument(), "{error}");
+    refused(
+        allocator.create_resource(&place, &texture(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, None),
+        Error::is_invalid_argument,
+    );
 }
 
 #[test]
@@ -242,7 +208,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     let mut part = allocator
         .create_resource(&inferred, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
         .expect("there is memory");
-    assert_eq!(part.info().decision.placement, Placement::WithinResource);
+    assert_eq!(placement(&part), Placement::WithinResource);
     part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
     // A request for READBACK, or for heaps that keep their type, gets that type.
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;

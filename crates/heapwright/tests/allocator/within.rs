@@ -4,12 +4,9 @@ use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
 
-const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-
 #[test]
 fn parts_of_one_resource_share_everything_but_their_bytes() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     let within = place(HeapType::Upload, WITHIN);
     let mut first = buffer(&allocator, &within, 16);
     let mut second = buffer(&allocator, &within, 16);
@@ -53,13 +50,12 @@ fn parts_of_one_resource_share_everything_but_their_bytes() {
 
 #[test]
 fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     for heap_type in gpu.heap_types().into_iter().filter(|of| of.is_cpu_accessible()) {
         let mut parts: Vec<_> =
             (1..=200_u8).map(|i| buffer(&allocator, &place(heap_type, WITHIN), u64::from(i) * 7)).collect();
         for (part, i) in parts.iter_mut().zip(1..) {
-            assert_eq!(part.info().decision.placement, Placement::WithinResource);
+            assert_eq!(placement(part), Placement::WithinResource);
             let mut mapping = part.map().expect("mapped");
             assert_eq!(mapping.len(), ByteSize::new(u64::from(i) * 7));
             mapping.write(0, &vec![i; usize::from(i) * 7]).expect("inside");
@@ -91,8 +87,7 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
 
 #[test]
 fn a_part_costs_no_call_of_the_device_once_there_is_room() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(any_device());
     let first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 256);
     let usage_before = counted(&gpu);
     let more: Vec<_> = (0..100).map(|_| buffer(&allocator, &place(HeapType::Upload, WITHIN), 256)).collect();
@@ -110,8 +105,7 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
         return;
     }
     let allocator = usual(&gpu);
-    let pool =
-        allocator.create_pool(PoolDesc { heap_type: HeapType::Upload, ..Default::default() }).expect("sound");
+    let pool = new_pool(&allocator, PoolDesc { heap_type: HeapType::Upload, ..Default::default() });
     let small = buffer_desc(ByteSize::new(100));
     let upload = place(HeapType::Upload, WITHIN);
     let flags = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..small };
@@ -125,14 +119,9 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
         (place(HeapType::GpuUpload, WITHIN), small, D3D12_RESOURCE_STATE_COPY_SOURCE, false),
         (upload, buffer_desc(ByteSize::from_kib(64)), COMMON, false),
         (upload, buffer_desc(ByteSize::new(65_535)), COMMON, true),
-        (
-            place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
-            small,
-            COMMON,
-            false,
-        ),
+        (place(HeapType::Upload, WITHIN | OWN), small, COMMON, false),
         (place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_RESIDENT), small, COMMON, false),
-        (place(HeapType::Upload, WITHIN | ResourceAllocationFlags::ALWAYS_COMMITTED), small, COMMON, false),
+        (place(HeapType::Upload, WITHIN | COMMITTED), small, COMMON, false),
         (
             ResourceAllocationDesc { pool: Some(&pool), flags: WITHIN, ..Default::default() },
             small,
@@ -151,9 +140,8 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
 }
 
 #[test]
-fn a_part_is_as_sound_as_any_buffer() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+fn unsound_buffers_are_refused_with_their_field_as_parts_too() {
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let small = buffer_desc(ByteSize::new(100));
     let unsound = [
         D3D12_RESOURCE_DESC { Width: 0, ..small },
@@ -166,51 +154,52 @@ fn a_part_is_as_sound_as_any_buffer() {
         D3D12_RESOURCE_DESC { Alignment: 3, ..small },
         D3D12_RESOURCE_DESC { Alignment: 1 << 63, ..small },
         D3D12_RESOURCE_DESC { Flags: u32::MAX, ..small },
+        D3D12_RESOURCE_DESC { Dimension: 9, ..small },
     ];
-    for desc in unsound {
-        let error = allocator
-            .create_resource(&place(HeapType::Upload, WITHIN), &desc, COMMON, None)
-            .expect_err("the device takes no such buffer");
-        assert!(error.is_invalid_argument(), "{desc:?}: {error}");
-        assert!(error.to_string().contains("D3D12_RESOURCE_DESC"), "{desc:?}: {error}");
+    for place in [HeapType::Default.into_place(), place(HeapType::Upload, WITHIN)] {
+        for desc in unsound {
+            let error = allocator.create_resource(&place, &desc, COMMON, None).expect_err("no such buffer");
+            assert!(error.is_invalid_argument(), "{desc:?}: {error}");
+            assert!(error.to_string().contains("D3D12_RESOURCE_DESC"), "{desc:?}: {error}");
+        }
+        let clear = ClearValue::Color { format: DXGI_FORMAT_R8_UNORM, color: [0.0; 4] };
+        let resource = ResourceDesc { clear_value: Some(clear), ..ResourceDesc::new(&small) };
+        let error = refused(allocator.create(&place, &resource), Error::is_invalid_argument);
+        assert!(error.to_string().contains("clear_value"), "{error}");
     }
-    let clear = ClearValue::Color { format: DXGI_FORMAT_R8_UNORM, color: [0.0; 4] };
-    let resource = ResourceDesc { clear_value: Some(clear), ..ResourceDesc::new(&small) };
-    let error = allocator.create(&place(HeapType::Upload, WITHIN), &resource).expect_err("not for buffers");
-    assert!(error.to_string().contains("clear_value"), "{error}");
     assert_returns_everything(&allocator, &gpu);
 }
 
 #[test]
-fn a_part_is_aligned_to_4_bytes_at_least_unless_less_is_asked_for() {
-    let gpu = any_device();
-    let allocator = usual(&gpu);
+fn a_part_is_aligned_to_its_size_unless_less_is_asked_for() {
+    let (_gpu, allocator) = with_allocator(any_device());
     let upload = place(HeapType::Upload, WITHIN);
-    // As GPGMM: the size rounded up to a power of two from 4 to 256.
-    for (width, expected) in [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (255, 256), (5000, 256)] {
+    // As GPGMM: the size rounded up to a power of two from 4 to 256; always 256 in state GENERIC_READ.
+    for (width, expected) in
+        [(1, 4), (2, 4), (3, 4), (4, 4), (5, 8), (16, 16), (100, 128), (255, 256), (256, 256), (5000, 256)]
+    {
         let part = buffer(&allocator, &upload, width);
         assert_eq!(part.alignment().get(), expected, "{width} bytes");
         assert!(part.offset_from_resource().get().is_multiple_of(expected));
         assert_eq!(part.size(), ByteSize::new(width), "its size stays what was asked for");
     }
-    let desc = D3D12_RESOURCE_DESC { Alignment: 1, ..buffer_desc(ByteSize::new(3)) };
-    let part = allocator.create_resource(&upload, &desc, COMMON, None).expect("there is room");
-    assert_eq!(part.alignment().get(), 1);
+    let small = buffer_desc(ByteSize::new(4));
+    let in_state =
+        |desc, state| allocator.create_resource(&upload, desc, state, None).expect("there is room");
+    assert_eq!(in_state(&small, D3D12_RESOURCE_STATE_GENERIC_READ).alignment().get(), 256);
+    assert_eq!(in_state(&D3D12_RESOURCE_DESC { Alignment: 1, ..small }, COMMON).alignment().get(), 1);
 }
 
 #[test]
 fn an_alignment_that_is_asked_for_is_a_parts_address() {
-    let gpu = open("uma");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("uma"));
     // Prevents the backing buffer from starting at offset 0 of the heap.
     let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 24);
     for alignment in [1, 8, 64, 512, 4096, 64 * KIB] {
         let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer_desc(ByteSize::new(100)) };
         let _first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 4);
-        let made = allocator
-            .create_resource(&place(HeapType::Upload, WITHIN), &desc, COMMON, None)
-            .expect("a part may have any power of two");
-        assert_eq!(made.info().decision.placement, Placement::WithinResource);
+        let made = create(&allocator, &place(HeapType::Upload, WITHIN), &desc);
+        assert_eq!(placement(&made), Placement::WithinResource);
         let address = made.gpu_virtual_address().expect("has one").get();
         assert_eq!(address % alignment, 0, "{alignment}: {address:#x}");
     }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use heapwright::ByteSize;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 
-use super::scene::{Figures, Random, Scene, any_texture, small_buffer};
+use super::scene::{Figures, Scene, any_texture, small_buffer};
 
 /// A time budget that is never used up, so that the number of steps depends on moves and bytes alone.
 const ENOUGH: Duration = Duration::from_secs(3600);
 
 fn scene(profile: &str, buffers: u32, textures: u32) -> Scene {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = fastrand::Rng::with_seed(0x1234_5678_9abc_def1);
     let mut scene = Scene::open(profile);
     for _ in 0..buffers {
         scene.create(&small_buffer(&mut random));

@@ -9,18 +9,18 @@ use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
 
 use super::faulty_device::{Call, Faults, inject_first};
-use super::scene::{Random, Scene, small_buffer};
+use super::scene::{Scene, small_buffer};
 
 /// Creates 2,000 buffers, of which 30 % stay alive, on a device whose calls fail as `faults` specifies.
 fn scene(faults: &Arc<Faults>) -> Scene {
     let instance = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
     let device = inject_first(&instance.device, faults);
     let mut scene = Scene::on(instance, &device, Default::default());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for _ in 0..2000 {
         scene.create(&small_buffer(&mut random));
-        if random.below(20) == 0 {
-            scene.create(&buffer_desc(ByteSize::from_kib(100 + random.below(900))));
+        if random.u64(..20) == 0 {
+            scene.create(&buffer_desc(ByteSize::from_kib(100 + random.u64(..900))));
         }
     }
     scene.thin_out(&mut random);

@@ -10,6 +10,7 @@ use proptest::sample::Index;
 use proptest::strategy::Strategy;
 
 use super::scene::{Scene, texture_desc, usage};
+use crate::gpu::*;
 
 #[derive(Debug, Clone)]
 enum Call {
@@ -90,7 +91,7 @@ fn bytes_of(key: u64, size: usize) -> Vec<u8> {
 
 impl Owner {
     fn new(profile: &str, flags: ResourceAllocatorFlags) -> Self {
-        let scene = Scene::with(profile, ResourceAllocatorDesc { flags, ..Default::default() });
+        let scene = Scene::with(profile, flagged(flags));
         let pool =
             PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 1, ..Default::default() };
         let pool = scene.allocator.create_pool(pool).expect("sound");
@@ -214,7 +215,7 @@ impl Owner {
     fn create_upload(&mut self, size: u64, within: bool) {
         let mut place = ResourceAllocationDesc::new(HeapType::Upload);
         if within {
-            place.flags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+            place.flags = WITHIN;
         }
         let key = self.scene.next_key();
         place.user_data = key;

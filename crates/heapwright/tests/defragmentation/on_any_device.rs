@@ -2,11 +2,11 @@
 
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 
-use super::scene::{Random, Scene, any_texture, small_buffer};
+use super::scene::{Scene, any_texture, small_buffer};
 
 #[test]
 fn what_is_moved_keeps_its_bytes() {
-    let mut random = Random(0x2468_ace1_3579_bdf1);
+    let mut random = fastrand::Rng::with_seed(0x2468_ace1_3579_bdf1);
     let mut scene = Scene::on_any_device();
     for _ in 0..400 {
         let desc = small_buffer(&mut random);

@@ -3,7 +3,8 @@
 use heapwright::defragmentation::DefragmentationDesc;
 use heapwright::*;
 
-use super::scene::{Random, Scene, small_buffer};
+use super::scene::{Scene, small_buffer};
+use crate::gpu::*;
 
 const HEAP: ByteSize = ByteSize::from_mib(2);
 
@@ -12,12 +13,12 @@ const HEAP: ByteSize = ByteSize::from_mib(2);
 fn scene(desc: PoolDesc) -> (Scene, Pool) {
     let mut scene = Scene::open("discrete");
     let pool = scene.allocator.create_pool(desc).expect("a sound pool");
-    let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let place = in_pool(&pool);
+    let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for _ in 0..3000 {
         scene.try_create(&place, &small_buffer(&mut random)).expect("there is room");
-        if random.below(50) == 0 {
-            let large = buffer_desc(ByteSize::from_kib(200 + random.below(200)));
+        if random.u64(..50) == 0 {
+            let large = buffer_desc(ByteSize::from_kib(200 + random.u64(..200)));
             scene.try_create(&place, &large).expect("there is room");
             scene.create(&large);
         }

@@ -9,6 +9,7 @@ use heapwright::defragmentation::{
 use heapwright::*;
 
 use super::scene::{Scene, texture_desc, usage};
+use crate::gpu::*;
 
 const BUDGET: DefragmentationBudget =
     DefragmentationBudget { moves: 64, bytes: ByteSize::from_mib(64), time: Duration::from_secs(3600) };
@@ -187,7 +188,7 @@ fn a_mapping_is_as_long_as_the_resource_that_a_move_ended_with() {
 #[test]
 fn names_numbers_and_the_list_of_the_living_follow_a_move() {
     let flags = ResourceAllocatorFlags::NEVER_LEAK;
-    let mut scene = thin(ResourceAllocatorDesc { flags, ..Default::default() });
+    let mut scene = thin(flagged(flags));
     for (key, thing) in &mut scene.things {
         thing.set_debug_name(&format!("buffer {key}")).expect("named");
     }
@@ -330,10 +331,7 @@ fn a_run_and_its_moves_outlive_the_allocators_handles() {
 fn buffers_that_others_are_parts_of_are_never_offered() {
     let mut scene = Scene::open("discrete");
     let placed = ResourceAllocationDesc::new(HeapType::Upload);
-    let within = ResourceAllocationDesc {
-        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
-        ..placed
-    };
+    let within = ResourceAllocationDesc { flags: WITHIN, ..placed };
     let create = |scene: &Scene, place: &ResourceAllocationDesc<'_>, key: u64, size: u64| {
         let place = ResourceAllocationDesc { user_data: key, ..*place };
         let desc = buffer_desc(ByteSize::new(size));

@@ -14,19 +14,6 @@ use super::copying_queue::Gpu;
 pub(crate) use super::gpu::usage;
 use super::gpu::{Gpu as Opening, Opened, any_device, assert_usage, counted};
 
-/// A deterministic sequence of pseudo-random numbers.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, below: u64) -> u64 {
-        // Xorshift, G. Marsaglia, 2003.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % below
-    }
-}
-
 /// Resources on a simulated GPU by default, or on another device.
 pub(crate) struct Scene<O = Instance> {
     pub(crate) instance: O,
@@ -64,14 +51,14 @@ pub(crate) fn texture_desc(format: DXGI_FORMAT, width: u32, height: u32, mips: u
     }
 }
 
-pub(crate) fn small_buffer(random: &mut Random) -> D3D12_RESOURCE_DESC {
-    buffer_desc(ByteSize::new(8 + random.below((16 << 10) - 7)))
+pub(crate) fn small_buffer(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
+    buffer_desc(ByteSize::new(8 + random.u64(..(16 << 10) - 7)))
 }
 
 /// Returns a texture of 64x64 to 1024x1024, large ones rarely, in one of several formats; half of them have
 /// mip levels, and some are render targets.
-pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
-    let mut side = || 64_u32 << random.below(5).min(random.below(5));
+pub(crate) fn any_texture(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
+    let mut side = || 64_u32 << random.u64(..5).min(random.u64(..5));
     let (width, height) = (side(), side());
     let formats = [
         DXGI_FORMAT_R8G8B8A8_UNORM,
@@ -80,10 +67,10 @@ pub(crate) fn any_texture(random: &mut Random) -> D3D12_RESOURCE_DESC {
         DXGI_FORMAT_BC3_UNORM,
         DXGI_FORMAT_R8_UNORM,
     ];
-    let format = formats[usize::try_from(random.below(5)).expect("below 5")];
-    let mips = if random.below(2) == 0 { 1 } else { 5 };
+    let format = formats[usize::try_from(random.u64(..5)).expect("below 5")];
+    let mips = if random.u64(..2) == 0 { 1 } else { 5 };
     let mut desc = texture_desc(format, width, height, mips);
-    if format == DXGI_FORMAT_R8G8B8A8_UNORM && random.below(3) == 0 {
+    if format == DXGI_FORMAT_R8G8B8A8_UNORM && random.u64(..3) == 0 {
         desc.Flags = D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET;
     }
     desc
@@ -147,9 +134,9 @@ impl<O: Opened> Scene<O> {
     }
 
     /// Frees seven allocations out of ten.
-    pub(crate) fn thin_out(&mut self, random: &mut Random) {
+    pub(crate) fn thin_out(&mut self, random: &mut fastrand::Rng) {
         self.gpu.run();
-        self.things.retain(|_, _| random.below(10) >= 7);
+        self.things.retain(|_, _| random.u64(..10) >= 7);
     }
 
     /// Creates the new resource and records the copy. Drops the move if its owner does not know the

@@ -7,7 +7,7 @@ use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
 use heapwright::*;
 
-use super::scene::{Random, Scene, any_texture, small_buffer};
+use super::scene::{Scene, any_texture, small_buffer};
 
 /// Ends the other threads, also if a check fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
@@ -20,7 +20,7 @@ impl Drop for StopAtEnd<'_> {
 
 #[test]
 fn what_others_do_meanwhile_harms_nobody() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut random = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
     let mut scene = Scene::open("discrete");
     for _ in 0..4000 {
         scene.create(&small_buffer(&mut random));
@@ -36,7 +36,7 @@ fn what_others_do_meanwhile_harms_nobody() {
         for thread in 0..3_u64 {
             let (allocator, stop, rounds) = (&allocator, &stop, &rounds);
             scope.spawn(move || {
-                let mut random = Random(0x9e37_79b9_7f4a_7c15 + thread);
+                let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15 + thread);
                 // The owner of the scene does not know the numbers of other threads' allocations.
                 let place = ResourceAllocationDesc {
                     user_data: u64::MAX - thread,
@@ -44,16 +44,16 @@ fn what_others_do_meanwhile_harms_nobody() {
                 };
                 let mut held = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
-                    let desc = if random.below(20) == 0 {
-                        buffer_desc(ByteSize::from_kib(random.below(900) + 1))
+                    let desc = if random.u64(..20) == 0 {
+                        buffer_desc(ByteSize::from_kib(random.u64(..900) + 1))
                     } else {
                         small_buffer(&mut random)
                     };
                     let state = D3D12_RESOURCE_STATE_COMMON;
                     let made = allocator.create_resource(&place, &desc, state, None).expect("there is room");
                     held.push(made);
-                    while held.len() as u64 > 40 + 200 * random.below(2) {
-                        let at = usize::try_from(random.below(held.len() as u64)).expect("small");
+                    while held.len() as u64 > 40 + 200 * random.u64(..2) {
+                        let at = usize::try_from(random.u64(..held.len() as u64)).expect("small");
                         held.swap_remove(at);
                     }
                     rounds.fetch_add(1, Ordering::Relaxed);

@@ -111,6 +111,42 @@ macro_rules! count {
     };
 }
 
+/// Replaces a method that creates a committed resource. Its protected session, if it has one, is noted and not passed on, as the
+/// runtime has none.
+macro_rules! create_committed {
+    ($methods:ident.$method:ident($session:ident $(, $count:ident, $formats:ident)?)) => {
+        $methods.replace(
+            method!($method),
+            |call, (properties, flags, desc, state, clear, $session, $($count, $formats,)? riid, resource)| {
+                call.data.counted(Call::CreateCommittedResource, |faults| {
+                    let castable: Vec<DXGI_FORMAT> = [&[][..] $(, slice($formats, $count))?].concat();
+                    let in_session = !$session.is_null();
+                    faults.see_committed(stringify!($method), properties, flags, in_session, clear, &castable);
+                    let (create, none) = (call.original.$method, std::ptr::null_mut());
+                    create(call.this, properties, flags, desc, state, clear, none, $($count, $formats,)? riid, resource)
+                })
+            },
+        )
+    };
+}
+
+/// The same for a placed resource.
+macro_rules! create_placed {
+    ($methods:ident.$method:ident($($count:ident, $formats:ident)?)) => {
+        $methods.replace(
+            method!($method),
+            |call, (heap, offset, desc, state, clear, $($count, $formats,)? riid, resource)| {
+                call.data.counted(Call::CreatePlacedResource, |faults| {
+                    let castable: Vec<DXGI_FORMAT> = [&[][..] $(, slice($formats, $count))?].concat();
+                    faults.see_placed(stringify!($method), offset, clear, &castable);
+                    let create = call.original.$method;
+                    create(call.this, heap, offset, desc, state, clear, $($count, $formats,)? riid, resource)
+                })
+            },
+        )
+    };
+}
+
 unsafe fn replace_adapter(methods: &Methods<Injected>) {
     // SAFETY: as the callers of `inject_adapter` and of the methods promise.
     unsafe {
@@ -238,59 +274,14 @@ unsafe fn replace_newer(methods: &Methods<Injected>) {
             let first = Intercepted::new(call.this);
             create_heap(&first, desc, !session.is_null(), riid, heap)
         });
-        four.replace(
-            method!(CreateCommittedResource1),
-            |call, (properties, flags, desc, state, clear, session, riid, resource)| {
-                call.data.counted(Call::CreateCommittedResource, |faults| {
-                    let in_session = !session.is_null();
-                    faults.see_committed(
-                        "CreateCommittedResource1",
-                        properties,
-                        flags,
-                        in_session,
-                        clear,
-                        &[],
-                    );
-                    let create = call.original.CreateCommittedResource1;
-                    let none = std::ptr::null_mut();
-                    create(call.this, properties, flags, desc, state, clear, none, riid, resource)
-                })
-            },
-        );
+        create_committed!(four.CreateCommittedResource1(session));
         let eight = methods.of::<ID3D12Device8>();
         eight.replace(method!(GetResourceAllocationInfo2), |call, (out, mask, count, descs, infos)| {
             let pass_on = call.original.GetResourceAllocationInfo2;
             call.data.sized(out, || pass_on(call.this, out, mask, count, descs, infos))
         });
-        eight.replace(
-            method!(CreateCommittedResource2),
-            |call, (properties, flags, desc, state, clear, session, riid, resource)| {
-                call.data.counted(Call::CreateCommittedResource, |faults| {
-                    let in_session = !session.is_null();
-                    faults.see_committed(
-                        "CreateCommittedResource2",
-                        properties,
-                        flags,
-                        in_session,
-                        clear,
-                        &[],
-                    );
-                    let create = call.original.CreateCommittedResource2;
-                    let none = std::ptr::null_mut();
-                    create(call.this, properties, flags, desc, state, clear, none, riid, resource)
-                })
-            },
-        );
-        eight.replace(
-            method!(CreatePlacedResource1),
-            |call, (heap, offset, desc, state, clear, riid, resource)| {
-                call.data.counted(Call::CreatePlacedResource, |faults| {
-                    faults.see_placed("CreatePlacedResource1", offset, clear, &[]);
-                    let create = call.original.CreatePlacedResource1;
-                    create(call.this, heap, offset, desc, state, clear, riid, resource)
-                })
-            },
-        );
+        create_committed!(eight.CreateCommittedResource2(session));
+        create_placed!(eight.CreatePlacedResource1());
         methods.of::<ID3D12Device9>().replace(
             method!(CreateCommandQueue1),
             |call, (desc, creator, riid, queue)| {
@@ -302,29 +293,8 @@ unsafe fn replace_newer(methods: &Methods<Injected>) {
             },
         );
         let ten = methods.of::<ID3D12Device10>();
-        ten.replace(
-            method!(CreateCommittedResource3),
-            |call, (properties, flags, desc, layout, clear, session, count, formats, riid, resource)| {
-                call.data.counted(Call::CreateCommittedResource, |faults| {
-                    let (castable, in_session) = (slice(formats, count), !session.is_null());
-                    let name = "CreateCommittedResource3";
-                    faults.see_committed(name, properties, flags, in_session, clear, castable);
-                    let (create, this) = (call.original.CreateCommittedResource3, call.this);
-                    let none = std::ptr::null_mut();
-                    create(this, properties, flags, desc, layout, clear, none, count, formats, riid, resource)
-                })
-            },
-        );
-        ten.replace(
-            method!(CreatePlacedResource2),
-            |call, (heap, offset, desc, layout, clear, count, formats, riid, resource)| {
-                call.data.counted(Call::CreatePlacedResource, |faults| {
-                    faults.see_placed("CreatePlacedResource2", offset, clear, slice(formats, count));
-                    let (create, this) = (call.original.CreatePlacedResource2, call.this);
-                    create(this, heap, offset, desc, layout, clear, count, formats, riid, resource)
-                })
-            },
-        );
+        create_committed!(ten.CreateCommittedResource3(session, count, formats));
+        create_placed!(ten.CreatePlacedResource2(count, formats));
         methods.of::<ID3D12Device12>().replace(
             method!(GetResourceAllocationInfo3),
             |call, (out, mask, count, descs, format_counts, formats, infos)| {

@@ -6,11 +6,13 @@
 
 mod named_device;
 
+use std::fmt::Debug;
+
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, Error, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
-    ResourceAllocator, ResourceAllocatorDesc, ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm,
-    VideoMemoryInfo, buffer_desc,
+    ByteSize, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -19,6 +21,12 @@ pub(crate) use self::named_device::{Gpu, Opened, any_device};
 pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
+
+// Flags of an allocation that select its placement.
+pub(crate) const NONE: ResourceAllocationFlags = ResourceAllocationFlags::empty();
+pub(crate) const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
+pub(crate) const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+pub(crate) const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
 
 /// The algorithms of an allocator.
 pub(crate) const ALGORITHMS: [SuballocationAlgorithm; 4] = {
@@ -39,13 +47,55 @@ pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> Resou
     ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("a sound device and description")
 }
 
+pub(crate) fn flagged(flags: ResourceAllocatorFlags) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { flags, ..Default::default() }
+}
+
+pub(crate) fn with_algorithm(suballocation_algorithm: SuballocationAlgorithm) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() }
+}
+
+pub(crate) fn with_limits(limits: HeapLimits) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { limits, ..Default::default() }
+}
+
 pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
-    allocator(gpu, ResourceAllocatorDesc { flags, ..Default::default() })
+    allocator(gpu, flagged(flags))
 }
 
 /// Creates an allocator without flags.
 pub(crate) fn usual(gpu: &impl Opened) -> ResourceAllocator {
     with_flags(gpu, ResourceAllocatorFlags::empty())
+}
+
+/// Returns the device with an allocator without flags.
+pub(crate) fn with_allocator<G: Opened>(gpu: G) -> (G, ResourceAllocator) {
+    let allocator = usual(&gpu);
+    (gpu, allocator)
+}
+
+pub(crate) fn new_pool(allocator: &ResourceAllocator, desc: PoolDesc) -> Pool {
+    allocator.create_pool(desc).expect("a sound description")
+}
+
+pub(crate) fn in_pool(pool: &Pool) -> ResourceAllocationDesc<'_> {
+    ResourceAllocationDesc { pool: Some(pool), ..Default::default() }
+}
+
+/// Checks that a call fails with an error of a kind, such as `Error::is_over_budget`, and returns the error.
+#[track_caller]
+pub(crate) fn refused<T: Debug>(result: Result<T, Error>, is_of_kind: fn(&Error) -> bool) -> Error {
+    let error = result.expect_err("it must be refused");
+    assert!(is_of_kind(&error), "{error}");
+    error
+}
+
+/// Checks that a call fails because of the argument or field `field`, and returns the error.
+#[track_caller]
+pub(crate) fn invalid<T: Debug>(result: Result<T, Error>, field: &str) -> Error {
+    let error = refused(result, Error::is_invalid_argument);
+    assert!(error.to_string().starts_with(field), "{error}");
+    error
 }
 
 /// Returns the adapter's usage of this process in both segment groups.
@@ -90,6 +140,20 @@ pub(crate) fn buffer(
     size: u64,
 ) -> ResourceAllocation {
     try_buffer(allocator, place, size).expect("there is room")
+}
+
+/// Creates a resource in state COMMON.
+pub(crate) fn create(
+    allocator: &ResourceAllocator,
+    place: &ResourceAllocationDesc<'_>,
+    desc: &D3D12_RESOURCE_DESC,
+) -> ResourceAllocation {
+    let made = allocator.create_resource(place, desc, COMMON, None);
+    made.unwrap_or_else(|error| panic!("{desc:?}: {error}"))
+}
+
+pub(crate) fn placement(allocation: &ResourceAllocation) -> Placement {
+    allocation.info().decision.placement
 }
 
 /// Creates a buffer in a DEFAULT heap.

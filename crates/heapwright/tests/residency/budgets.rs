@@ -10,7 +10,7 @@ use heapwright::residency::{
 use heapwright::*;
 
 use crate::faulty_device::{Call, Faults};
-use crate::gpu::open;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, budget, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -34,9 +34,8 @@ fn a_smaller_budget_evicts_in_the_background() {
 /// Without notifications, the manager notices the change after `refresh_interval` submissions.
 #[test]
 fn a_smaller_budget_is_found_out_by_submissions() {
-    let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() });
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) =
+        Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() }).with_things(8);
     scene.set_budget(3);
     let work = scene.work(&things[..1]);
     for _ in 0..20 {
@@ -51,9 +50,7 @@ fn a_smaller_budget_is_found_out_by_submissions() {
 /// [`a_smaller_budget_evicts_in_the_background`].
 #[test]
 fn one_submission_at_most_is_over_a_smaller_budget() {
-    let scene = Scene::new(ResidencyManagerDesc::default());
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(8);
     let work = scene.work(&things[..2]);
     for _ in 0..40 {
         scene.run(&queue, &[&work]);
@@ -79,9 +76,8 @@ fn a_schedule_of_budgets() {
         budgets: GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) },
     };
     let budget_override = Some(BudgetOverride::Schedule(vec![step(0, 8), step(4, 2), step(8, 6)]));
-    let scene = Scene::new(ResidencyManagerDesc { budget_override, ..Default::default() });
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) =
+        Scene::new(ResidencyManagerDesc { budget_override, ..Default::default() }).with_things(8);
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     for index in 0..16 {
         scene.run(&queue, &[&works[index % 8]]);
@@ -132,13 +128,12 @@ fn a_lower_priority_goes_first() {
 /// Usage above the budget is evicted exactly down to the budget, which ends the pressure level `Over`.
 #[test]
 fn pressure_beyond_the_budget_ends_where_eviction_does() {
-    let scene = Scene::new(ResidencyManagerDesc {
+    let (scene, queue, things) = Scene::new(ResidencyManagerDesc {
         refresh_interval: 1,
         max_pct_of_video_memory_to_budget: Some(1.0),
         ..Default::default()
-    });
-    let queue = scene.queue();
-    let things = scene.things(8);
+    })
+    .with_things(8);
     let levels = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&levels);
     let _registration =
@@ -218,9 +213,8 @@ fn a_pressure_callback_may_call_the_manager() {
 #[test]
 fn unified_memory_has_one_budget() {
     for profile in ["uma", "cache-coherent-uma"] {
-        let scene = Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), budget(6));
-        let queue = scene.queue();
-        let mut things = scene.things(4);
+        let (scene, queue, mut things) =
+            Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), budget(6)).with_things(4);
         things.extend((10..14).map(|key| scene.non_local(key, 1)));
         assert!(things.iter().all(|thing| thing.heap.segment_group() == LOCAL));
         for pair in things.windows(2) {
@@ -244,9 +238,8 @@ fn unified_memory_has_one_budget() {
 fn unified_memory_may_be_kept_apart() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     let desc = ResidencyManagerDesc { flags, ..budget(6) };
-    let scene = Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc);
-    let queue = scene.queue();
-    let mut things = scene.things(4);
+    let (scene, queue, mut things) =
+        Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc).with_things(4);
     let non_local = ResidencyHeapDesc { segment_group: Some(SegmentGroup::NonLocal), ..Default::default() };
     for key in 10..14 {
         things.push(scene.try_thing(key, 1, D3D12_HEAP_TYPE_UPLOAD, &non_local).expect("there is room"));
@@ -266,16 +259,13 @@ fn unified_memory_may_be_kept_apart() {
 /// A prefetch evicts idle heaps only, and never waits for the GPU.
 #[test]
 fn a_prefetch_waits_for_nothing() {
-    let scene = Scene::new(budget(3));
-    let queue = scene.queue();
-    let mut things = scene.things(3);
+    let (scene, queue, mut things) = Scene::new(budget(3)).with_things(3);
     things.push(scene.not_resident(7, 1, &ResidencyHeapDesc::default()));
     let wanted = scene.write(&things[3]);
     let gate = scene.block(&queue);
     let used = scene.work(&things[..3]);
     let value = scene.execute(&queue, &[&used]).expect("executed");
-    let error = scene.manager.prefetch(&wanted.list).expect_err("all is in use");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.manager.prefetch(&wanted.list), Error::is_over_budget);
     scene.check_books(&things);
     gate.open();
     scene.wait(&queue, value);
@@ -290,9 +280,7 @@ fn a_prefetch_waits_for_nothing() {
 /// After any sequence of calls, the sums equal those that D3D12 counts.
 #[test]
 fn statistics_add_up_to_what_d3d12_counts() {
-    let scene = Scene::new(budget(5));
-    let queue = scene.queue();
-    let things = scene.things(9);
+    let (scene, queue, things) = Scene::new(budget(5)).with_things(9);
     things[4].heap.lock().expect("there is room");
     for index in 0..60 {
         let first = (index * 5) % 8;

@@ -11,22 +11,10 @@ use heapwright::*;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults};
-use crate::gpu::open;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, Work, budget, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
-
-/// A sequence of pseudo-random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(below).expect("small")).expect("small")
-    }
-}
 
 /// Checks the error of a failed step and the state after it.
 fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hresult: HRESULT) {
@@ -51,11 +39,11 @@ fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
     let queues = [scene.queue(), scene.queue()];
     let things = scene.things(8);
     scene.faults.fail_nth(n);
-    let mut random = Random(n + 1);
+    let mut random = fastrand::Rng::with_seed(n + 1);
     for _ in 0..12 {
-        let first = random.below(6);
+        let first = random.usize(..6);
         let works = [scene.work(&things[first..first + 2]), scene.work(&things[first + 1..first + 3])];
-        let queue = &queues[random.below(2)];
+        let queue = &queues[random.usize(..2)];
         let fence_before = last_value(&scene, queue);
         let armed = !scene.faults.has_failed();
         let value = match scene.execute(queue, &[&works[0], &works[1]]) {
@@ -74,7 +62,7 @@ fn fails_at(front: Front, call: Call, hresult: HRESULT, n: u64) -> bool {
         scene.wait(queue, value);
         works.iter().for_each(|work| scene.check(work));
         scene.check_books(&things);
-        let thing = &things[random.below(8)];
+        let thing = &things[random.usize(..8)];
         if let Err(error) = thing.heap.lock() {
             check_failure(&scene, &things, call, &error, hresult);
             assert!(!thing.info().is_locked);
@@ -190,9 +178,7 @@ fn the_adapter_may_fail() {
         if call == Call::RegisterVideoMemoryBudgetChangeNotificationEvent {
             faults.fail_all();
         }
-        let scene = Scene::on(open("discrete"), Front::Newest, faults, desc);
-        let queue = scene.queue();
-        let things = scene.things(8);
+        let (scene, queue, things) = Scene::on(open("discrete"), Front::Newest, faults, desc).with_things(8);
         scene.faults.fail_all();
         for index in 0..20 {
             scene.run(&queue, &[&scene.work(&things[index % 5..index % 5 + 3])]);
@@ -216,9 +202,8 @@ fn the_adapter_may_fail() {
 /// as memory of others.
 #[test]
 fn an_answer_that_does_not_come_changes_nothing() {
-    let scene = Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, budget(8));
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, budget(8)).with_things(8);
     // The adapter reports 8 MiB, all of them the manager's.
     scene.manager.trim();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
@@ -232,9 +217,7 @@ fn an_answer_that_does_not_come_changes_nothing() {
 /// Nor is an old result of the other segment group, when a reservation queries one group.
 #[test]
 fn a_reservation_of_one_group_changes_nothing_of_the_other() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(8);
     scene.manager.trim();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
     scene.manager.set_video_memory_reservation(SegmentGroup::NonLocal, mib(1)).expect("answered");
@@ -246,9 +229,8 @@ fn a_reservation_of_one_group_changes_nothing_of_the_other() {
 /// A queue whose Wait failed has executed nothing, and the heaps of the submission are not in use.
 #[test]
 fn what_a_queue_could_not_wait_for_is_not_in_use() {
-    let scene = Scene::faulty(Front::Newest, Call::QueueWait, E_FAIL, budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::QueueWait, E_FAIL, budget(8)).with_things(2);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.faults.fail_all();
     let work = scene.work(&things);
@@ -273,9 +255,8 @@ fn what_a_queue_could_not_wait_for_is_not_in_use() {
 /// later signal.
 #[test]
 fn what_a_queue_could_not_signal_stays_in_use() {
-    let scene = Scene::faulty(Front::Newest, Call::QueueSignal, E_FAIL, budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::QueueSignal, E_FAIL, budget(8)).with_things(2);
     let work = scene.work(&things);
     scene.faults.fail_nth(0);
     let error = scene.execute(&queue, &[&work]).expect_err("it cannot signal");
@@ -294,9 +275,8 @@ fn what_a_queue_could_not_signal_stays_in_use() {
 /// on above the budget.
 #[test]
 fn a_budget_below_what_is_locked() {
-    let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 1, ..Default::default() });
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) =
+        Scene::new(ResidencyManagerDesc { refresh_interval: 1, ..Default::default() }).with_things(8);
     things[..4].iter().for_each(|thing| thing.heap.lock().expect("resident"));
     let work = scene.work(&things[3..5]);
     scene.run(&queue, &[&work]);
@@ -347,12 +327,9 @@ fn allocation_beyond_the_budget() {
 #[test]
 fn a_list_larger_than_the_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
-    let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(3) });
-    let queue = scene.queue();
-    let things = scene.things(5);
+    let (scene, queue, things) = Scene::new(ResidencyManagerDesc { flags, ..budget(3) }).with_things(5);
     let (small, large) = (scene.work(&things[..2]), scene.work(&things));
-    let error = scene.execute(&queue, &[&large]).expect_err("5 MiB of 3");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.execute(&queue, &[&large]), Error::is_over_budget);
     assert_eq!(last_value(&scene, &queue), Some(FenceValue::ZERO), "nothing was executed");
     // In one call with other lists, those before it are executed, and the message says so.
     let error = scene.execute(&queue, &[&small, &large, &small]).expect_err("5 MiB of 3");
@@ -365,9 +342,7 @@ fn a_list_larger_than_the_budget() {
     assert!(scene.used() <= mib(3));
     scene.end(things);
 
-    let scene = Scene::new(budget(3));
-    let queue = scene.queue();
-    let things = scene.things(5);
+    let (scene, queue, things) = Scene::new(budget(3)).with_things(5);
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().submissions_over_budget, 1);
     scene.check_books(&things);
@@ -381,9 +356,8 @@ fn a_list_larger_than_the_budget() {
 #[test]
 fn lists_larger_than_the_budget_together() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
-        let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(4) });
-        let queue = scene.queue();
-        let mut things = scene.things(12);
+        let (scene, queue, mut things) =
+            Scene::new(ResidencyManagerDesc { flags, ..budget(4) }).with_things(12);
         let works: Vec<_> = (0..6).map(|pair| scene.work(&things[2 * pair..2 * pair + 2])).collect();
         // Each list first writes what the next one reads, which reveals the order.
         let mut written = scene.thing(50, 1);

@@ -12,6 +12,7 @@ use heapwright::residency::{
 use heapwright::*;
 
 use crate::faulty_device::Call;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -77,12 +78,10 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
 #[test]
 fn what_is_created_evicted_needs_no_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
-    let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(2) });
-    let queue = scene.queue();
-    let mut things = scene.things(2);
+    let (scene, queue, mut things) = Scene::new(ResidencyManagerDesc { flags, ..budget(2) }).with_things(2);
     things.iter().for_each(|thing| thing.heap.lock().expect("resident"));
     let full = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
-    assert!(full.expect_err("two of two are locked").is_over_budget());
+    refused(full, Error::is_over_budget);
     things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
     things.push(scene.not_resident(4, 1, &with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET)));
     assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 2);
@@ -114,9 +113,8 @@ fn both_segment_groups_are_paged_in_at_once() {
 /// F.2, 14: after a failed call, its heaps count neither as resident nor as used.
 #[test]
 fn a_failed_call_leaves_nothing_counted() {
-    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
-    let queue = scene.queue();
-    let things = scene.things(3);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8)).with_things(3);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     let work = scene.work(&things);
     let before = scene.manager.stats();
@@ -135,9 +133,8 @@ fn a_failed_call_leaves_nothing_counted() {
 /// F.2, 15 (and 1e): the queue does not begin before paging has ended.
 #[test]
 fn a_queue_waits_for_paging() {
-    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8)).with_things(2);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     let work = scene.work(&things);
     scene.faults.hold_paging();
@@ -163,20 +160,14 @@ fn a_queue_waits_for_paging() {
 /// resident.
 #[test]
 fn the_end_of_paging_is_not_the_end_of_the_work() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    let gate = scene.block(&queue);
-    let work = scene.work(&things);
-    let value = scene.execute(&queue, &[&work]).expect("executed");
+    let busy = scene.keep_busy(&queue, &things);
     // A lock waits until the heaps are resident; the queue stands still.
     things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
     things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU uses them");
-    gate.open();
-    scene.wait(&queue, value);
-    scene.check(&work);
+    scene.finish_work(busy);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.finish(things);
 }
@@ -209,9 +200,8 @@ fn a_lock_waits_for_paging() {
 #[test]
 fn a_failure_to_make_resident_is_an_error() {
     for hresult in [E_FAIL, E_OUTOFMEMORY, E_INVALIDARG, S_FALSE] {
-        let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8));
-        let queue = scene.queue();
-        let things = scene.things(1);
+        let (scene, queue, things) =
+            Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8)).with_things(1);
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
         let work = scene.work(&things);
         if hresult.is_ok() {
@@ -242,9 +232,8 @@ fn a_failure_to_make_resident_is_an_error() {
 #[test]
 fn evict_size_is_evicted_when_the_device_has_no_memory() {
     let desc = ResidencyManagerDesc { evict_size: mib(2), ..budget(100) };
-    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, desc);
-    let queue = scene.queue();
-    let mut things = scene.things(6);
+    let (scene, queue, mut things) =
+        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, desc).with_things(6);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     let missing = things.remove(things.iter().position(|thing| !thing.is_resident()).expect("one"));
     let before = scene.manager.stats();
@@ -262,8 +251,7 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(4));
     let work = scene.work(&things[..1]);
     scene.faults.fail_all();
-    let error = scene.execute(&queue, &[&work]).expect_err("there is no memory at all");
-    assert!(error.is_out_of_memory(), "{error}");
+    refused(scene.execute(&queue, &[&work]), Error::is_out_of_memory);
     scene.check_books(&things);
     scene.faults.disarm();
     scene.run(&queue, &[&work]);
@@ -288,8 +276,7 @@ fn room_for_a_heap_is_kept_until_it_is_there() {
         .manager
         .create_heap(&desc, || {
             // Simulates another thread in between.
-            let error = scene.manager.create_heap(&desc, create).expect_err("12 MiB of 8");
-            assert!(error.is_over_budget(), "{error}");
+            refused(scene.manager.create_heap(&desc, create), Error::is_over_budget);
             create()
         })
         .expect("there is room for one");
@@ -318,16 +305,14 @@ fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
     let resident: Vec<_> = things.iter().filter(|thing| thing.is_resident()).collect();
     resident.iter().for_each(|thing| thing.heap.lock().expect("resident"));
     let usage = scene.used();
-    let error = scene.try_thing(8, 1, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect_err("all is locked");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.try_thing(8, 1, D3D12_HEAP_TYPE_DEFAULT, &in_budget), Error::is_over_budget);
     assert_eq!(scene.used(), usage);
     resident.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
     drop(resident);
     // Larger than the budget: refused, and nothing is evicted for it.
     let out = scene.manager.stats().local.bytes_paged_out;
     let sized = ResidencyHeapDesc { segment_group: Some(LOCAL), size: mib(9), ..in_budget };
-    let error = scene.try_thing(8, 9, D3D12_HEAP_TYPE_DEFAULT, &sized).expect_err("9 MiB of 8");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.try_thing(8, 9, D3D12_HEAP_TYPE_DEFAULT, &sized), Error::is_over_budget);
     assert_eq!(scene.manager.stats().local.bytes_paged_out, out);
     scene.finish(things);
 }
@@ -339,8 +324,7 @@ fn a_refusal_asks_the_operating_system_first() {
     let in_budget = with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET);
     let unmanaged = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
     scene.manager.trim();
-    let error = scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect_err("3 and 2 of 4");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget), Error::is_over_budget);
     drop(unmanaged);
     let things = vec![scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("it is gone")];
     scene.finish(things);
@@ -367,38 +351,6 @@ fn every_lock_wants_its_own_unlock() {
     scene.finish(things);
 }
 
-/// F.2, 21: heaps are dropped while other threads execute and evict.
-#[test]
-fn heaps_are_dropped_while_others_execute_and_evict() {
-    let scene = Scene::new(budget(8));
-    let things = scene.things(6);
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                scene.manager.evict_at_least(LOCAL, mib(2));
-                scene.manager.trim();
-            }
-        });
-        let droppers: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    for key in 0..100 {
-                        drop(scene.thing(key, 1));
-                    }
-                })
-            })
-            .collect();
-        let queue = scene.queue();
-        let works: Vec<_> = things.windows(2).map(|pair| scene.work(pair)).collect();
-        while !droppers.iter().all(|dropper| dropper.is_finished()) {
-            works.iter().for_each(|work| scene.run(&queue, &[work]));
-        }
-        is_over.store(true, Ordering::Relaxed);
-    });
-    scene.finish(things);
-}
-
 /// F.2, 22: dropping a locked heap removes it from all sums.
 #[test]
 fn a_locked_heap_may_be_dropped() {
@@ -419,9 +371,7 @@ fn a_locked_heap_may_be_dropped() {
 /// its slot.
 #[test]
 fn a_heap_that_is_gone_is_not_used() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let mut things = scene.things(3);
+    let (scene, queue, mut things) = Scene::new(budget(8)).with_things(3);
     let works = [scene.work(&things[..1]), scene.work(&things[1..])];
     drop(things.pop());
     for round in 0..2 {
@@ -463,9 +413,7 @@ fn a_heap_in_use_by_another_queue_stays() {
     let scene = Scene::new(budget(2));
     let (slow, quick) = (scene.queue(), scene.queue());
     let things = scene.things(2);
-    let gate = scene.block(&slow);
-    let used = scene.work(&things[..1]);
-    let value = scene.execute(&slow, &[&used]).expect("executed");
+    let busy = scene.keep_busy(&slow, &things[..1]);
     let other = scene.work(&things[1..]);
     for _ in 0..20 {
         scene.run(&quick, &[&other]);
@@ -478,9 +426,7 @@ fn a_heap_in_use_by_another_queue_stays() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(1));
     assert!(things[0].is_resident() && !things[1].is_resident());
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
-    gate.open();
-    scene.wait(&slow, value);
-    scene.check(&used);
+    scene.finish_work(busy);
     scene.finish(things);
 }
 
@@ -519,9 +465,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
 /// F.2, 27: a reservation above the usage does not make the usage wrap.
 #[test]
 fn usage_does_not_wrap_below_a_reservation() {
-    let scene = Scene::new(ResidencyManagerDesc::default());
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(2);
     let whole = scene.manager.query_video_memory_info(LOCAL);
     let gib = ByteSize::from_gib(4);
     assert_eq!(scene.manager.set_video_memory_reservation(LOCAL, gib).expect("within the half"), gib);
@@ -539,9 +483,7 @@ fn usage_does_not_wrap_below_a_reservation() {
 /// F.2, 28: a heap that the application has evicted itself is paged in when it is used.
 #[test]
 fn what_is_said_to_be_evicted_is_paged_in() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let object = [Some(things[0].heap.pageable().clone())];
     assert_eq!(unsafe { scene.device.Evict(&object) }, S_OK);
     scene
@@ -570,9 +512,8 @@ fn what_is_said_to_be_evicted_is_paged_in() {
 fn what_is_created_between_notifications_counts_at_once() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
     let budgets = GroupBudgets { local: mib(4), non_local: ByteSize::from_gib(1) };
-    let scene = Scene::new(ResidencyManagerDesc { flags, ..budgets_of(budgets) });
-    let queue = scene.queue();
-    let things = scene.things(20);
+    let (scene, queue, things) =
+        Scene::new(ResidencyManagerDesc { flags, ..budgets_of(budgets) }).with_things(20);
     assert!(scene.used() <= mib(4), "{}", scene.used());
     scene.check_books(&things);
     for thing in &things {
@@ -586,9 +527,7 @@ fn what_is_created_between_notifications_counts_at_once() {
 /// 1e: a call takes any number of command lists, and keeps their order.
 #[test]
 fn a_call_takes_many_command_lists() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(8);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(8);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(8));
     let works: Vec<_> = (0..40).map(|number| scene.work([&things[number % 8]])).collect();
     let value = scene.execute(&queue, &works.iter().collect::<Vec<_>>()).expect("executed");

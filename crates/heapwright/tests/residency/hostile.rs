@@ -68,9 +68,7 @@ fn objects_of_others() {
 
 #[test]
 fn the_same_lists_twice_and_lists_of_nothing() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let work = scene.work(&things);
     let manager = &scene.manager;
     assert_eq!(
@@ -91,9 +89,7 @@ fn the_same_lists_twice_and_lists_of_nothing() {
 
 #[test]
 fn lists_that_are_open() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let (work, other) = (scene.work(&things), scene.work(&things));
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     for is_paging in [true, false] {
@@ -120,9 +116,7 @@ fn lists_that_are_open() {
 
 #[test]
 fn locks_and_statuses_that_cannot_be() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(1);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(1);
     let heap = &things[0].heap;
     refused(heap.unlock(), &["residency heap", "is not locked"]);
     let set = |status| scene.manager.set_residency_status(heap, status);
@@ -208,9 +202,7 @@ fn descriptions_that_are_wrong() {
 
 #[test]
 fn sizes_at_the_end_of_the_numbers() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let object = query_heap(&scene.device);
     let rest = ByteSize::new(u64::MAX - 2 * mib(1).get());
     let huge = scene.manager.manage(&of_size(rest), &object).expect("it is believed");
@@ -220,8 +212,7 @@ fn sizes_at_the_end_of_the_numbers() {
         &["residency heap", "exceeds the limit"],
     );
     let must = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..of_size(ByteSize::MAX) };
-    let error = scene.manager.create_heap(&must, || Ok(again.clone())).expect_err("it does not fit");
-    assert!(error.is_over_budget(), "{error}");
+    crate::gpu::refused(scene.manager.create_heap(&must, || Ok(again.clone())), Error::is_over_budget);
     let work = scene.work(&things);
     work.list.add(&huge).expect("closed");
     // The heap is larger than any budget, and the submission is executed nevertheless.
@@ -267,9 +258,8 @@ fn a_list_of_100_000_heaps() {
 #[test]
 fn fences_at_the_end_of_the_numbers() {
     let initial_fence_value = FenceValue::new(u64::MAX - 2);
-    let scene = Scene::new(ResidencyManagerDesc { initial_fence_value, ..budget(8) });
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) =
+        Scene::new(ResidencyManagerDesc { initial_fence_value, ..budget(8) }).with_things(2);
     let work = scene.work(&things);
     scene.run(&queue, &[&work]);
     refused(scene.execute(&queue, &[&work]), &["queue", "has reached the maximum"]);

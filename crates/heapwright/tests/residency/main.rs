@@ -14,7 +14,7 @@
 //! | 17: EvictSize evicts nothing | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory` |
 //! | 18: CREATE_IN_BUDGET has races, does nothing without a size, refuses too much | `gpgmm::room_for_a_heap_is_kept_until_it_is_there`, `create_in_budget_checks_every_heap_and_evicts_what_is_needed`, `a_refusal_asks_the_operating_system_first` |
 //! | 19, 20: locks are lost, or released by others | `gpgmm::every_lock_wants_its_own_unlock`; the allocator's tests cover mapping |
-//! | 21: heaps are removed from the books without the lock | `gpgmm::heaps_are_dropped_while_others_execute_and_evict` |
+//! | 21: heaps are removed from the books without the lock | `residency_stress`, whose workers drop, execute and evict |
 //! | 22: a dropped locked heap stays in the sums | `gpgmm::a_locked_heap_may_be_dropped` |
 //! | 23: lists keep pointers to destroyed heaps | `gpgmm::a_heap_that_is_gone_is_not_used` |
 //! | 24: with a null queue, heaps stay in use for ever | no such call; without a queue: `gpgmm::what_no_queue_uses_may_be_evicted` |

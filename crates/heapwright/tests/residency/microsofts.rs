@@ -11,6 +11,7 @@ use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -18,9 +19,7 @@ const LOCAL: SegmentGroup = SegmentGroup::Local;
 /// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
 fn room_in_system_memory_is_no_room_in_video_memory() {
-    let scene = Scene::new(budget(2));
-    let queue = scene.queue();
-    let mut things = scene.things(4);
+    let (scene, queue, mut things) = Scene::new(budget(2)).with_things(4);
     assert!(scene.used() <= mib(2));
     for thing in &things {
         scene.run(&queue, &[&scene.work([thing])]);
@@ -62,9 +61,7 @@ fn any_number_of_lists_is_open() {
 /// 4c, 3: in the steady state, a submission allocates no CPU memory beyond the queue's own allocations.
 #[test]
 fn a_submission_allocates_nothing() {
-    let scene = Scene::new(budget(80));
-    let queue = scene.queue();
-    let things = scene.things(60);
+    let (scene, queue, things) = Scene::new(budget(80)).with_things(60);
     let works = [scene.work(&things[..40]), scene.work(&things[20..])];
     let commands: Vec<_> = works.iter().map(|work| Some(work.commands.clone())).collect();
     let lists: Vec<_> = works.iter().map(|work| (&work.commands, &work.list)).collect();
@@ -101,9 +98,8 @@ fn a_submission_allocates_nothing() {
 #[test]
 fn the_operating_system_is_asked_once_for_each_interval() {
     let desc = ResidencyManagerDesc { refresh_interval: 100, ..budget(2) };
-    let scene = Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, desc);
-    let queue = scene.queue();
-    let things = scene.things(4);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, desc).with_things(4);
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     let calls = || scene.faults.calls();
     let before = calls();
@@ -179,9 +175,8 @@ fn a_list_may_be_changed_while_its_submission_waits() {
 /// 4c, 6: a batch that fails twice is not counted, and nothing of it is made resident twice.
 #[test]
 fn a_batch_that_fails_twice_is_counted_once() {
-    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, budget(100));
-    let queue = scene.queue();
-    let things = scene.things(12);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, budget(100)).with_things(12);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(12)), mib(12));
     let first = scene.work(&things[..4]);
     scene.run(&queue, &[&first]);
@@ -189,8 +184,7 @@ fn a_batch_that_fails_twice_is_counted_once() {
     let work = scene.work(&things[2..]);
     // The first failure evicts idle heaps, the second finds nothing to evict.
     scene.faults.fail_all();
-    let error = scene.execute(&queue, &[&work]).expect_err("never any memory");
-    assert!(error.is_out_of_memory(), "{error}");
+    refused(scene.execute(&queue, &[&work]), Error::is_out_of_memory);
     let failed = scene.manager.stats();
     assert_eq!(failed.local.bytes_paged_in, before.local.bytes_paged_in);
     assert!(failed.local.resident <= mib(4) && failed.local.evicted >= mib(8), "{failed:?}");
@@ -221,9 +215,7 @@ fn first_two(things: &[Thing]) -> bool {
 /// budget.
 #[test]
 fn no_batch_is_empty() {
-    let scene = Scene::new(budget(4));
-    let queue = scene.queue();
-    let mut things = scene.things(3);
+    let (scene, queue, mut things) = Scene::new(budget(4)).with_things(3);
     let calls = || {
         let report = scene.instance.residency();
         assert_eq!((report.evict.refused, report.enqueue_make_resident.refused), (0, 0));
@@ -239,23 +231,18 @@ fn no_batch_is_empty() {
     assert_eq!((evict.calls, evict.objects), (1, 2));
     assert_eq!((enqueue.calls, enqueue.objects), (1, 1));
     // Larger than the budget as a whole.
-    let (gate, work) = (scene.block(&queue), scene.work(&things));
-    let value = scene.execute(&queue, &[&work]).expect("above the budget");
+    let busy = scene.keep_busy(&queue, &things);
     let (evict, enqueue) = calls();
     assert_eq!((evict.calls, evict.objects), (1, 2), "everything is used");
     assert_eq!((enqueue.calls, enqueue.objects), (2, 3));
-    gate.open();
-    scene.wait(&queue, value);
-    scene.check(&work);
+    scene.finish_work(busy);
     scene.finish(things);
 }
 
 /// 4c, 8: heaps that trimming counts as evicted are evicted, whether for the budget or for their age.
 #[test]
 fn trimming_loses_no_eviction() {
-    let scene = Scene::new(ResidencyManagerDesc::default());
-    let queue = scene.queue();
-    let things = scene.things(32);
+    let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(32);
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     works.iter().for_each(|work| scene.run(&queue, &[work]));
     for budget in [24, 12, 20, 4, 2] {
@@ -337,9 +324,8 @@ fn queues_come_and_go_while_others_page() {
 #[test]
 fn nothing_is_executed_when_paging_fails() {
     for hresult in [E_FAIL, E_OUTOFMEMORY] {
-        let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8));
-        let queue = scene.queue();
-        let things = scene.things(3);
+        let (scene, queue, things) =
+            Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8)).with_things(3);
         scene.run(&queue, &[&scene.work(&things)]);
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
         // This list writes other bytes to a resident heap, which would reveal its execution.
@@ -370,9 +356,7 @@ fn nothing_is_executed_when_paging_fails() {
 /// notifications are each tested in a module of their own. Here: losing the device destroys nothing.
 #[test]
 fn losing_the_device_destroys_nothing() {
-    let scene = Scene::new(budget(2));
-    let queue = scene.queue();
-    let things = scene.things(3);
+    let (scene, queue, things) = Scene::new(budget(2)).with_things(3);
     scene.run(&queue, &[&scene.work(&things[..2])]);
     scene.lose_device();
     for (thing, size) in things.iter().zip([1, 1, 1]) {
@@ -410,9 +394,7 @@ fn a_heap_that_many_resources_share_is_one_entry() {
 /// twice.
 #[test]
 fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
-    let scene = Scene::new(budget(4));
-    let queue = scene.queue();
-    let things = scene.things(12);
+    let (scene, queue, things) = Scene::new(budget(4)).with_things(12);
     let before = scene.instance.residency().paged_in.objects;
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     // One list of three times the budget. Some of its heaps are resident, some locked.

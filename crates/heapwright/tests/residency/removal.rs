@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use heapwright::SegmentGroup;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags};
+use heapwright::{Error, SegmentGroup};
 
 use crate::faulty_device::Call;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, budget, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -41,7 +42,7 @@ fn before_a_submission() {
         let error = scene.manager.prefetch(&works[1].list).map(|()| missing[0].heap.lock());
         assert!(error.is_err() || error.is_ok_and(|lock| lock.is_err()), "{front:?}");
         let error = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
-        assert!(error.expect_err("the device is gone").is_device_removed());
+        refused(error, Error::is_device_removed);
         scene.manager.trim();
         scene.manager.evict_at_least(LOCAL, mib(1));
         let _ = scene.manager.query_video_memory_info(LOCAL);
@@ -87,9 +88,8 @@ fn while_somebody_waits_for_memory() {
 
 #[test]
 fn while_paging_is_under_way() {
-    let scene = Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(4));
-    let queue = scene.queue();
-    let things = scene.things(2);
+    let (scene, queue, things) =
+        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(4)).with_things(2);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     let calls = scene.faults.calls();
     scene.faults.hold_paging();
@@ -99,12 +99,10 @@ fn while_paging_is_under_way() {
         let locking = scope.spawn(|| things[1].heap.lock());
         until("it is on its way", || scene.faults.calls() >= calls + 2);
         scene.lose_device();
-        let error = locking.join().expect("no panic").expect_err("the device is gone");
-        assert!(error.is_device_removed(), "{error}");
+        refused(locking.join().expect("no panic"), Error::is_device_removed);
     });
     assert!(!things[1].info().is_locked);
-    let error = scene.execute(&queue, &[&work]).expect_err("the device is gone");
-    assert!(error.is_device_removed(), "{error}");
+    refused(scene.execute(&queue, &[&work]), Error::is_device_removed);
     scene.manager.audit().expect("sound");
     drop(things);
 }
@@ -128,7 +126,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
             scene.wait(&other, answer.expect("above the budget"));
             assert_eq!(scene.manager.stats().submissions_over_budget, 1);
         } else {
-            assert!(answer.expect_err("2 of 2 are in use").is_over_budget());
+            refused(answer, Error::is_over_budget);
         }
         gate.open();
         scene.wait(&held, value);
@@ -146,11 +144,9 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
 fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
     let max_stall = Duration::from_millis(30);
     let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(2) });
-    let (held, other, busy) = (scene.queue(), scene.queue(), scene.queue());
+    let (held, other, other_work) = (scene.queue(), scene.queue(), scene.queue());
     let mut things = scene.things(2);
-    let gate = scene.block(&held);
-    let used = scene.work(&things);
-    let value = scene.execute(&held, &[&used]).expect("executed");
+    let waiting_queue = scene.keep_busy(&held, &things);
     things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
     let write = scene.write(&things[2]);
     std::thread::scope(|scope| {
@@ -158,13 +154,11 @@ fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
         let work = scene.work(&things[..2]);
         // The loop ends by itself, as the other thread does not wait for this queue.
         until("the thread gives up", || {
-            scene.run(&busy, &[&work]);
+            scene.run(&other_work, &[&work]);
             waiting.is_finished()
         });
         scene.wait(&other, waiting.join().expect("no panic").expect("above the budget"));
     });
-    gate.open();
-    scene.wait(&held, value);
-    scene.check(&used);
+    scene.finish_work(waiting_queue);
     scene.finish(things);
 }

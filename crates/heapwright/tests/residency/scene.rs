@@ -74,6 +74,14 @@ impl Gate {
     }
 }
 
+/// A queue that stands still with a list to execute.
+pub(crate) struct BusyQueue {
+    queue: ID3D12CommandQueue,
+    gate: Gate,
+    work: Work,
+    value: FenceValue,
+}
+
 /// The device that the manager uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Front {
@@ -174,6 +182,12 @@ impl Scene {
     /// Creates `count` things of one MiB each.
     pub(crate) fn things(&self, count: u8) -> Vec<Thing> {
         (0..count).map(|key| self.thing(key, 1)).collect()
+    }
+
+    /// Returns the scene with a queue and `count` things.
+    pub(crate) fn with_things(self, count: u8) -> (Self, ID3D12CommandQueue, Vec<Thing>) {
+        let (queue, things) = (self.queue(), self.things(count));
+        (self, queue, things)
     }
 
     /// Creates a thing in non-local memory.
@@ -345,6 +359,25 @@ impl Scene {
         let fence = self.fence();
         unsafe { queue.Wait(&fence, 1) }.ok().expect("a queue can wait");
         Gate(fence)
+    }
+
+    /// Executes a list that reads the things on a queue that stands still.
+    pub(crate) fn keep_busy<'a>(
+        &self,
+        queue: &ID3D12CommandQueue,
+        things: impl IntoIterator<Item = &'a Thing>,
+    ) -> BusyQueue {
+        let (gate, work) = (self.block(queue), self.work(things));
+        let value = self.execute(queue, &[&work]).expect("executed");
+        BusyQueue { queue: queue.clone(), gate, work, value }
+    }
+
+    /// Lets the queue go on, and checks what it has read.
+    #[track_caller]
+    pub(crate) fn finish_work(&self, busy: BusyQueue) {
+        busy.gate.open();
+        self.wait(&busy.queue, busy.value);
+        self.check(&busy.work);
     }
 
     /// Returns the GPU's usage of local memory.

@@ -81,9 +81,7 @@ fn both_kinds_in_one_notification_both_reach_the_device_once() {
 fn a_periodic_trim_evicts_what_was_not_used_since_the_last_and_is_idle() {
     let (scene, queue, things) = begin(hearing(), 5);
     let other = scene.queue();
-    let gate = scene.block(&other);
-    let busy = scene.work([&things[3]]);
-    let value = scene.execute(&other, &[&busy]).expect("executed");
+    let busy = scene.keep_busy(&other, [&things[3]]);
     things[4].heap.lock().expect("it is resident");
     tell(&scene, PERIODIC, ByteSize::ZERO);
     assert_eq!(evicted(&things), [0, 1, 2], "one is in use, and one is locked");
@@ -92,9 +90,7 @@ fn a_periodic_trim_evicts_what_was_not_used_since_the_last_and_is_idle() {
     scene.run(&queue, &[&again]);
     tell(&scene, PERIODIC, ByteSize::ZERO);
     assert_eq!(evicted(&things), [2], "one is still in use, for longer than a period");
-    gate.open();
-    scene.wait(&other, value);
-    scene.check(&busy);
+    scene.finish_work(busy);
     things[4].heap.unlock().expect("it is locked");
     tell(&scene, PERIODIC, ByteSize::ZERO);
     assert_eq!(evicted(&things), [0, 1, 2, 3], "its lock went in that period");
@@ -115,18 +111,14 @@ fn a_period_begins_anew() {
 #[test]
 fn as_many_bytes_as_asked_for_go_as_far_as_they_are_idle() {
     let (scene, queue, things) = begin(hearing(), 5);
-    let gate = scene.block(&queue);
-    let busy = scene.work([&things[0]]);
-    let value = scene.execute(&queue, &[&busy]).expect("executed");
+    let busy = scene.keep_busy(&queue, [&things[0]]);
     tell(&scene, TO_BUDGET, ByteSize::new(1));
     assert_eq!(evicted(&things), [1], "a heap is the least that can go");
     tell(&scene, TO_BUDGET, ByteSize::ZERO);
     assert_eq!(evicted(&things), [1]);
     tell(&scene, TO_BUDGET, ByteSize::MAX);
     assert_eq!(evicted(&things), [1, 2, 3, 4]);
-    gate.open();
-    scene.wait(&queue, value);
-    scene.check(&busy);
+    scene.finish_work(busy);
     end(scene, &queue, things);
 }
 

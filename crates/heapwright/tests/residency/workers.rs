@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use heapwright::SegmentGroup;
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
+use heapwright::{Error, SegmentGroup};
 
 use crate::faults::fails_in_front;
 use crate::faulty_device::{Call, Faults};
-use crate::gpu::open;
+use crate::gpu::*;
 use crate::scene::{Front, Scene, Thing, budget, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
@@ -65,9 +65,8 @@ fn every_other_call_may_fail_there_too() {
 fn a_thread_that_fails_is_an_error() {
     for hresult in [E_FAIL, E_OUTOFMEMORY] {
         let desc = ResidencyManagerDesc { max_stall: Duration::from_millis(20), ..budget(8) };
-        let scene = Scene::faulty(Front::First, Call::MakeResident, hresult, desc);
-        let queue = scene.queue();
-        let things = scene.things(3);
+        let (scene, queue, things) =
+            Scene::faulty(Front::First, Call::MakeResident, hresult, desc).with_things(3);
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
         let missing = things.iter().find(|thing| !thing.is_resident()).expect("two of them");
         scene.faults.fail_all();
@@ -97,12 +96,10 @@ fn a_thread_that_fails_is_an_error() {
 #[test]
 fn a_thread_stays_in_the_budget() {
     let flags = ResidencyManagerFlags::ALWAYS_IN_BUDGET;
-    let scene =
-        Scene::faulty(Front::First, Call::MakeResident, E_FAIL, ResidencyManagerDesc { flags, ..budget(4) });
-    let queue = scene.queue();
-    let things = scene.things(8);
-    let error = scene.execute(&queue, &[&scene.work(&things)]).expect_err("8 of 4");
-    assert!(error.is_over_budget(), "{error}");
+    let (scene, queue, things) =
+        Scene::faulty(Front::First, Call::MakeResident, E_FAIL, ResidencyManagerDesc { flags, ..budget(4) })
+            .with_things(8);
+    refused(scene.execute(&queue, &[&scene.work(&things)]), Error::is_over_budget);
     scene.run(&queue, &[&scene.work(&things[2..6])]);
     assert!(things[2..6].iter().all(Thing::is_resident));
     scene.finish(things);

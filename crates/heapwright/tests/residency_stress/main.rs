@@ -6,7 +6,6 @@
 //!
 //! `HEAPWRIGHT_STRESS_SUBMISSIONS` sets the number of submissions, 100,000 by default.
 
-mod random;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +17,6 @@ use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 use heapwright_runtime::SegmentGroup::Local;
 use heapwright_runtime::{HostProfile, Instance};
 
-use self::random::Random;
 use self::worker::{ALWAYS_RESIDENT, LARGEST_SET, Shared, Worker};
 
 const THREADS: usize = 4;
@@ -74,9 +72,9 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
             .collect();
         // The budget changes as if other programs came and went.
         let budgets = scope.spawn(|| {
-            let mut random = Random::new(7);
+            let mut random = fastrand::Rng::with_seed(7);
             while !is_done.load(Ordering::Relaxed) {
-                let extra = random.below(least.get());
+                let extra = random.u64(..least.get());
                 gpu.set_budget(Local, least.saturating_add(ByteSize::new(extra)));
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -142,12 +140,12 @@ fn usage_is_over_the_budget_only_where_the_working_set_is() {
     let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("a sound description");
     let shared = Shared::new(&gpu, &manager);
     let mut worker = Worker::new(&gpu, &manager, &shared, 0);
-    let mut random = Random::new(11);
+    let mut random = fastrand::Rng::with_seed(11);
     let largest = LARGEST_SET.checked_mul(2).expect("small");
     let mut over = 0;
     for _ in 0..submissions() / 20 {
-        if random.below(50) == 0 {
-            gpu.set_budget(Local, ByteSize::new(random.below(largest.get())));
+        if random.u64(..50) == 0 {
+            gpu.set_budget(Local, ByteSize::new(random.u64(..largest.get())));
             manager.trim();
         }
         worker.step();

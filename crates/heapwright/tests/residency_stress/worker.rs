@@ -8,8 +8,6 @@ use heapwright::{ByteSize, FenceValue, SegmentGroup, buffer_desc};
 use heapwright_runtime::Instance;
 use windows_core::Interface;
 
-use crate::random::Random;
-
 /// Bytes of one copy; a buffer is treated as a row of such cells.
 const CELL: u64 = 32;
 /// `CELL` as a length.
@@ -91,11 +89,11 @@ fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID
 }
 
 impl Buffer {
-    fn new(device: &ID3D12Device, manager: &ResidencyManager, random: &mut Random) -> Self {
-        let size = (1 + random.below(UNITS)) * UNIT;
+    fn new(device: &ID3D12Device, manager: &ResidencyManager, random: &mut fastrand::Rng) -> Self {
+        let size = (1 + random.u64(..UNITS)) * UNIT;
         // A first-generation device does not know the flag and returns an error.
         let is_new = device.cast::<ID3D12Device8>().is_ok();
-        let flags = if is_new && random.below(3) == 0 {
+        let flags = if is_new && random.u64(..3) == 0 {
             D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT
         } else {
             D3D12_HEAP_FLAG_NONE
@@ -146,7 +144,7 @@ impl Buffer {
 
 impl Shared {
     pub(crate) fn new(gpu: &Instance, manager: &ResidencyManager) -> Self {
-        let mut random = Random::new(99);
+        let mut random = fastrand::Rng::with_seed(99);
         let mut buffers: Vec<_> =
             (0..SHARED).map(|_| Buffer::new(&gpu.device, manager, &mut random)).collect();
         let shared = Self { buffers: Vec::new() };
@@ -176,7 +174,7 @@ pub(crate) struct Worker<'a> {
     device: &'a ID3D12Device,
     manager: &'a ResidencyManager,
     shared: &'a Shared,
-    random: Random,
+    random: fastrand::Rng,
     queue: ID3D12CommandQueue,
     fence: ID3D12Fence,
     values: VecDeque<(u64, FenceValue)>,
@@ -227,7 +225,7 @@ impl<'a> Worker<'a> {
             device,
             manager,
             shared,
-            random: Random::new(number as u64),
+            random: fastrand::Rng::with_seed(number as u64),
             queue,
             fence,
             values: VecDeque::new(),
@@ -244,14 +242,14 @@ impl<'a> Worker<'a> {
 
     /// Performs one random operation.
     pub(crate) fn step(&mut self) {
-        match self.random.below(40) {
+        match self.random.u64(..40) {
             0 if self.own.len() > 2 => self.delete(),
             1 => self.lock(),
             2 => self.unlock(),
             3 if !self.shared.buffers.is_empty() => self.prefetch(),
             _ => {}
         }
-        while self.own.len() < 2 || (self.own.len() < OWN && self.random.below(8) == 0) {
+        while self.own.len() < 2 || (self.own.len() < OWN && self.random.u64(..8) == 0) {
             let mut buffer = Buffer::new(self.device, self.manager, &mut self.random);
             self.initialise(&mut buffer);
             self.own.push(buffer);
@@ -398,7 +396,7 @@ impl<'a> Worker<'a> {
     fn submit(&mut self) {
         let number = self.begin();
         let next = self.submitted + 1;
-        let lists = 1 + self.random.index(LISTS);
+        let lists = 1 + self.random.usize(..LISTS);
         let mut cells = Vec::new();
         self.set.clear();
         for list_number in 0..lists {
@@ -409,15 +407,15 @@ impl<'a> Worker<'a> {
             let residency = &recorder.residency[list_number];
             residency.reset().expect("closed");
             let mut open = residency.open().expect("closed");
-            for _ in 0..1 + self.random.index(HEAPS) {
-                let target = self.random.index(self.own.len());
-                let to = self.random.index(CELLS);
-                let from = self.random.index(CELLS);
-                let (source, value) = if !self.shared.buffers.is_empty() && self.random.below(3) == 0 {
-                    let buffer = &self.shared.buffers[self.random.index(self.shared.buffers.len())];
+            for _ in 0..1 + self.random.usize(..HEAPS) {
+                let target = self.random.usize(..self.own.len());
+                let to = self.random.usize(..CELLS);
+                let from = self.random.usize(..CELLS);
+                let (source, value) = if !self.shared.buffers.is_empty() && self.random.u64(..3) == 0 {
+                    let buffer = &self.shared.buffers[self.random.usize(..self.shared.buffers.len())];
                     (buffer, buffer.cells[from])
                 } else {
-                    let mut source = self.random.index(self.own.len());
+                    let mut source = self.random.usize(..self.own.len());
                     if source == target {
                         source = (source + 1) % self.own.len();
                     }
@@ -461,7 +459,7 @@ impl<'a> Worker<'a> {
 
     /// Destroys a buffer once it is no longer in use.
     fn delete(&mut self) {
-        let buffer = self.own.swap_remove(self.random.index(self.own.len()));
+        let buffer = self.own.swap_remove(self.random.usize(..self.own.len()));
         self.wait(buffer.last_use);
         drop(buffer);
     }
@@ -469,7 +467,7 @@ impl<'a> Worker<'a> {
     fn lock(&mut self) {
         let locked: u32 = self.own.iter().map(|buffer| buffer.locks).sum();
         if locked < u32::try_from(LOCKS).expect("few") && !self.own.is_empty() {
-            let index = self.random.index(self.own.len());
+            let index = self.random.usize(..self.own.len());
             self.own[index].heap.lock().expect("it fits");
             self.own[index].locks += 1;
         }
@@ -484,7 +482,7 @@ impl<'a> Worker<'a> {
 
     fn prefetch(&mut self) {
         let list = ResidencyList::new();
-        let buffer = &self.shared.buffers[self.random.index(self.shared.buffers.len())];
+        let buffer = &self.shared.buffers[self.random.usize(..self.shared.buffers.len())];
         list.add(&buffer.heap).expect("of this manager");
         if let Err(error) = self.manager.prefetch(&list) {
             assert!(error.is_over_budget(), "{error}");

@@ -185,7 +185,7 @@ impl<H: Clone> HeapEngine<H> {
     /// thread, whose [lane](SharedHeapSet) it examines.
     ///
     /// With the default algorithm it is O(1), and O(lanes) before it returns that a heap is needed: see
-    /// [`SharedHeapSet::room_for`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. With
+    /// [`SharedHeapSet::probe`]; with [`Strategy::MinOffset`] O(n) for n ranges of up to 256 heaps. With
     /// the others it is O(log n), for n heaps or n distinct sizes. It locks like `allocate`.
     ///
     /// # Errors
@@ -198,17 +198,17 @@ impl<H: Clone> HeapEngine<H> {
     ///
     /// let heaps: HeapEngine<&str> = HeapEngine::new(&EngineDesc::default());
     /// let request = PlacementRequest::new(ByteSize::from_kib(80), Alignment::ONE);
-    /// let ServingHeap::New { size } = heaps.room_for(&request)? else { panic!("there is no heap yet") };
+    /// let ServingHeap::New { size } = heaps.probe(&request)? else { panic!("there is no heap yet") };
     /// heaps.insert(size, "a heap")?;
-    /// assert_eq!(heaps.room_for(&request)?, ServingHeap::Existing);
+    /// assert_eq!(heaps.probe(&request)?, ServingHeap::Existing);
     /// # Ok::<(), heapwright_core::placement::PlacementError>(())
     /// ```
-    pub fn room_for(&self, request: &PlacementRequest) -> Result<ServingHeap, PlacementError> {
+    pub fn probe(&self, request: &PlacementRequest) -> Result<ServingHeap, PlacementError> {
         match &self.0 {
             Inner::Default(_) if request.upper => Err(self.no_upper_end()),
-            Inner::Default(set) if request.own_heap => set.room_alone(request.size),
-            Inner::Default(set) if is_plain(request) => set.room_for(request.size, request.alignment),
-            Inner::Default(set) => set.room_for_lowest(request.size, request.alignment),
+            Inner::Default(set) if request.own_heap => set.probe_alone(request.size),
+            Inner::Default(set) if is_plain(request) => set.probe(request.size, request.alignment),
+            Inner::Default(set) => set.probe_lowest(request.size, request.alignment),
             Inner::Locked(_, locked) => {
                 let heaps = lock(locked);
                 if heaps.has_room(request)? {
@@ -396,7 +396,7 @@ impl<H: Clone> HeapEngine<H> {
         match &self.0 {
             Inner::Default(set) if request.own_heap => Ok(set.has_room_alone_anywhere(request.size)),
             Inner::Default(set) => set.has_room_anywhere(request.size, request.alignment),
-            Inner::Locked(..) => Ok(self.room_for(request)? == ServingHeap::Existing),
+            Inner::Locked(..) => Ok(self.probe(request)? == ServingHeap::Existing),
         }
     }
 

@@ -18,8 +18,6 @@ mod heap_table;
 mod heaps;
 mod ranges;
 mod request;
-#[cfg(all(test, not(loom)))]
-mod room_tests;
 mod rule;
 mod slab_sizing;
 #[cfg(all(test, not(loom)))]

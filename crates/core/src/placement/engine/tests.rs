@@ -1,6 +1,6 @@
-//! Compares every engine with a list of live allocations, through the calls that all engines have.
+//! Compares every engine with a list of live allocations, and probes with what follows them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -8,9 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::*;
-use crate::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced, SharedPlacementId, SurveyedRange,
-};
+use crate::placement::tests::driven_engine::{DrivenEngine, Heap};
+use crate::placement::{HeapRetention, HeapSetTotals, HeapSizing, PlacementError, SharedPlaced};
 use crate::suballoc::Strategy as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -25,10 +24,11 @@ fn mib(mib: u64) -> ByteSize {
     ByteSize::from_mib(mib)
 }
 
-fn small_default(slots_up_to: ByteSize, lanes: u32) -> EngineDesc {
+/// The default engine with heaps of `minimum` to twice as many bytes.
+fn default_engine(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> EngineDesc {
     EngineDesc::Default {
-        sizing: HeapSizing { minimum: mib(1), maximum: mib(2), ..HeapSizing::default() },
-        retention: HeapRetention { operations: 16, ..HeapRetention::default() },
+        sizing: HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() },
+        retention: HeapRetention { operations, ..HeapRetention::default() },
         slots_up_to,
         lanes,
     }
@@ -44,9 +44,19 @@ fn linear(one_heap: bool) -> EngineDesc {
 
 fn descs() -> Vec<EngineDesc> {
     vec![
-        small_default(kib(16), 2),
-        small_default(kib(64), 3),
-        small_default(ByteSize::ZERO, 1),
+        default_engine(mib(1), kib(16), 2, 16),
+        default_engine(mib(1), kib(64), 3, 16),
+        EngineDesc::Default {
+            sizing: HeapSizing::default(),
+            retention: HeapRetention { operations: 10, frames: 2 },
+            slots_up_to: ByteSize::ZERO,
+            lanes: 1,
+        },
+        EngineDesc::default(),
+        // Small heaps, so that full heaps and released slabs matter.
+        default_engine(kib(64), kib(16), 1, 4),
+        default_engine(kib(64), kib(16), 3, 18),
+        default_engine(kib(64), kib(16), 3, 30),
         EngineDesc::SlabBySize(SlabSizing { maximum: mib(4), ..SlabSizing::default() }),
         EngineDesc::SlabBySize(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }),
         buddy(mib(1)),
@@ -56,252 +66,118 @@ fn descs() -> Vec<EngineDesc> {
     ]
 }
 
-/// The owner's view of a heap: its name and its size.
-type Heap = (u32, ByteSize);
-
-/// An engine with a model of its owner, which knows what is live.
-struct Driven {
-    desc: EngineDesc,
-    engine: HeapEngine<Heap>,
-    made: u32,
-    heaps: BTreeMap<u32, ByteSize>,
-    live: Vec<(SharedPlacementId, u32, HeapRange)>,
-    freed: Vec<SharedPlacementId>,
-}
-
-impl Driven {
-    fn new(desc: EngineDesc) -> Self {
-        let (engine, heaps) = (HeapEngine::new(&desc), BTreeMap::new());
-        Self { desc, engine, made: 0, heaps, live: Vec::new(), freed: Vec::new() }
-    }
-
-    fn make(&mut self, size: ByteSize) -> Heap {
-        self.made += 1;
-        self.heaps.insert(self.made, size);
-        (self.made, size)
-    }
-
-    fn gone(&mut self, heaps: impl IntoIterator<Item = Heap>) {
-        for (name, size) in heaps {
-            assert!(self.live.iter().all(|&(_, heap, _)| heap != name), "released heap {name} is not empty");
-            assert_eq!(self.heaps.remove(&name), Some(size), "heap {name} released twice");
-        }
-    }
-
-    /// Returns whether the engine may refuse the request with this error.
-    fn may_refuse(&self, request: &PlacementRequest, refused: PlacementError) -> bool {
-        match refused {
-            PlacementError::NoUpperEnd { algorithm } => {
-                assert_eq!(algorithm, self.desc.algorithm());
-                request.upper && !matches!(self.desc, EngineDesc::Linear { one_heap: true, .. })
-            }
-            PlacementError::NeedsOwnHeap { requested, largest } => {
-                assert_eq!(requested, request.size);
-                match self.desc {
-                    EngineDesc::SlabBySize(SlabSizing { maximum, .. }) => largest == maximum,
-                    EngineDesc::BuddySystem { preferred, .. } => {
-                        largest == preferred && requested > preferred
-                    }
-                    EngineDesc::Linear { heap_size, .. } => largest == heap_size && requested > heap_size,
-                    _ => false,
-                }
-            }
-            PlacementError::OneHeapFull { .. } => {
-                matches!(self.desc, EngineDesc::Linear { one_heap: true, .. }) && !self.live.is_empty()
-            }
-            _ => false,
-        }
-    }
-
-    fn allocate(&mut self, request: &PlacementRequest) -> Option<(Heap, HeapRange)> {
-        let placed = match self.engine.allocate(request).and_then(|placed| match placed {
-            Some(placed) => Ok(placed),
-            None => self.grow(request),
-        }) {
-            Ok(placed) => placed,
-            Err(refused) => {
-                assert!(self.may_refuse(request, refused), "{refused} of {request:?} by {:?}", self.desc);
-                return None;
-            }
-        };
-        let SharedPlaced { id, range, heap } = placed;
-        assert!(range.start().is_aligned(request.alignment) && range.size() == request.size, "{range}");
-        assert!(range.end().get() <= self.heaps[&heap.0].get(), "{range} in {heap:?}");
-        for &(_, other_heap, other) in &self.live {
-            assert!(other_heap != heap.0 || !other.overlaps(range), "{range} overlaps {other}");
-        }
-        self.live.push((id, heap.0, range));
-        Some((heap, range))
-    }
-
-    fn grow(&mut self, request: &PlacementRequest) -> Result<SharedPlaced<Heap>, PlacementError> {
-        let wanted = self.engine.plan(request)?;
-        self.gone(wanted.release);
-        let heap = self.make(wanted.size);
-        self.engine.allocate_in_new(wanted.size, heap, request)
-    }
-
-    fn free(&mut self, position: usize) -> usize {
-        let (id, ..) = self.live.swap_remove(position);
-        let released = self.engine.free(id).unwrap();
-        let count = released.len();
-        self.gone(released);
-        assert!(self.engine.free(id).is_err(), "freed twice");
-        self.freed.push(id);
-        count
-    }
-
-    fn take_empty(&mut self, up_to: ByteSize) {
-        let taken = self.engine.take_empty(up_to);
-        let sum = taken.iter().map(|(size, _)| size.get()).sum::<u64>();
-        let enough = sum >= up_to.get();
-        assert!(taken.iter().all(|(size, _)| sum - size.get() < up_to.get()), "{taken:?} for {up_to}");
-        assert!(taken.iter().all(|(size, heap)| *size == heap.1));
-        self.gone(taken.into_iter().map(|(_, heap)| heap));
-        let is_used = |name: &u32| self.live.iter().any(|(_, heap, _)| heap == name);
-        assert!(
-            enough || self.heaps.keys().all(is_used),
-            "released {sum} of {up_to} although more are empty"
-        );
-    }
-
-    fn take_fitting(&mut self, at_least: ByteSize, at_most: ByteSize) {
-        let taken = self.engine.take_empty_fitting(at_least, at_most);
-        if let Some((size, heap)) = taken {
-            assert!(size == heap.1 && (at_least..=at_most).contains(&size));
-            self.gone([heap]);
-        } else if self.desc.algorithm() != PlacementAlgorithm::Default {
-            let is_used = |name| self.live.iter().any(|&(_, heap, _)| heap == name);
-            let fits = |(&name, size)| !is_used(name) && (&at_least..=&at_most).contains(&size);
-            assert!(!self.heaps.iter().any(fits), "an empty heap was not released");
-        }
-    }
-
-    fn check(&self) {
-        self.engine.audit().unwrap();
-        let totals = self.engine.totals();
-        assert_eq!(totals.reserved.get(), self.heaps.values().map(|size| size.get()).sum::<u64>());
-        assert_eq!(totals.used.get(), self.live.iter().map(|(.., range)| range.size().get()).sum::<u64>());
-        assert_eq!(totals.heap_count, self.heaps.len() as u64);
-        assert_eq!(totals.allocation_count, self.live.len() as u64);
-        let is_used = |name: &&u32| self.live.iter().any(|(_, heap, _)| heap == *name);
-        let empty = (self.heaps.len() - self.heaps.keys().filter(is_used).count()) as u64;
-        match self.desc {
-            // A heap that contains an empty slab is not counted as empty.
-            EngineDesc::Default { .. } => assert!(totals.empty_heap_count <= empty),
-            _ => assert_eq!(totals.empty_heap_count, empty),
-        }
-        self.check_survey();
-    }
-
-    /// Checks that each heap is surveyed once and without gaps, with exactly the live allocations, and that
-    /// the empty heaps add up to the empty bytes.
-    fn check_survey(&self) {
-        let survey = self.engine.survey();
-        let mut found = Vec::new();
-        let mut empty = [0, 0];
-        for heap in &survey {
-            assert_eq!(self.heaps[&heap.heap.0], heap.size);
-            let mut end = HeapOffset::ZERO;
-            for range in &heap.ranges {
-                assert_eq!(range.range().start(), end, "{heap:?}");
-                end = range.range().end();
-                if let SurveyedRange::Used { id, range } = *range {
-                    found.push((id, heap.heap.0, range));
-                }
-            }
-            assert_eq!(end.get(), heap.size.get(), "{heap:?}");
-            if matches!(heap.ranges[..], [SurveyedRange::Free(_)]) {
-                empty = [empty[0] + 1, empty[1] + heap.size.get()];
-            }
-        }
-        let names = |heaps: Vec<u32>| heaps.into_iter().collect::<BTreeSet<_>>();
-        assert_eq!(survey.len(), self.heaps.len());
-        assert_eq!(
-            names(survey.iter().map(|heap| heap.heap.0).collect()),
-            names(self.heaps.keys().copied().collect())
-        );
-        let key = |&(id, heap, range): &(SharedPlacementId, u32, HeapRange)| {
-            (heap, range.start(), id.0.suballocation())
-        };
-        let mut live = self.live.clone();
-        live.sort_unstable_by_key(key);
-        found.sort_unstable_by_key(key);
-        assert_eq!(found, live);
-        let totals = self.engine.totals();
-        assert_eq!([totals.empty_heap_count, totals.empty.get()], empty);
-    }
-}
-
 #[derive(Debug, Clone)]
 enum Step {
-    Allocate(PlacementRequest),
-    Free(Index),
+    /// Whether a heap is made for the request if it needs one.
+    Allocate(PlacementRequest, bool),
+    /// On another lane, as by another thread.
+    AllocateOn(u32, PlacementRequest),
+    Free(Index, usize),
     FreeStale(Index),
     Insert(ByteSize),
     TakeEmpty(ByteSize),
     TakeFitting(ByteSize, ByteSize),
+    Frame,
+    Period,
+}
+
+fn requests() -> impl Strategy<Value = PlacementRequest> {
+    let size = prop_oneof![
+        // Sizes that share slabs, and many others.
+        30 => prop::sample::select(vec![100_u64, 200, 256, 700, 1000, 4096, 5000, 8192, 9000, 16_384]),
+        20 => 1_u64..20_000,
+        20 => prop::sample::select(vec![64_u64 << 10, 65 << 10, 128 << 10, 320 << 10]),
+        20 => 16_000_u64..300_000,
+        8 => 300_000_u64..5_000_000,
+        1 => 5_000_000_u64..1 << 34,
+        1 => prop::sample::select(vec![0, 1 << 62, 1 << 63, (1 << 63) + 1, u64::MAX]),
+    ];
+    let strategy =
+        prop_oneof![3 => Just(Prefer::MinMemory), 1 => Just(Prefer::MinTime), 1 => Just(Prefer::MinOffset)];
+    let rare = || prop::bool::weighted(0.2);
+    (size, prop::sample::select(vec![0, 0, 0, 8, 12, 14, 16, 18, 22]), strategy, rare(), rare()).prop_map(
+        |(size, log2, strategy, upper, cache_size)| {
+            let plain = PlacementRequest::new(ByteSize::new(size), Alignment::from_log2(log2).unwrap());
+            PlacementRequest { strategy, upper, cache_size, ..plain }
+        },
+    )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let size = prop_oneof![
-        3 => 1_u64..3000,
-        3 => prop::sample::select(vec![64_u64 << 10, 65 << 10, 128 << 10, 320 << 10]),
-        2 => 1_u64..300_000,
-        1 => 300_000_u64..5_000_000,
-    ];
-    let strategy = prop::sample::select(vec![Prefer::MinMemory, Prefer::MinTime, Prefer::MinOffset]);
-    let rare = || prop::sample::select(vec![false, false, false, true]);
-    let request = (size, prop::sample::select(vec![0, 0, 8, 12, 16, 16, 18]), strategy, rare(), rare())
-        .prop_map(|(size, log2, strategy, upper, cache_size)| {
-            let alignment = Alignment::from_log2(log2).unwrap();
-            PlacementRequest {
-                strategy,
-                upper,
-                cache_size,
-                ..PlacementRequest::new(ByteSize::new(size), alignment)
-            }
-        });
     let heap_size = || (1_u64..40).prop_map(|count| kib(64 * count));
     let step = prop_oneof![
-        16 => request.prop_map(Step::Allocate),
-        12 => any::<Index>().prop_map(Step::Free),
+        24 => (requests(), prop::bool::weighted(0.8)).prop_map(|(request, makes)| Step::Allocate(request, makes)),
+        8 => (0_u32..3, requests()).prop_map(|(lane, request)| Step::AllocateOn(lane, request)),
+        14 => any::<Index>().prop_map(|at| Step::Free(at, 1)),
+        1 => (any::<Index>(), 1_usize..40).prop_map(|(at, count)| Step::Free(at, count)),
         1 => any::<Index>().prop_map(Step::FreeStale),
         2 => heap_size().prop_map(Step::Insert),
         1 => prop_oneof![Just(ALL), heap_size(), Just(ByteSize::ZERO)].prop_map(Step::TakeEmpty),
         1 => (heap_size(), heap_size()).prop_map(|(a, b)| Step::TakeFitting(a.min(b), a.max(b))),
+        1 => Just(Step::Frame),
+        1 => Just(Step::Period),
     ];
     prop::collection::vec(step, 0..if cfg!(miri) { 30 } else { 150 })
 }
 
+/// Performs a step. Returns what its calls returned.
+fn perform(driven: &mut DrivenEngine, step: &Step) -> String {
+    match *step {
+        Step::Allocate(request, makes_heap) => format!("{:?}", driven.try_allocate(&request, makes_heap)),
+        Step::AllocateOn(lane, request) => format!("{:?}", driven.allocate_on(lane, &request)),
+        Step::Free(at, count) => {
+            let count = count.min(driven.live.len());
+            let freed: Vec<_> = (0..count).map(|_| driven.free(at.index(driven.live.len()))).collect();
+            format!("{freed:?}")
+        }
+        Step::FreeStale(at) => {
+            if !driven.freed.is_empty() {
+                let id = driven.freed[at.index(driven.freed.len())];
+                assert!(driven.engine.free(id).is_err(), "{id:?} was freed");
+            }
+            String::new()
+        }
+        Step::Insert(size) => {
+            let heap = driven.make(size);
+            format!("{:?}", driven.engine.insert(size, heap).unwrap())
+        }
+        Step::TakeEmpty(up_to) => format!("{:?}", driven.take_empty(up_to)),
+        Step::TakeFitting(at_least, at_most) => format!("{:?}", driven.take_fitting(at_least, at_most)),
+        Step::Frame | Step::Period => {
+            let is_frame = matches!(step, Step::Frame);
+            let gone = if is_frame { driven.engine.pass_frame() } else { driven.engine.pass_period() };
+            driven.gone(gone.iter().copied());
+            format!("{gone:?}")
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default()
+        cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default()
     })]
 
+    /// Each engine agrees with the model, and each probe with the call that follows it. No probe has an effect:
+    /// the twin is never probed, except on other lanes.
     #[test]
-    fn agrees_with_the_model(desc in prop::sample::select(descs()), steps in steps()) {
-        let mut driven = Driven::new(desc);
+    fn agrees_with_the_model_and_probes_are_exact(desc in prop::sample::select(descs()), steps in steps()) {
+        let [mut driven, mut twin] = [DrivenEngine::new(desc), DrivenEngine::new(desc)];
         for step in steps {
-            match step {
-                Step::Allocate(request) => {
-                    driven.allocate(&request);
-                }
-                Step::Free(at) if !driven.live.is_empty() => {
-                    driven.free(at.index(driven.live.len()));
-                }
-                Step::FreeStale(at) if !driven.freed.is_empty() => {
-                    let id = driven.freed[at.index(driven.freed.len())];
-                    prop_assert!(driven.engine.free(id).is_err(), "{id:?} was freed");
-                }
-                Step::Free(_) | Step::FreeStale(_) => {}
-                Step::Insert(size) => {
-                    let heap = driven.make(size);
-                    driven.engine.insert(size, heap).unwrap();
-                }
-                Step::TakeEmpty(up_to) => driven.take_empty(up_to),
-                Step::TakeFitting(at_least, at_most) => driven.take_fitting(at_least, at_most),
+            let probed = if let Step::Allocate(request, _) = &step {
+                let before = driven.live_state();
+                let probed = driven.engine.probe(request);
+                prop_assert_eq!(driven.engine.probe(request), probed, "repeated probe differs");
+                prop_assert!(driven.live_state() == before, "the probe changed the state");
+                Some(probed)
+            } else {
+                None
+            };
+            let seen = perform(&mut driven, &step);
+            if let Some(probed) = probed {
+                prop_assert!(seen.starts_with(&format!("({probed:?}, ")), "{:?} before {}", probed, seen);
             }
+            prop_assert_eq!(&seen, &perform(&mut twin, &step));
+            prop_assert!(driven.state() == twin.state(), "the probe changed a later result");
             driven.check();
         }
         while !driven.live.is_empty() {
@@ -310,6 +186,21 @@ proptest! {
         driven.take_empty(ALL);
         driven.check();
         prop_assert_eq!(driven.engine.totals(), HeapSetTotals::default());
+    }
+}
+
+/// Full heaps with a free slot of another lane are rare among random calls.
+#[test]
+fn a_probe_sees_the_free_slots_of_other_lanes() {
+    let mut driven = DrivenEngine::new(default_engine(kib(64), kib(16), 2, 16));
+    let request = PlacementRequest::new(kib(4), Alignment::ONE);
+    driven.allocate(&request).unwrap();
+    // Requests for the lowest offset get no slot.
+    let filler =
+        PlacementRequest { strategy: Prefer::MinOffset, ..PlacementRequest::new(kib(1), Alignment::ONE) };
+    while driven.try_allocate(&filler, false).1.is_some() {}
+    for lane in 0..2 {
+        assert!(driven.allocate_on(lane, &request).is_some(), "lane {lane}");
     }
 }
 
@@ -347,7 +238,7 @@ fn a_heap_that_is_too_small_stays_in_the_engine() {
 #[test]
 fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
     for desc in descs() {
-        let mut driven = Driven::new(desc);
+        let mut driven = DrivenEngine::new(desc);
         let heap = driven.make(kib(512));
         driven.engine.insert(kib(512), heap).unwrap();
         // Dedicated heaps are as large as their content.
@@ -364,7 +255,7 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
 #[test]
 fn an_id_of_a_heap_that_left_is_recognised_when_another_has_its_number() {
     for desc in descs() {
-        let mut driven = Driven::new(desc);
+        let mut driven = DrivenEngine::new(desc);
         let request = PlacementRequest::new(kib(64), KIB_64);
         for _ in 0..20 {
             driven.allocate(&request).unwrap();
@@ -396,7 +287,7 @@ fn as_few_heaps_as_possible_are_taken() {
 
 #[test]
 fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
-    let mut driven = Driven::new(EngineDesc::default());
+    let mut driven = DrivenEngine::new(EngineDesc::default());
     let low = |size| PlacementRequest {
         strategy: Prefer::MinOffset,
         ..PlacementRequest::new(ByteSize::new(size), Alignment::ONE)
@@ -436,7 +327,7 @@ fn buddy_heaps_are_powers_of_two() {
     assert_eq!(size_of(mib(16), mib(9)), mib(8));
     assert_eq!(size_of(ALL, ALL), ByteSize::new(1 << 63));
 
-    let mut driven = Driven::new(buddy(mib(1)));
+    let mut driven = DrivenEngine::new(buddy(mib(1)));
     for _ in 0..2 {
         for _ in 0..16 {
             driven.allocate(&PlacementRequest::new(kib(33), Alignment::ONE)).unwrap();
@@ -454,7 +345,7 @@ fn buddy_heaps_are_powers_of_two() {
 
 #[test]
 fn dedicated_heaps_are_as_large_as_what_is_in_them() {
-    let mut driven = Driven::new(EngineDesc::Dedicated { granularity: KIB_64 });
+    let mut driven = DrivenEngine::new(EngineDesc::Dedicated { granularity: KIB_64 });
     for (size, heap_size) in [(1, 64), (65_536, 64), (65_537, 128), (709_171_200, 692_608)] {
         let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
         let (heap, range) = driven.allocate(&request).unwrap();
@@ -466,7 +357,7 @@ fn dedicated_heaps_are_as_large_as_what_is_in_them() {
 
 #[test]
 fn linear_heaps_are_used_in_a_row() {
-    let mut driven = Driven::new(linear(false));
+    let mut driven = DrivenEngine::new(linear(false));
     let request = PlacementRequest::new(kib(200), Alignment::ONE);
     let heaps: Vec<_> = (0..5).map(|_| driven.allocate(&request).unwrap().0.0).collect();
     assert_eq!(heaps, [1, 1, 2, 2, 3]);
@@ -485,7 +376,7 @@ fn linear_heaps_are_used_in_a_row() {
 
 #[test]
 fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_else_a_ring() {
-    let mut driven = Driven::new(linear(true));
+    let mut driven = DrivenEngine::new(linear(true));
     let lower = PlacementRequest::new(kib(100), Alignment::ONE);
     let upper = PlacementRequest { upper: true, ..lower };
     let start = |placed: Option<(Heap, HeapRange)>| placed.map(|(_, range)| range.start().get() >> 10);
@@ -504,7 +395,8 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
     driven.live.sort_by_key(|&(.., range)| range.start());
     driven.free(0);
     assert_eq!(driven.allocate(&lower), None);
-    let top = |driven: &Driven| driven.live.iter().position(|(.., range)| range.start().get() >= 312 << 10);
+    let top =
+        |driven: &DrivenEngine| driven.live.iter().position(|(.., range)| range.start().get() >= 312 << 10);
     while let Some(position) = top(&driven) {
         driven.free(position);
     }

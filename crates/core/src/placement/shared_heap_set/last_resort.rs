@@ -35,7 +35,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// Returns an error if the size is zero.
     pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
-        if self.room_for(size, alignment)? == crate::placement::ServingHeap::Existing {
+        if self.probe(size, alignment)? == crate::placement::ServingHeap::Existing {
             return Ok(true);
         }
         let found = self.in_all_memory(|heaps| heaps.find_anywhere(size, alignment))?;

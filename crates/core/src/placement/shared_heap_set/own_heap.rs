@@ -75,7 +75,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// # Errors
     ///
     /// Returns the errors of these two.
-    pub fn room_alone(&self, size: ByteSize) -> Result<ServingHeap, PlacementError> {
+    pub fn probe_alone(&self, size: ByteSize) -> Result<ServingHeap, PlacementError> {
         let heaps = lock(&self.heaps.0);
         if heaps.find_alone(size, Alignment::ONE)?.is_some() {
             return Ok(ServingHeap::Existing);

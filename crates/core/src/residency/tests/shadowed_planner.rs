@@ -144,6 +144,14 @@ impl ShadowedPlanner {
         heap.is_resident && heap.locks == 0 && heap.uses.is_empty() && heap.arrives <= self.paging.1
     }
 
+    /// Returns whether a heap outside of the set is in use or on its way now, and may be evicted later.
+    fn waiting_helps(&self, group: SegmentGroup, set: &[ManagedHeapId]) -> bool {
+        self.heaps.iter().any(|(id, heap)| {
+            let may_become_idle = heap.is_resident && heap.locks == 0 && !self.may_go(heap);
+            heap.group == group && heap.size > 0 && may_become_idle && !set.contains(id)
+        })
+    }
+
     /// Applies the evictions and page-ins of a plan to the model, and checks that they are allowed.
     fn carry_out(&mut self, set: &[ManagedHeapId]) {
         let plan = std::mem::take(&mut self.plan);
@@ -172,15 +180,21 @@ impl ShadowedPlanner {
         let set = request.heaps;
         match self.planner.plan(request, &mut self.plan).expect("they live") {
             PlanOutcome::Ready => {}
-            PlanOutcome::Wait(_) => {
+            PlanOutcome::Wait(wait) => {
                 assert!(request.may_wait);
-                let own = usize::from(request.submission.is_some());
-                let is_busy = self.planner.in_flight() > own || self.paging.0 > self.paging.1;
-                assert!(is_busy, "there is something to wait for");
+                let (value, reached, last) = match wait {
+                    WaitFor::Submission(slot, fence) => {
+                        let at = self.queues.iter().position(|&queue| queue == slot).expect("a queue");
+                        (fence.get(), self.completed[at], self.submitted[at])
+                    }
+                    WaitFor::Paging(fence) => (fence.get(), self.paging.1, self.paging.0),
+                };
+                assert!(reached < value && value <= last, "{wait:?}: {reached} of {last} are reached");
                 return None;
             }
             PlanOutcome::OverBudget(over) => {
                 assert!(!request.may_exceed && over.needed > over.budget);
+                assert!(!request.may_wait || !self.waiting_helps(over.group, set));
                 return None;
             }
         }
@@ -197,6 +211,7 @@ impl ShadowedPlanner {
             if over > 0 && brings {
                 assert!(request.may_exceed, "over the budget without leave");
                 assert_eq!(over, self.plan.over_budget[index].get());
+                assert!(!request.may_wait || !self.waiting_helps(group, &set[..end]));
                 if self.is_exact() {
                     let could = |(id, heap): (&ManagedHeapId, &Heap)| {
                         heap.group == group && self.may_go(heap) && !set[..end].contains(id)

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::SuballocError;
+use super::super::private_state_tests::*;
 use super::blocks::{Block, EDGE};
 use super::order::Order;
 use super::*;
@@ -22,30 +23,19 @@ fn assert_same_state(left: &Buddy, right: &Buddy) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Compares the table, rings and bitmap as well as the roots, so that all later calls behave the same.
     #[test]
     fn after_freeing_everything_the_state_is_that_of_a_new_one(
-        capacity in 1_u64..5000,
-        requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
-        order in any::<prop::sample::Index>(),
-        clear in any::<bool>(),
+        capacity in 1_u64..5000, requests in requests(), order in any::<prop::sample::Index>(), clear in any::<bool>(),
     ) {
         let mut heap = buddy(capacity);
-        let mut live: Vec<_> = requests
-            .iter()
-            .filter_map(|&(size, log2)| {
-                heap.allocate(ByteSize::new(size), Alignment::from_log2(log2).unwrap()).ok()
-            })
-            .collect();
+        let live = requests.iter().filter_map(|&(size, alignment)| heap.allocate(size, alignment).ok()).collect();
         if clear {
             heap.clear();
-            live.clear();
-        }
-        while !live.is_empty() {
-            heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
-            heap.audit().unwrap();
+        } else {
+            free_all(&mut heap, live, order);
         }
         assert_same_state(&heap, &buddy(capacity));
     }
@@ -53,18 +43,7 @@ proptest! {
 
 #[test]
 fn a_refused_request_changes_nothing() {
-    let mut heap = buddy(1000);
-    let kept = heap.allocate(ByteSize::new(500), Alignment::ONE).unwrap();
-    let gone = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
-    heap.free(gone.id).unwrap();
-    let (blocks, stamp) = (heap.blocks.clone(), heap.next_stamp);
-    for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
-        // No free block starts at zero, which is a multiple of 1,024.
-        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
-        heap.free(gone.id).unwrap_err();
-        assert_eq!((&heap.blocks, heap.next_stamp), (&blocks, stamp), "{size} at {alignment}");
-    }
-    heap.free(kept.id).unwrap();
+    check_refusals(&mut buddy(1000), |heap| (heap.blocks.clone(), heap.next_stamp));
 }
 
 /// The table of a range of 1 TiB with blocks of one byte holds only live blocks and the blocks they were
@@ -73,17 +52,11 @@ fn a_refused_request_changes_nothing() {
 fn the_table_is_proportional_to_live_blocks() {
     let mut heap = buddy(1 << 40);
     assert_eq!(heap.blocks.slots.count(), 1);
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    put(&mut heap, 1);
     assert_eq!(heap.blocks.slots.count(), 41);
-    let mut live: Vec<_> =
-        (1..200).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+    let mut live: Vec<_> = (1..200).map(|size| put(&mut heap, size)).collect();
     let slot_count = heap.blocks.slots.slot_count() + live.len();
-    for step in 0..if cfg!(miri) { 100 } else { 2000_usize } {
-        let at = step * 7919 % live.len();
-        heap.free(live.swap_remove(at).id).unwrap();
-        let size = 1 + u64::try_from(step * 31 % 200).unwrap();
-        live.push(heap.allocate(ByteSize::new(size), Alignment::new(16).unwrap()).unwrap());
-    }
+    churn(&mut heap, &mut live);
     assert!(heap.blocks.slots.slot_count() <= slot_count);
 }
 
@@ -93,7 +66,7 @@ fn the_table_does_not_move_within_the_reserved_capacity() {
     heap.reserve(400);
     let table = heap.blocks.slots.address();
     for _ in 0..200 {
-        heap.allocate(ByteSize::new(300), Alignment::ONE).unwrap();
+        put(&mut heap, 300);
     }
     assert_eq!(heap.blocks.slots.address(), table);
 }
@@ -101,22 +74,22 @@ fn the_table_does_not_move_within_the_reserved_capacity() {
 #[test]
 fn the_number_of_blocks_is_limited_and_a_full_table_recovers() {
     let mut heap = Buddy::with_block_limit(ByteSize::new(64), Alignment::ONE, 8).unwrap();
-    let small = heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let small = put(&mut heap, 1);
     assert_eq!(heap.blocks.slots.count(), 7);
-    let halved = heap.allocate(ByteSize::new(20), Alignment::ONE).unwrap();
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let halved = put(&mut heap, 20);
+    put(&mut heap, 1);
     // The smallest free block has 2 bytes: one more block. The next has 4: two more.
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    put(&mut heap, 1);
+    put(&mut heap, 1);
     let refused = heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap_err();
     assert_eq!(refused, SuballocError::TooManyRanges { limit: 8 });
     assert!(refused.is_out_of_space());
     heap.audit().unwrap();
     // A request that needs no halving still succeeds.
-    heap.allocate(ByteSize::new(4), Alignment::ONE).unwrap();
+    put(&mut heap, 4);
     heap.free(small.id).unwrap();
     heap.free(halved.id).unwrap();
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    put(&mut heap, 1);
     heap.audit().unwrap();
 }
 
@@ -124,11 +97,10 @@ fn the_number_of_blocks_is_limited_and_a_full_table_recovers() {
 fn an_id_that_names_no_block_is_stale() {
     // Ids of another suballocator, whose slots are free blocks here or lie beyond the table.
     let (mut small, mut large) = (buddy(3), buddy(1 << 63));
-    let in_the_second_root =
-        (0..3).map(|_| small.allocate(ByteSize::new(1), Alignment::ONE).unwrap()).last().unwrap();
+    let in_the_second_root = (0..3).map(|_| put(&mut small, 1)).last().unwrap();
     assert!(large.free(in_the_second_root.id).is_err());
     for _ in 0..3 {
-        large.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+        put(&mut large, 1);
     }
     let beyond = large.allocate(ByteSize::new(1 << 61), Alignment::ONE).unwrap();
     assert!(small.free(beyond.id).is_err());
@@ -145,8 +117,7 @@ mod audit_finds {
     /// Free 16, used 16, free 32, used 64 (of which 24 bytes are padding), free 128 and 256.
     fn heap() -> Buddy {
         let mut heap = buddy(512);
-        let [first, _, _] =
-            [16, 16, 40].map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap());
+        let [first, _, _] = [16, 16, 40].map(|size| put(&mut heap, size));
         heap.free(first.id).unwrap();
         heap.audit().unwrap();
         heap
@@ -161,12 +132,9 @@ mod audit_finds {
         &mut heap.blocks.slots[index]
     }
 
-    /// A part of the audit's message, and the change that causes it.
-    type Violation = (&'static str, fn(&mut Buddy));
-
     #[test]
     fn each_violation() {
-        let violations: [Violation; 19] = [
+        let violations: [Violation<Buddy>; 19] = [
             ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 8)),
             ("where the previous block ends", |heap| nth(heap, 0).set_free(0, 32)),
             ("is not a power of two or is below the minimum", |heap| nth(heap, 5).set_free(256, 255)),
@@ -202,11 +170,6 @@ mod audit_finds {
                 heap.blocks.slots.insert(Block::EDGE);
             }),
         ];
-        for (finding, violate) in violations {
-            let mut heap = heap();
-            violate(&mut heap);
-            let error = heap.audit().unwrap_err().to_string();
-            assert!(error.contains(finding), "{finding:?} is missing: {error}");
-        }
+        check_audit(heap, &violations);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::{RangeUse, SuballocError, Suballocation};
+use super::super::{RangeUse, SuballocError, Suballocation, Suballocator};
 use super::{DoubleStack, Ring, RingOrStacks};
 use crate::{Alignment, ByteSize};
 
@@ -109,27 +109,8 @@ proptest! {
 
     #[test]
     fn without_upper_allocations_it_is_a_ring(steps in steps(false)) {
-        let mut ring = Ring::new(ByteSize::new(1000)).unwrap();
-        let mut heap = RingOrStacks::new(ByteSize::new(1000)).unwrap();
-        let mut live = Vec::new();
-        for step in steps {
-            match step {
-                Step::Lower(size, log2) | Step::Upper(size, log2) => {
-                    let (size, alignment) = request(size, log2);
-                    let (one, other) = (ring.allocate(size, alignment), heap.allocate(size, alignment));
-                    prop_assert_eq!(place(one), place(other));
-                    live.extend(one.ok().zip(other.ok()));
-                }
-                Step::Free(_) | Step::FreeOldest if live.is_empty() => {}
-                Step::Free(_) | Step::FreeOldest => {
-                    let at = if let Step::Free(at) = step { at.index(live.len()) } else { 0 };
-                    let (one, other) = live.remove(at);
-                    ring.free(one.id).unwrap();
-                    heap.free(other.id).unwrap();
-                }
-            }
-            prop_assert_eq!(ring.free_size(), heap.free_size());
-        }
+        let capacity = ByteSize::new(1000);
+        compare(Ring::new(capacity).unwrap(), RingOrStacks::new(capacity).unwrap(), steps, |_, _, _| unreachable!());
     }
 
     #[test]
@@ -139,30 +120,38 @@ proptest! {
         let (size, alignment) = request(10, 0);
         stack.allocate_upper(size, alignment).unwrap();
         heap.allocate_upper(size, alignment).unwrap();
-        let mut live = Vec::new();
-        for step in steps {
-            match step {
-                Step::Lower(size, log2) => {
-                    let (size, alignment) = request(size, log2);
-                    let (one, other) = (stack.allocate(size, alignment), heap.allocate(size, alignment));
-                    prop_assert_eq!(place(one), place(other));
-                    live.extend(one.ok().zip(other.ok()));
-                }
-                Step::Upper(size, log2) => {
-                    let (size, alignment) = request(size, log2);
-                    let (one, other) = (stack.allocate_upper(size, alignment), heap.allocate_upper(size, alignment));
-                    prop_assert_eq!(place(one), place(other));
-                    live.extend(one.ok().zip(other.ok()));
-                }
-                Step::Free(_) | Step::FreeOldest if live.is_empty() => {}
-                Step::Free(_) | Step::FreeOldest => {
-                    let at = if let Step::Free(at) = step { at.index(live.len()) } else { 0 };
-                    let (one, other) = live.remove(at);
-                    stack.free(one.id).unwrap();
-                    heap.free(other.id).unwrap();
-                }
+        compare(stack, heap, steps, DoubleStack::allocate_upper);
+    }
+}
+
+/// Checks that both place and free alike.
+fn compare<A: Suballocator>(
+    mut reference: A,
+    mut heap: RingOrStacks,
+    steps: Vec<Step>,
+    allocate_upper: fn(&mut A, ByteSize, Alignment) -> Result<Suballocation, SuballocError>,
+) {
+    let mut live = Vec::new();
+    for step in steps {
+        match step {
+            Step::Lower(size, log2) | Step::Upper(size, log2) => {
+                let (size, alignment) = request(size, log2);
+                let (one, other) = if let Step::Upper(..) = step {
+                    (allocate_upper(&mut reference, size, alignment), heap.allocate_upper(size, alignment))
+                } else {
+                    (reference.allocate(size, alignment), heap.allocate(size, alignment))
+                };
+                assert_eq!(place(one), place(other));
+                live.extend(one.ok().zip(other.ok()));
             }
-            prop_assert_eq!(stack.free_size(), heap.free_size());
+            Step::Free(_) | Step::FreeOldest if live.is_empty() => {}
+            Step::Free(_) | Step::FreeOldest => {
+                let at = if let Step::Free(at) = step { at.index(live.len()) } else { 0 };
+                let (one, other) = live.remove(at);
+                reference.free(one.id).unwrap();
+                heap.free(other.id).unwrap();
+            }
         }
+        assert_eq!(reference.free_size(), heap.free_size());
     }
 }

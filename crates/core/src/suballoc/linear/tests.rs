@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::super::private_state_tests::*;
 use super::super::slots::SlotIndex;
 use super::super::suballocation::Stamp;
-use super::super::{SuballocError, Suballocation, Suballocator};
+use super::super::{SuballocError, Suballocator};
 use super::batches::{Batch, Batches};
 use super::live_ranges::{Chain, LiveRange, LiveRanges};
 use super::*;
@@ -16,17 +17,13 @@ fn ring(capacity: u64) -> Ring {
     Ring::new(ByteSize::new(capacity)).unwrap()
 }
 
-fn put(heap: &mut impl Suballocator, size: u64) -> Suballocation {
-    heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()
-}
-
 /// Compares everything but the stamps, which continue.
 fn assert_same_ranges(left: &LiveRanges, right: &LiveRanges) {
     assert_eq!((&left.slots, left.chains, left.used), (&right.slots, right.chains, right.used));
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// Compares the table and links as well as the free sizes, so that all later calls behave the same.
     #[test]
@@ -70,26 +67,11 @@ proptest! {
     }
 }
 
-fn free_all(heap: &mut impl Suballocator, mut live: Vec<Suballocation>, order: prop::sample::Index) {
-    while !live.is_empty() {
-        heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
-        heap.audit().unwrap();
-    }
-}
-
 #[test]
 fn a_refused_request_changes_nothing() {
-    let mut heap = ring(1000);
-    put(&mut heap, 700);
-    let gone = put(&mut heap, 100);
-    heap.free(gone.id).unwrap();
-    let (slots, stamp, batches) = (heap.live.slots.clone(), heap.live.next_stamp, heap.batches.clone());
-    for (size, alignment) in [(0, 1), (301, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
-        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
-        heap.free(gone.id).unwrap_err();
-        assert_eq!((&heap.live.slots, heap.live.next_stamp), (&slots, stamp), "{size} at {alignment}");
-        assert_eq!(heap.batches, batches);
-    }
+    check_refusals(&mut ring(1000), |heap| {
+        (heap.live.slots.clone(), heap.live.next_stamp, heap.batches.clone())
+    });
 }
 
 /// The table has a slot per range that was live at the same time, and the queue an entry per batch, however
@@ -193,12 +175,9 @@ mod audit_finds {
         &mut live.slots[index]
     }
 
-    /// A part of the audit's message, and the change that causes it.
-    type Violation = (&'static str, fn(&mut Ring));
-
     #[test]
     fn each_violation() {
-        let violations: [Violation; 17] = [
+        let violations: [Violation<Ring>; 17] = [
             ("starts before 0x3c", |heap| nth(&mut heap.live, 1).start = 59),
             ("exceeds 0x28", |heap| nth(&mut heap.live, 2).start = 11),
             ("exceeds 0x4f", |heap| heap.capacity = 79),
@@ -229,32 +208,25 @@ mod audit_finds {
                 heap.batches.pending.push_back(Batch { fence: FenceValue::new(3), end: beyond });
             }),
         ];
-        for (finding, violate) in violations {
-            let mut heap = heap();
-            violate(&mut heap);
-            let error = heap.audit().unwrap_err().to_string();
-            assert!(error.contains(finding), "{finding:?} is missing: {error}");
-        }
+        check_audit(heap, &violations);
     }
 
     #[test]
-    fn stacks_that_overlap() {
-        let mut heap = DoubleStack::new(ByteSize::new(100)).unwrap();
-        put(&mut heap, 40);
-        heap.allocate_upper(ByteSize::new(40), Alignment::ONE).unwrap();
-        heap.audit().unwrap();
-        nth(&mut heap.live, 0).start = 30;
-        assert!(heap.audit().unwrap_err().to_string().contains("starts before 0x46"));
-    }
-
-    #[test]
-    fn a_stack_that_is_not_ascending() {
-        let mut heap = Linear::new(ByteSize::new(100)).unwrap();
-        put(&mut heap, 40);
-        put(&mut heap, 40);
-        heap.audit().unwrap();
-        nth(&mut heap.live, 1).start = 39;
-        assert!(heap.audit().unwrap_err().to_string().contains("starts before 0x28"));
+    fn stacks_that_overlap_and_stacks_that_are_not_ascending() {
+        let two_ends = || {
+            let mut heap = DoubleStack::new(ByteSize::new(100)).unwrap();
+            put(&mut heap, 40);
+            heap.allocate_upper(ByteSize::new(40), Alignment::ONE).unwrap();
+            heap
+        };
+        check_audit(two_ends, &[("starts before 0x46", |heap| nth(&mut heap.live, 0).start = 30)]);
+        let one_end = || {
+            let mut heap = Linear::new(ByteSize::new(100)).unwrap();
+            put(&mut heap, 40);
+            put(&mut heap, 40);
+            heap
+        };
+        check_audit(one_end, &[("starts before 0x28", |heap| nth(&mut heap.live, 1).start = 39)]);
     }
 }
 

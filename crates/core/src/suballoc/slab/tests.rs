@@ -1,6 +1,7 @@
 //! Tests that need private state. `tests/suballoc` tests the public behaviour.
 
-use super::super::{SuballocationId, Suballocator};
+use super::super::SuballocationId;
+use super::super::private_state_tests::*;
 use super::class::SizeClass;
 use super::slabs::SlabIndex;
 use super::suballocator::Slabs;
@@ -11,7 +12,7 @@ fn slabs() -> Slabs {
 }
 
 fn allocate(heap: &mut Slabs, size: u64) -> SuballocationId {
-    heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap().id
+    put(heap, size).id
 }
 
 #[test]
@@ -64,16 +65,6 @@ fn places_of_slabs_are_used_again() {
     heap.audit().unwrap();
 }
 
-#[test]
-fn ids_stay_stale_after_a_reset() {
-    let mut heap = slabs();
-    let old = allocate(&mut heap, 100);
-    heap.clear();
-    let new = allocate(&mut heap, 100);
-    assert!(heap.free(old).is_err());
-    heap.free(new).unwrap();
-}
-
 /// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::*;
@@ -100,12 +91,9 @@ mod audit_finds {
         SizeClass::of(ByteSize::new(SIZE), Alignment::ONE).unwrap()
     }
 
-    /// A part of the audit's message, and the change that causes it.
-    type Violation = (&'static str, fn(&mut Slabs));
-
     #[test]
     fn each_violation() {
-        let violations: [Violation; 10] = [
+        let violations: [Violation<Slabs>; 10] = [
             ("does not belong there", |heap| heap.table.slabs[SlabIndex::of(1)].free = 0),
             ("counted", |heap| heap.table.slabs[SlabIndex::of(1)].free |= 2),
             ("slabs in rings", |heap| heap.table.slabs.unlink(SlabIndex::of(1))),
@@ -121,11 +109,6 @@ mod audit_finds {
             ("slabs in the heap", |heap| heap.slab_in.iter_mut().for_each(|slab| *slab = 0)),
             ("have a gap", |heap| heap.table.slabs[SlabIndex::of(0)].start += 8),
         ];
-        for (finding, violate) in violations {
-            let mut heap = heap();
-            violate(&mut heap);
-            let error = Suballocator::audit(&heap).unwrap_err().to_string();
-            assert!(error.contains(finding), "{finding:?} is missing: {error}");
-        }
+        check_audit(heap, &violations);
     }
 }

@@ -114,11 +114,12 @@ mod tests {
         /// The invariant: a request fails only if no free range holds it.
         #[test]
         fn a_request_fails_only_if_no_free_range_holds_it(
-            sizes in prop::collection::vec((1_u64..3000, 0_u32..10), 1..400),
-            freed in prop::collection::vec(any::<bool>(), 400),
-            requests in prop::collection::vec((1_u64..4000, 0_u32..13), 1..60),
+            // A full heap with many free ranges that are too small only for the alignment: `find` tries 83.
+            sizes in prop::collection::vec((1_u64..300, 0_u32..4), 1..1000),
+            freed in prop::collection::vec(any::<bool>(), 1000),
+            requests in prop::collection::vec((1_u64..200, 0_u32..15), 1..60),
         ) {
-            let mut heap = Tlsf::new(ByteSize::from_kib(256)).unwrap();
+            let mut heap = Tlsf::new(ByteSize::from_kib(96)).unwrap();
             let mut live = Vec::new();
             for (size, log2) in sizes {
                 live.extend(heap.allocate(ByteSize::new(size), Alignment::from_log2(log2).unwrap()).ok());

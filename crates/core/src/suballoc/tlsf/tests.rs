@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::private_state_tests::*;
 use super::super::{Strategy, SuballocError};
 use super::nodes::Node;
 use super::*;
@@ -23,7 +24,7 @@ fn assert_same_state(left: &Tlsf, right: &Tlsf) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 64 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     /// A resized heap equals a new one of that capacity, except for additional bins.
     #[test]
@@ -60,57 +61,26 @@ proptest! {
     /// same.
     #[test]
     fn after_freeing_everything_the_state_is_that_of_a_new_one(
-        capacity in 1_u64..5000,
-        requests in prop::collection::vec((1_u64..400, 0_u32..8), 1..40),
-        order in any::<prop::sample::Index>(),
+        capacity in 1_u64..5000, requests in requests(), order in any::<prop::sample::Index>(),
     ) {
         let mut heap = tlsf(capacity);
-        let mut live: Vec<_> = requests
-            .iter()
-            .filter_map(|&(size, log2)| {
-                heap.allocate(ByteSize::new(size), Alignment::from_log2(log2).unwrap()).ok()
-            })
-            .collect();
-        while !live.is_empty() {
-            heap.free(live.swap_remove(order.index(live.len())).id).unwrap();
-            heap.audit().unwrap();
-        }
+        let live = requests.iter().filter_map(|&(size, alignment)| heap.allocate(size, alignment).ok()).collect();
+        free_all(&mut heap, live, order);
         assert_same_state(&heap, &tlsf(capacity));
     }
 }
 
 #[test]
 fn a_refused_request_changes_nothing() {
-    let mut heap = tlsf(1000);
-    let kept = heap.allocate(ByteSize::new(500), Alignment::ONE).unwrap();
-    let gone = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
-    heap.free(gone.id).unwrap();
-    let (nodes, bins, stamp) = (heap.nodes.clone(), heap.bins.clone(), heap.next_stamp);
-    for (size, alignment) in [(0, 1), (501, 1), (1001, 1), (u64::MAX, 1), (1, 1024), (u64::MAX, 1 << 63)] {
-        // The free range starts at 500 and does not contain a multiple of 1,024.
-        heap.allocate(ByteSize::new(size), Alignment::new(alignment).unwrap()).unwrap_err();
-        heap.free(gone.id).unwrap_err();
-        assert_eq!(
-            (&heap.nodes, &heap.bins, heap.next_stamp),
-            (&nodes, &bins, stamp),
-            "{size} at {alignment}"
-        );
-    }
-    heap.free(kept.id).unwrap();
+    check_refusals(&mut tlsf(1000), |heap| (heap.nodes.clone(), heap.bins.clone(), heap.next_stamp));
 }
 
 #[test]
 fn the_table_is_proportional_to_live_ranges() {
     let mut heap = tlsf(1 << 20);
-    let mut live: Vec<_> =
-        (1..200).map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()).collect();
+    let mut live: Vec<_> = (1..200).map(|size| put(&mut heap, size)).collect();
     let slot_count = heap.nodes.slots().len() + 2 * live.len();
-    for step in 0..if cfg!(miri) { 100 } else { 2000_usize } {
-        let at = step * 7919 % live.len();
-        heap.free(live.swap_remove(at).id).unwrap();
-        let size = 1 + u64::try_from(step * 31 % 200).unwrap();
-        live.push(heap.allocate(ByteSize::new(size), Alignment::new(16).unwrap()).unwrap());
-    }
+    churn(&mut heap, &mut live);
     assert!(heap.nodes.slots().len() <= slot_count);
 }
 
@@ -125,7 +95,7 @@ fn the_table_does_not_move_within_the_reserved_capacity() {
     let mut heap = tlsf(1 << 20);
     heap.reserve(400);
     let table = heap.nodes.slots().as_ptr();
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    put(&mut heap, 1);
     for size in 1..400 {
         // Each has padding before it: two more ranges per suballocation.
         heap.allocate(ByteSize::new(size), Alignment::new(512).unwrap()).unwrap();
@@ -151,7 +121,7 @@ fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
     heap.free(live[0].id).unwrap();
     heap.free(live[1].id).unwrap();
     heap.audit().unwrap();
-    heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap();
+    put(&mut heap, 100);
 }
 
 #[test]
@@ -159,8 +129,8 @@ fn an_id_that_names_no_range_is_stale() {
     // Ids of another suballocator, whose slots are heads or the edge here, or lie beyond the table.
     let mut small = tlsf(1);
     let mut large = tlsf(1 << 63);
-    let from_small = small.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
-    let from_large = large.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    let from_small = put(&mut small, 1);
+    let from_large = put(&mut large, 1);
     assert!(large.free(from_small.id).is_err(), "the slot is the head of a bin");
     assert!(small.free(from_large.id).is_err(), "the slot does not exist");
     small.audit().unwrap();
@@ -171,10 +141,10 @@ fn an_id_that_names_no_range_is_stale() {
 fn a_large_free_range_keeps_its_node_while_it_is_carved_up() {
     let mut heap = tlsf(1 << 30);
     let whole = heap.first_in(heap.highest_bin);
-    heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
+    put(&mut heap, 1);
     let bin = heap.bins.highest().unwrap();
     for _ in 0..1000 {
-        heap.allocate(ByteSize::new(256), Alignment::ONE).unwrap();
+        put(&mut heap, 256);
     }
     assert_eq!(heap.bins.highest(), Some(bin));
     assert_eq!(heap.first_in(bin), whole);
@@ -189,8 +159,7 @@ mod audit_finds {
     /// Free, used, free, used, free.
     fn heap() -> Tlsf {
         let mut heap = tlsf(1000);
-        let all: Vec<_> =
-            (0..4).map(|_| heap.allocate(ByteSize::new(100), Alignment::ONE).unwrap()).collect();
+        let all: Vec<_> = (0..4).map(|_| put(&mut heap, 100)).collect();
         heap.free(all[0].id).unwrap();
         heap.free(all[2].id).unwrap();
         heap.audit().unwrap();
@@ -215,12 +184,9 @@ mod audit_finds {
         heap.nodes.slots()[index].above
     }
 
-    /// A part of the audit's message, and the change that causes it.
-    type Violation = (&'static str, fn(&mut Tlsf));
-
     #[test]
     fn each_violation() {
-        let violations: [Violation; 13] = [
+        let violations: [Violation<Tlsf>; 13] = [
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 99)),
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 101)),
             ("the heap ends at 0x3e9", |heap| heap.capacity = 1001),
@@ -267,12 +233,7 @@ mod audit_finds {
                 *node = resized(*node, start, size);
             }),
         ];
-        for (finding, violate) in violations {
-            let mut heap = heap();
-            violate(&mut heap);
-            let error = heap.audit().unwrap_err().to_string();
-            assert!(error.contains(finding), "{finding:?} is missing: {error}");
-        }
+        check_audit(heap, &violations);
     }
 
     #[test]

@@ -493,20 +493,6 @@ fn small_textures_are_never_classified_as_large() {
     assert!(small > 100, "{small} small textures");
 }
 
-#[test]
-fn extra_flags_are_added_to_every_description() {
-    let (gpu, caps) = open("discrete", false);
-    let extra_required_resource_flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-    let options = RequirementsOptions { extra_required_resource_flags, ..Default::default() };
-    let query = RequirementsQuery::new(&gpu.device, &caps, options);
-    for desc in [buffer(100), texture(4, 4)] {
-        for creation in [Creation::Placed, Creation::Committed] {
-            let found = query.requirements(&requested(desc), creation).expect("valid description");
-            assert_eq!(found.desc.Flags, extra_required_resource_flags | TIGHT);
-        }
-    }
-}
-
 /// The description that `GetDesc` returns can be requested again, although it contains the flag and an alignment.
 #[test]
 fn the_description_of_a_resource_can_be_reused() {

@@ -11,8 +11,7 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
 fn limited(gpu: &impl Opened, limit: u64) -> ResourceAllocator {
-    let limits = HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() };
-    allocator(gpu, ResourceAllocatorDesc { limits, ..Default::default() })
+    allocator(gpu, with_limits(HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() }))
 }
 
 fn local_usage(gpu: &Instance) -> u64 {
@@ -47,12 +46,11 @@ fn assert_sizes_share(allocator: &ResourceAllocator, place: &ResourceAllocationD
 #[test]
 fn sizes_that_are_kept_apart_share_the_one_heap_of_a_pool() {
     for profile in HostProfile::all() {
-        let gpu = open(profile.name);
-        let allocator = usual(&gpu);
+        let (_gpu, allocator) = with_allocator(open(profile.name));
         for heap_size in [Some(ByteSize::from_mib(16)), None] {
             let desc = PoolDesc { heap_size, max_heap_count: Some(1), ..Default::default() };
-            let pool = allocator.create_pool(desc).expect("sound");
-            let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+            let pool = new_pool(&allocator, desc);
+            let place = in_pool(&pool);
             if heap_size.is_some() {
                 assert_sizes_share(&allocator, &place);
             }
@@ -70,8 +68,7 @@ fn sizes_that_are_kept_apart_share_heaps_at_a_limit() {
 #[test]
 fn sizes_that_are_kept_apart_share_heaps_where_none_may_be_created() {
     for first in [1000, 100_000] {
-        let gpu = any_device();
-        let allocator = usual(&gpu);
+        let (_gpu, allocator) = with_allocator(any_device());
         let _first = local(&allocator, first);
         let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
         let heap = allocator.reserved().get();
@@ -86,15 +83,10 @@ fn sizes_that_are_kept_apart_share_heaps_where_none_may_be_created() {
 
 #[test]
 fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
-    let gpu = open("discrete-2gib");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete-2gib"));
     let place = HeapType::Default.into_place();
     let mut held: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 300 * KIB).ok()).collect();
-    let mut number = 0;
-    held.retain(|_| {
-        number += 1;
-        number % 2 == 0
-    });
+    held = held.into_iter().skip(1).step_by(2).collect();
     let free = allocator.reserved().get() - allocator.stats().used.get();
     let mut small = Vec::new();
     while let Ok(made) = try_buffer(&allocator, &place, 20 * KIB) {
@@ -116,14 +108,7 @@ fn free_slots_are_used_for_larger_buffers_when_the_device_is_full() {
     let place = HeapType::Default.into_place();
     let held: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 2000).ok()).collect();
     assert!(held.len() as u64 * 2048 > limit * 9 / 10, "the limit is used: {}", held.len());
-    let mut number = 0;
-    let kept: Vec<_> = held
-        .into_iter()
-        .filter(|_| {
-            number += 1;
-            number % 30 == 0
-        })
-        .collect();
+    let kept: Vec<_> = held.into_iter().skip(29).step_by(30).collect();
     let large: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 20_000).ok()).collect();
     assert!(large.len() >= kept.len() * 9 / 10 * 2, "{} in {} gaps of 58 KB", large.len(), kept.len());
     allocator.audit().expect("consistent");
@@ -135,10 +120,9 @@ fn free_slots_are_used_for_larger_buffers_when_the_device_is_full() {
 fn parts_of_buffers_use_what_other_parts_left() {
     let gpu = any_device();
     let limits = HeapLimits { upload: Some(ByteSize::from_mib(1)), ..Default::default() };
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+    let allocator = allocator(&gpu, with_limits(limits));
     let within = ResourceAllocationDesc {
-        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
-            | ResourceAllocationFlags::NEVER_FALLBACK,
+        flags: WITHIN | ResourceAllocationFlags::NEVER_FALLBACK,
         ..ResourceAllocationDesc::new(HeapType::Upload)
     };
     let part = |size| {
@@ -146,14 +130,7 @@ fn parts_of_buffers_use_what_other_parts_left() {
         allocator.create_resource(&within, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)
     };
     let held: Vec<_> = std::iter::from_fn(|| part(200).ok()).collect();
-    let mut number = 0;
-    let kept: Vec<_> = held
-        .into_iter()
-        .filter(|_| {
-            number += 1;
-            number % 50 == 0
-        })
-        .collect();
+    let kept: Vec<_> = held.into_iter().skip(49).step_by(50).collect();
     let large: Vec<_> = std::iter::from_fn(|| part(5000).ok()).collect();
     assert!(large.len() >= kept.len(), "{} parts of 5,000 bytes in {} gaps", large.len(), kept.len());
     allocator.audit().expect("consistent");
@@ -220,15 +197,14 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
         let gpu = open("discrete");
         gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
         let allocator = usual(&gpu);
-        let desc = ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..Default::default() };
+        let desc = with_algorithm(algorithm);
         let child = allocator.create_nested(desc).expect("sound");
-        let pool = allocator.create_pool(PoolDesc::default()).expect("sound");
-        let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-        let nested_pool = child.create_pool(PoolDesc::default()).expect("sound");
-        let in_nested = ResourceAllocationDesc { pool: Some(&nested_pool), ..Default::default() };
-        drop((0..3).map(|_| buffer(&allocator, &in_pool, 90 * MIB)).collect::<Vec<_>>());
+        let pool = new_pool(&allocator, PoolDesc::default());
+        let nested_pool = new_pool(&child, PoolDesc::default());
+
+        drop((0..3).map(|_| buffer(&allocator, &in_pool(&pool), 90 * MIB)).collect::<Vec<_>>());
         drop((0..3).map(|_| local(&child, 90 * MIB)).collect::<Vec<_>>());
-        drop((0..3).map(|_| buffer(&child, &in_nested, 90 * MIB)).collect::<Vec<_>>());
+        drop((0..3).map(|_| buffer(&child, &in_pool(&nested_pool), 90 * MIB)).collect::<Vec<_>>());
         let held: Vec<_> = (0..15)
             .map(|_| {
                 try_texture(&allocator, &HeapType::Default.into_place(), &texture(4096, 4096)).expect("room")
@@ -246,7 +222,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
     let allocator = usual(&gpu);
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
-    let committed = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let committed = place(HeapType::Default, COMMITTED);
     let held: Vec<_> = (0..9).map(|_| buffer(&allocator, &committed, 100 * MIB)).collect();
     assert!(local_usage(&gpu) <= 1000 * MIB);
     drop(held);
@@ -274,9 +250,7 @@ fn heaps_of_their_own_do_not_pile_up() {
         let gpu = open("discrete");
         for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_OVER_ALLOCATE] {
             let allocator = with_flags(&gpu, flags);
-            for flag in
-                [ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, ResourceAllocationFlags::NEVER_RESIDENT]
-            {
+            for flag in [OWN, ResourceAllocationFlags::NEVER_RESIDENT] {
                 let alone = place(HeapType::Default, flag);
                 for _ in 0..200 {
                     drop(buffer(&allocator, &alone, size));
@@ -284,8 +258,7 @@ fn heaps_of_their_own_do_not_pile_up() {
                 assert!(allocator.reserved() <= ByteSize::new(2 * size), "{} are held", allocator.reserved());
                 assert!(allocator.stats().heaps_created <= 2, "{:?}", allocator.stats());
             }
-            let never = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP
-                | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+            let never = OWN | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
             buffer(&allocator, &place(HeapType::Default, never), size);
             assert_returns_everything(&allocator, &gpu);
         }
@@ -294,9 +267,8 @@ fn heaps_of_their_own_do_not_pile_up() {
 
 #[test]
 fn own_heaps_of_textures_and_of_random_sizes_do_not_pile_up() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    let alone = place(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let alone = place(HeapType::Default, OWN);
     let mut largest = 0;
     for number in 1..200_u64 {
         let width = 256 * (number * 7919 % 16 + 1);
@@ -316,8 +288,7 @@ fn own_heaps_of_textures_and_of_random_sizes_do_not_pile_up() {
 fn pooled_heaps_of_other_algorithms_do_not_pile_up() {
     for suballocation_algorithm in [SuballocationAlgorithm::Dedicated, SuballocationAlgorithm::Slab] {
         let gpu = open("discrete");
-        let desc = ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
-        let allocator = allocator(&gpu, desc);
+        let allocator = allocator(&gpu, with_algorithm(suballocation_algorithm));
         for number in 1..200_u64 {
             drop(local(&allocator, (number * 7919 % 97 + 1) * MIB));
         }
@@ -338,8 +309,7 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         [[Sets, Dedicated], [Sets, Slab], [Sets, Sets], [Slab, Dedicated], [Dedicated, Slab]]
     {
         let gpu = any_device();
-        let of =
-            |suballocation_algorithm| ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
+        let of = |suballocation_algorithm| with_algorithm(suballocation_algorithm);
         let outer = allocator(&gpu, of(parent));
         let inner = outer.create_nested(of(child)).expect("sound");
         for _ in 0..10 {

@@ -7,7 +7,7 @@ use heapwright::d3d12::*;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
 use heapwright::*;
 
-use crate::gpu::{COMMON, IntoPlace as _, KIB, MIB, buffer, place, target, texture};
+use crate::gpu::*;
 
 /// Uses allocators of many kinds on a device, and returns the number of allocations made.
 pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapter3>) -> usize {
@@ -20,13 +20,13 @@ pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapte
         ResourceAllocatorFlags::ALWAYS_COMMITTED,
     ];
     for flags in flags {
-        let desc = ResourceAllocatorDesc { flags, ..Default::default() };
+        let desc = flagged(flags);
         made += use_allocator(device, &ResourceAllocator::new(device, adapter, desc).expect("sound"));
     }
     for suballocation_algorithm in
         [SuballocationAlgorithm::Slab, SuballocationAlgorithm::BuddySystem, SuballocationAlgorithm::Dedicated]
     {
-        let desc = ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
+        let desc = with_algorithm(suballocation_algorithm);
         let allocator = ResourceAllocator::new(device, adapter, desc).expect("sound");
         made += use_allocator(device, &allocator.create_nested(Default::default()).expect("sound"));
         made += use_allocator(device, &allocator);
@@ -68,10 +68,10 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     let mut held = Vec::new();
     for heap_type in heap_types(allocator) {
         for flags in [
-            ResourceAllocationFlags::empty(),
-            ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
-            ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-            ResourceAllocationFlags::ALWAYS_COMMITTED,
+            NONE,
+            WITHIN,
+            OWN,
+            COMMITTED,
             ResourceAllocationFlags::PREFER_COMMITTED,
             ResourceAllocationFlags::NEVER_RESIDENT,
             ResourceAllocationFlags::NEVER_FALLBACK,
@@ -99,7 +99,7 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     };
     held.push(buffer(allocator, &preferred, 1000));
     for extra_required_heap_flags in [D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED] {
-        for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+        for flags in [NONE, COMMITTED] {
             let place =
                 ResourceAllocationDesc { extra_required_heap_flags, ..place(HeapType::Default, flags) };
             held.push(buffer(allocator, &place, 1000));
@@ -113,15 +113,9 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     }
     let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     let desc = D3D12_RESOURCE_DESC { Flags: unordered, ..buffer_desc(ByteSize::new(1000)) };
-    held.push(
-        allocator
-            .create_resource(&HeapType::Default.into_place(), &desc, COMMON, None)
-            .expect("there is room"),
-    );
+    held.push(create(allocator, &HeapType::Default.into_place(), &desc));
     let aligned = D3D12_RESOURCE_DESC { Alignment: 64 * KIB, ..buffer_desc(ByteSize::new(1000)) };
-    held.push(
-        allocator.create_resource(&HeapType::Default.into_place(), &aligned, COMMON, None).expect("aligned"),
-    );
+    held.push(create(allocator, &HeapType::Default.into_place(), &aligned));
     for made in &mut held {
         made.set_debug_name("a buffer").expect("named");
     }
@@ -149,11 +143,7 @@ fn some_textures() -> [D3D12_RESOURCE_DESC; 8] {
 fn textures(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     let mut held = Vec::new();
     for desc in some_textures() {
-        for flags in [
-            ResourceAllocationFlags::empty(),
-            ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-            ResourceAllocationFlags::ALWAYS_COMMITTED,
-        ] {
+        for flags in [NONE, OWN, COMMITTED] {
             let made = allocator.create_resource(&place(HeapType::Default, flags), &desc, COMMON, None);
             held.push(made.unwrap_or_else(|error| panic!("{desc:?}: {error}")));
         }
@@ -190,9 +180,9 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
         ),
     ];
     for (desc, resource) in pools {
-        let pool = allocator.create_pool(desc).expect("sound");
-        let place = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-        held.push(allocator.create_resource(&place, &resource, COMMON, None).expect("there is room"));
+        let pool = new_pool(allocator, desc);
+        let place = in_pool(&pool);
+        held.push(create(allocator, &place, &resource));
     }
     held
 }
@@ -231,7 +221,7 @@ fn move_some(allocator: &ResourceAllocator) -> usize {
         .map(|number| {
             let place = ResourceAllocationDesc { user_data: number, ..HeapType::Default.into_place() };
             let desc = &descs[usize::try_from(number % 3).expect("small")];
-            Some(allocator.create_resource(&place, desc, COMMON, None).expect("there is room"))
+            Some(create(allocator, &place, desc))
         })
         .collect();
     for (number, made) in held.iter_mut().enumerate() {

@@ -7,6 +7,7 @@ use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyMana
 use heapwright::*;
 
 use super::scene::{Scene, Setup, is_locked, is_resident};
+use crate::gpu::*;
 
 const WITHIN_BUDGET: ResourceAllocationFlags = ResourceAllocationFlags::WITHIN_BUDGET;
 
@@ -35,7 +36,7 @@ fn more_than_the_budget_is_allocated_and_used() {
 fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
     for (budget_mib, kept) in [(256, 32), (64, 0)] {
         let scene = Scene::of_mib(budget_mib);
-        let make = |mib: u64| crate::gpu::local(&scene.allocator, mib << 20);
+        let make = |mib: u64| local(&scene.allocator, mib << 20);
         // The smaller budget has room for two of the three heaps.
         let made = [make(33), make(34)];
         drop(make(32));
@@ -51,7 +52,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
 fn shared_heaps_and_committed_resources_are_paged_too() {
     for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::ALWAYS_COMMITTED] {
         let scene = Scene::with_flags(8, flags);
-        let make = |kib: u64| crate::gpu::local(&scene.allocator, kib << 10);
+        let make = |kib: u64| local(&scene.allocator, kib << 10);
         let made: Vec<_> = (0..48).map(|number| make(64 + 37 * (number % 11))).collect();
         for (seed, allocation) in (1..).zip(&made) {
             scene.fill(allocation, seed);
@@ -71,7 +72,7 @@ fn a_heap_that_must_fit_says_what_the_budget_is() {
     for allocation in &made {
         allocation.memory().expect("managed").lock().expect("resident");
     }
-    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+    for flags in [NONE, COMMITTED] {
         let error = scene.try_alone(1, flags).expect_err("everything is locked");
         assert!(error.is_out_of_memory() && error.is_over_budget());
         assert_eq!(error.hresult(), E_OUTOFMEMORY);
@@ -80,7 +81,7 @@ fn a_heap_that_must_fit_says_what_the_budget_is() {
     }
     assert_eq!(scene.used_mib(), 4);
     made[2].memory().expect("managed").unlock().expect("locked");
-    let fits = scene.try_alone(1, ResourceAllocationFlags::empty()).expect("one may go");
+    let fits = scene.try_alone(1, NONE).expect("one may go");
     assert!(is_resident(&fits) && !is_resident(&made[2]));
     for allocation in [&made[0], &made[1], &made[3]] {
         assert!(is_locked(allocation) && is_resident(allocation));
@@ -94,8 +95,7 @@ fn without_the_flag_usage_may_exceed_the_budget() {
     let scene = Scene::of_mib(2);
     let locked = scene.alone(2);
     locked.memory().expect("managed").lock().expect("resident");
-    let error = scene.try_alone(1, WITHIN_BUDGET).expect_err("this one may not");
-    assert!(error.is_over_budget(), "{error}");
+    refused(scene.try_alone(1, WITHIN_BUDGET), Error::is_over_budget);
     let over = scene.alone(1);
     assert!(is_resident(&over));
     assert_eq!(scene.used_mib(), 3);
@@ -109,7 +109,7 @@ fn without_the_flag_usage_may_exceed_the_budget() {
 fn no_more_is_evicted_than_is_missing() {
     let scene = Scene::with_flags(10, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let made: Vec<_> = (0..8).map(|_| scene.alone(1)).collect();
-    let large = scene.try_alone(3, ResourceAllocationFlags::empty()).expect("one has to go");
+    let large = scene.try_alone(3, NONE).expect("one has to go");
     assert_eq!(made.iter().filter(|made| !is_resident(made)).count(), 1, "one missing, one gone");
     assert_eq!(scene.used_mib(), 10);
     drop((made, large));
@@ -135,8 +135,7 @@ fn a_size_that_is_found_out_counts_as_well() {
             Ok(heap.expect("S_OK comes with a heap").into())
         })
     };
-    let error = create(2).expect_err("it does not fit");
-    assert!(error.is_out_of_memory(), "{error}");
+    refused(create(2), Error::is_out_of_memory);
     assert_eq!(scene.used_mib(), 3, "what was created is gone");
     drop(create(1).expect("it fits"));
     drop(locked);
@@ -178,12 +177,8 @@ fn empty_heaps_go_before_live_ones() {
     // Kept as an empty heap, which was used later than the live one.
     drop(scene.alone(4));
     assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8));
-    let texture_like = crate::gpu::try_buffer(
-        &scene.allocator,
-        &crate::gpu::place(HeapType::GpuUpload, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP),
-        4 << 20,
-    )
-    .expect("there is room");
+    let texture_like =
+        try_buffer(&scene.allocator, &place(HeapType::GpuUpload, OWN), 4 << 20).expect("there is room");
     assert_eq!(texture_like.memory().expect("managed").segment_group(), SegmentGroup::Local);
     assert!(is_resident(&live), "the empty heap was enough");
     assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8), "it went back to the device");
@@ -213,7 +208,7 @@ fn what_may_never_be_needed_evicts_nothing() {
     let live: Vec<_> = (0..7)
         .map(|_| {
             let made = scene.alone(1);
-            crate::gpu::wait_for_empty_heap(&scene.allocator);
+            wait_for_empty_heap(&scene.allocator);
             made
         })
         .collect();
@@ -230,16 +225,15 @@ fn a_probe_knows_what_could_be_evicted() {
     let scene = Scene::of_mib(4);
     let idle = scene.alone(4);
     let desc = ResourceAllocationDesc {
-        flags: WITHIN_BUDGET | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+        flags: WITHIN_BUDGET | OWN,
         ..ResourceAllocationDesc::new(HeapType::Default)
     };
     let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(2)));
     scene.allocator.probe(&desc, &resource).expect("what is idle can go");
     assert!(is_resident(&idle), "a probe changes nothing");
     idle.memory().expect("managed").lock().expect("resident");
-    let error = scene.allocator.probe(&desc, &resource).expect_err("nothing can go");
-    assert!(error.is_over_budget(), "{error}");
-    assert!(scene.allocator.create(&desc, &resource).expect_err("as the probe says").is_over_budget());
+    refused(scene.allocator.probe(&desc, &resource), Error::is_over_budget);
+    refused(scene.allocator.create(&desc, &resource), Error::is_over_budget);
     drop(idle);
     scene.end();
 }
@@ -253,7 +247,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     let locked = scene.alone(2);
     locked.memory().expect("managed").lock().expect("there is room");
     let probe = |flags| {
-        let flags = flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let flags = flags | OWN;
         let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
         let probed = scene.allocator.probe(&desc, &resource).map(|probe| probe.memory);
@@ -262,8 +256,8 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
         probed.expect("nothing is needed for it")
     };
     let new = ProbedMemory::NewHeap(ByteSize::from_mib(1));
-    assert_eq!(probe(ResourceAllocationFlags::empty()), new);
-    assert_eq!(probe(ResourceAllocationFlags::ALWAYS_COMMITTED), new);
+    assert_eq!(probe(NONE), new);
+    assert_eq!(probe(COMMITTED), new);
     drop(locked);
     scene.end();
 
@@ -272,14 +266,12 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     let scene = Scene::new(Setup { allocator, ..Setup::default() });
     drop(scene.alone(1));
     let probe = |flags| {
-        let desc = ResourceAllocationDesc {
-            flags: flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-            ..ResourceAllocationDesc::new(HeapType::Default)
-        };
+        let desc =
+            ResourceAllocationDesc { flags: flags | OWN, ..ResourceAllocationDesc::new(HeapType::Default) };
         let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
         scene.allocator.probe(&desc, &resource).expect("there is room").memory
     };
-    assert_eq!(probe(ResourceAllocationFlags::empty()), ProbedMemory::Held);
+    assert_eq!(probe(NONE), ProbedMemory::Held);
     assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");
     scene.end();
 }
@@ -287,12 +279,11 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
 #[test]
 fn limits_hold_beside_the_budget() {
     let limits = HeapLimits { default: Some(ByteSize::from_mib(3)), ..Default::default() };
-    let allocator = ResourceAllocatorDesc { limits, ..Default::default() };
+    let allocator = with_limits(limits);
     let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
     let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();
     assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));
-    let error =
-        scene.try_alone(1, ResourceAllocationFlags::empty()).expect_err("the limit counts what is evicted");
+    let error = scene.try_alone(1, NONE).expect_err("the limit counts what is evicted");
     assert!(error.to_string().contains("limit of 3.00 MiB"), "{error}");
     drop(made);
     scene.end();

@@ -4,6 +4,7 @@ use heapwright::residency::ResidencyHeapStatus;
 use heapwright::*;
 
 use super::scene::{Scene, is_locked, is_resident, status};
+use crate::gpu::*;
 
 const NOT_RESIDENT: ResourceAllocatorFlags = ResourceAllocatorFlags::CREATE_NOT_RESIDENT;
 
@@ -31,8 +32,7 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
     assert!(is_locked(&fresh) && is_resident(&fresh));
     assert_eq!(memory.unlock().expect("locked"), 0);
     assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(5));
-    let error = memory.unlock().expect_err("not locked");
-    assert!(error.is_invalid_argument(), "{error}");
+    refused(memory.unlock(), Error::is_invalid_argument);
     drop((made, fresh));
     scene.end();
 }
@@ -46,11 +46,10 @@ fn what_begins_evicted_is_within_every_budget() {
     locked.memory().expect("managed").lock().expect("there is room");
     let more: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
     assert_eq!(scene.used_mib(), 2);
-    let committed = scene.try_alone(1, ResourceAllocationFlags::ALWAYS_COMMITTED).expect("nothing is needed");
+    let committed = scene.try_alone(1, COMMITTED).expect("nothing is needed");
     assert_eq!(status(&committed), ResidencyHeapStatus::Evicted);
     // Memory in use has to fit into the budget.
-    let error = more[0].memory().expect("managed").lock().expect_err("the budget is full");
-    assert!(error.is_out_of_memory(), "{error}");
+    refused(more[0].memory().expect("managed").lock(), Error::is_out_of_memory);
     locked.memory().expect("managed").unlock().expect("locked");
     more[0].memory().expect("managed").lock().expect("now there is room");
     more[0].memory().expect("managed").unlock().expect("locked");

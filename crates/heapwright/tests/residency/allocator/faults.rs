@@ -9,7 +9,7 @@ use heapwright_runtime::Instance;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults, inject};
-use crate::gpu::{COMMON, open, usage};
+use crate::gpu::*;
 
 struct Scene {
     allocator: ResourceAllocator,
@@ -25,7 +25,7 @@ fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
     let budgets = GroupBudgets { local: ByteSize::from_mib(8), non_local: ByteSize::from_mib(8) };
     let budget_override = Some(BudgetOverride::Fixed(budgets));
     let desc = ResidencyManagerDesc { budget_override, ..Default::default() };
-    let allocator_desc = ResourceAllocatorDesc { flags, ..Default::default() };
+    let allocator_desc = flagged(flags);
     let (allocator, manager) =
         ResourceAllocator::with_new_residency(&device, Some(&gpu.adapter), allocator_desc, desc)
             .expect("sound");
@@ -47,9 +47,6 @@ impl Scene {
         self.gpu.residency().check_balance().expect("balanced");
     }
 }
-
-const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
-const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
 
 #[test]
 fn a_refused_creation_leaves_nothing_in_the_books() {
@@ -96,8 +93,7 @@ fn what_is_not_placed_in_an_evicted_heap_is_placed_once_it_is_resident() {
     assert_eq!((memory.status, memory.is_locked), (ResidencyHeapStatus::Resident, false));
     // An error in the resource itself is returned by the second attempt as well.
     scene.faults.fail_all();
-    let error = scene.make(OWN).expect_err("the device refuses");
-    assert!(error.is_invalid_argument(), "{error}");
+    refused(scene.make(OWN), Error::is_invalid_argument);
     scene.faults.disarm();
     drop(made);
     scene.end();

@@ -6,9 +6,7 @@ use heapwright::residency::{BudgetOverride, GroupBudgets, ResidencyManagerDesc};
 use heapwright::*;
 
 use super::scene::{Scene, is_locked, is_resident, status};
-use crate::gpu::open;
-
-const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+use crate::gpu::*;
 
 #[test]
 fn mapping_makes_resident_what_is_evicted() {
@@ -19,7 +17,7 @@ fn mapping_makes_resident_what_is_evicted() {
     let (allocator, manager) =
         ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
             .expect("sound");
-    let flags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+    let flags = OWN;
     let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Upload) };
     let make = || {
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -55,8 +53,7 @@ fn mapping_makes_resident_what_is_evicted() {
 fn each_mapping_has_its_own_lock() {
     let scene = Scene::of_mib(64);
     let small = || scene.upload(100, WITHIN);
-    let (mut first, mut second, mut third) =
-        (small(), small(), scene.upload(1000, ResourceAllocationFlags::empty()));
+    let (mut first, mut second, mut third) = (small(), small(), scene.upload(1000, NONE));
     assert!(!is_locked(&first), "what stays mapped is not locked by that");
     assert!(std::ptr::eq(first.memory().expect("managed"), second.memory().expect("managed")), "one heap");
     for _ in 0..3 {
@@ -83,8 +80,8 @@ fn each_mapping_has_its_own_lock() {
 #[test]
 fn what_is_destroyed_takes_no_lock_of_others_along() {
     let scene = Scene::of_mib(64);
-    let mut mapped = scene.upload(1000, ResourceAllocationFlags::empty());
-    let beside = scene.upload(1000, ResourceAllocationFlags::empty());
+    let mut mapped = scene.upload(1000, NONE);
+    let beside = scene.upload(1000, NONE);
     assert_eq!(mapped.heap(), beside.heap());
     let heap = beside.heap().expect("placed").clone();
     let mut mapping = mapped.map().expect("it can be");
@@ -103,8 +100,8 @@ fn what_is_destroyed_takes_no_lock_of_others_along() {
 #[test]
 fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
     let scene = Scene::of_mib(64);
-    let mut mapped = scene.upload(1000, ResourceAllocationFlags::empty());
-    let beside = scene.upload(1000, ResourceAllocationFlags::empty());
+    let mut mapped = scene.upload(1000, NONE);
+    let beside = scene.upload(1000, NONE);
     let mut mapping = mapped.map().expect("it can be");
     let left = beside.memory().expect("managed").unlock().expect("it is locked");
     assert_eq!(left, 0, "it was the lock of the mapping");
@@ -122,8 +119,8 @@ fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
 #[test]
 fn a_mapping_of_what_began_evicted_is_resident() {
     let scene = Scene::with_flags(64, ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
-    let mut placed = scene.upload(1000, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP);
-    let mut committed = scene.upload(1000, ResourceAllocationFlags::ALWAYS_COMMITTED);
+    let mut placed = scene.upload(1000, OWN);
+    let mut committed = scene.upload(1000, COMMITTED);
     for allocation in [&mut placed, &mut committed] {
         assert_eq!(status(allocation), ResidencyHeapStatus::Evicted);
         allocation.map().expect("made resident").write(0, &[1, 2, 3]).expect("inside");
@@ -139,8 +136,7 @@ fn a_mapping_of_what_began_evicted_is_resident() {
 #[test]
 fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
     let scene = Scene::of_mib(64);
-    let (mut part, mut whole) =
-        (scene.upload(100, WITHIN), scene.upload(1000, ResourceAllocationFlags::empty()));
+    let (mut part, mut whole) = (scene.upload(100, WITHIN), scene.upload(1000, NONE));
     let other = scene.upload(100, WITHIN);
     for allocation in [&mut part, &mut whole] {
         allocation.keep_mapped().expect("it can be");
@@ -148,7 +144,7 @@ fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
         drop(allocation.map().expect("it is"));
         assert!(is_locked(allocation));
     }
-    let backing = scene.upload(1000, ResourceAllocationFlags::empty());
+    let backing = scene.upload(1000, NONE);
     drop((part, whole));
     assert!(!is_locked(&other) && !is_locked(&backing), "each was locked once");
     drop((other, backing));
@@ -158,9 +154,7 @@ fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
 #[test]
 fn a_mapped_subresource_is_locked_until_it_is_unmapped_as_often() {
     let scene = Scene::of_mib(64);
-    for (made, is_part) in
-        [(scene.upload(1000, ResourceAllocationFlags::empty()), false), (scene.upload(100, WITHIN), true)]
-    {
+    for (made, is_part) in [(scene.upload(1000, NONE), false), (scene.upload(100, WITHIN), true)] {
         let nothing = D3D12_RANGE::default();
         // SAFETY: nothing else maps the allocation, which is unmapped as often as it was mapped. The bytes are inside.
         unsafe {

@@ -6,7 +6,7 @@ use heapwright::residency::{ResidencyHeapStatus, ResidencyManager, ResidencyMana
 use heapwright::*;
 
 use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
-use crate::gpu::{COMMON, open, place, try_buffer};
+use crate::gpu::*;
 
 const NEVER_RESIDENT: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_RESIDENT;
 
@@ -23,11 +23,11 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
             .create_resource(&place(heap_type, flags), &buffer_desc(ByteSize::new(bytes)), state, None)
             .expect("there is room")
     };
-    let none = ResourceAllocationFlags::empty();
+    let none = NONE;
     let shared = of(HeapType::Default, none, 1000);
-    let own = of(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, MIB);
-    let committed = of(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED, MIB);
-    let within = of(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, 100);
+    let own = of(HeapType::Default, OWN, MIB);
+    let committed = of(HeapType::Default, COMMITTED, MIB);
+    let within = of(HeapType::Upload, WITHIN, 100);
     for (made, group) in [
         (&shared, SegmentGroup::Local),
         (&own, SegmentGroup::Local),
@@ -54,8 +54,8 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
 
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident_count, stats.non_local.resident_count), (3, 1));
-    assert_eq!(stats.local.resident, crate::gpu::usage_of(&scene.gpu, SegmentGroup::Local));
-    assert_eq!(stats.non_local.resident, crate::gpu::usage_of(&scene.gpu, SegmentGroup::NonLocal));
+    assert_eq!(stats.local.resident, usage_of(&scene.gpu, SegmentGroup::Local));
+    assert_eq!(stats.non_local.resident, usage_of(&scene.gpu, SegmentGroup::NonLocal));
     drop((shared, own, committed, within, beside));
     scene.end();
 }
@@ -102,9 +102,7 @@ fn an_allocator_in_budget_makes_its_manager_so() {
 fn never_resident_is_nothing_to_the_manager() {
     let scene = Scene::of_mib(4);
     let hidden = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
-    let committed = scene
-        .try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::ALWAYS_COMMITTED)
-        .expect("there is room");
+    let committed = scene.try_alone(1, NEVER_RESIDENT | COMMITTED).expect("there is room");
     assert!(hidden.memory().is_none() && committed.memory().is_none());
     assert_eq!(scene.manager.stats().local.resident_count, 0);
     scene.fill(&hidden, 3);
@@ -116,9 +114,7 @@ fn never_resident_is_nothing_to_the_manager() {
     drop(others);
     scene.allocator.release_empty_heaps();
     drop(hidden);
-    for next in
-        [crate::gpu::local(&scene.allocator, MIB), crate::gpu::local(&scene.allocator, 1000), scene.alone(1)]
-    {
+    for next in [local(&scene.allocator, MIB), local(&scene.allocator, 1000), scene.alone(1)] {
         assert!(next.memory().is_some());
         assert_ne!(next.heap(), Some(&heap));
     }
@@ -126,7 +122,7 @@ fn never_resident_is_nothing_to_the_manager() {
     let again = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
     assert!(again.memory().is_none());
     let held = scene.try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-    assert!(held.expect_err("all that is held is managed").is_out_of_memory());
+    refused(held, Error::is_out_of_memory);
     drop((committed, again, heap));
     scene.end();
 }
@@ -134,13 +130,13 @@ fn never_resident_is_nothing_to_the_manager() {
 #[test]
 fn a_resource_that_is_imported_twice_is_one_heap() {
     let scene = Scene::of_mib(4);
-    let committed = scene.try_alone(1, ResourceAllocationFlags::ALWAYS_COMMITTED).expect("there is room");
+    let committed = scene.try_alone(1, COMMITTED).expect("there is room");
     let resource = committed.resource().clone();
     let import = |flags| {
         let desc = ResourceAllocationDesc { flags, ..Default::default() };
         unsafe { scene.allocator.import(&desc, &resource) }.expect("it is committed")
     };
-    let none = ResourceAllocationFlags::empty();
+    let none = NONE;
     let (first, second) = (import(none), import(none));
     let memory = committed.memory().expect("managed");
     for other in [&first, &second] {
@@ -216,11 +212,7 @@ fn heaps_of_a_pool_go_by_its_priority() {
     };
     let (low, usual) = (pool(Some(D3D12_RESIDENCY_PRIORITY_LOW)), pool(None));
     let make = |pool| {
-        let desc = ResourceAllocationDesc {
-            pool: Some(pool),
-            flags: ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
-            ..Default::default()
-        };
+        let desc = ResourceAllocationDesc { pool: Some(pool), flags: OWN, ..Default::default() };
         let buffer = buffer_desc(ByteSize::from_mib(1));
         scene.allocator.create_resource(&desc, &buffer, COMMON, None).expect("there is room")
     };
@@ -328,7 +320,7 @@ fn unified_memory_is_one_group() {
 #[test]
 fn a_reference_keeps_the_memory() {
     let scene = Scene::new(Setup::default());
-    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
+    for flags in [NONE, COMMITTED] {
         let made = scene
             .allocator
             .create_resource(&place(HeapType::Default, flags), &buffer_desc(ByteSize::new(MIB)), COMMON, None)

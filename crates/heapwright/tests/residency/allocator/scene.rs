@@ -9,7 +9,7 @@ use heapwright::*;
 use heapwright_runtime::Instance;
 use windows_core::Interface;
 
-use crate::gpu::{COMMON, open};
+use crate::gpu::*;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -53,13 +53,13 @@ impl Scene {
     }
 
     pub(crate) fn with_flags(budget_mib: u64, flags: ResourceAllocatorFlags) -> Self {
-        let allocator = ResourceAllocatorDesc { flags, ..Default::default() };
+        let allocator = flagged(flags);
         Self::new(Setup { budget_mib: Some(budget_mib), allocator, ..Setup::default() })
     }
 
     /// Creates a buffer in its own heap.
     pub(crate) fn alone(&self, mib: u64) -> ResourceAllocation {
-        self.try_alone(mib, ResourceAllocationFlags::empty()).expect("there is room")
+        self.try_alone(mib, NONE).expect("there is room")
     }
 
     pub(crate) fn try_alone(
@@ -67,7 +67,7 @@ impl Scene {
         mib: u64,
         flags: ResourceAllocationFlags,
     ) -> Result<ResourceAllocation, Error> {
-        let flags = flags | ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+        let flags = flags | OWN;
         let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
         self.allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(mib)), COMMON, None)
     }
@@ -120,7 +120,7 @@ impl Scene {
     /// Has the GPU fill both ends of a buffer with bytes derived from `seed`.
     pub(crate) fn fill(&self, target: &ResourceAllocation, seed: u8) {
         let bytes = [seed, seed ^ 0x5a, seed.wrapping_mul(3), 7];
-        let mut source = self.upload(4, ResourceAllocationFlags::empty());
+        let mut source = self.upload(4, NONE);
         source.map().expect("it can be").write(0, &bytes).expect("inside");
         let last = width(target) - 4;
         self.execute(&[&source, target], |list| unsafe {
@@ -151,7 +151,7 @@ impl Scene {
 
     /// Returns the simulated GPU's usage of local memory, in MiB.
     pub(crate) fn used_mib(&self) -> u64 {
-        crate::gpu::usage_of(&self.gpu, SegmentGroup::Local).get() / MIB
+        usage_of(&self.gpu, SegmentGroup::Local).get() / MIB
     }
 
     /// Checks that nothing is left in any book, and that the device has evicted as often as it made
@@ -167,13 +167,13 @@ impl Scene {
             assert_eq!(counts, (0, 0, 0), "{stats:?}");
             assert_eq!((group.resident, group.locked, group.evicted), Default::default(), "{stats:?}");
         }
-        assert_eq!(crate::gpu::usage(&self.gpu), ByteSize::ZERO);
+        assert_eq!(usage(&self.gpu), ByteSize::ZERO);
         self.gpu.residency().check_balance().expect("balanced");
     }
 }
 
 fn width(allocation: &ResourceAllocation) -> u64 {
-    crate::gpu::desc_of(allocation).Width
+    desc_of(allocation).Width
 }
 
 pub(crate) fn status(allocation: &ResourceAllocation) -> ResidencyHeapStatus {

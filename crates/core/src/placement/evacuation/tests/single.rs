@@ -176,25 +176,6 @@ fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
 }
 
 #[test]
-fn freeing_an_allocation_during_its_move_is_allowed() {
-    let (set, kept) = set_of(&[7, 2]);
-    let mut run = Evacuation::new(&set);
-    let planned = step(&mut run, 2).moves;
-    assert_eq!(planned.len(), 2);
-    let mut released = Vec::new();
-    for one in &kept[1] {
-        released.extend(set.free(one.id).unwrap());
-    }
-    assert_eq!(released, [1], "the call that empties a closed heap must return it");
-    for one in &planned {
-        let completed = run.complete(one);
-        assert!(!completed.is_moved);
-        assert!(set.free(one.target.id).is_err(), "the target is free");
-    }
-    assert_eq!(set.totals().allocation_count, 7);
-}
-
-#[test]
 fn sparse_heaps_are_merged_into_one_of_exact_size() {
     // Each heap is a third full, which is too much for the free ranges of the others.
     let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };

@@ -29,14 +29,14 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// let heaps: SharedHeapSet<&str> = SharedHeapSet::default();
     /// let (size, alignment) = (ByteSize::new(200), Alignment::ONE);
-    /// let ServingHeap::New { size: wanted } = heaps.room_for(size, alignment)? else { panic!("there is no heap") };
+    /// let ServingHeap::New { size: wanted } = heaps.probe(size, alignment)? else { panic!("there is no heap") };
     /// assert_eq!(wanted, heaps.plan(size, alignment)?.size);
     /// heaps.insert(wanted, "a heap")?;
-    /// assert_eq!(heaps.room_for(size, alignment)?, ServingHeap::Existing);
+    /// assert_eq!(heaps.probe(size, alignment)?, ServingHeap::Existing);
     /// # Ok::<(), heapwright_core::placement::PlacementError>(())
     /// ```
-    pub fn room_for(&self, size: ByteSize, alignment: Alignment) -> Result<ServingHeap, PlacementError> {
-        self.room_on(lane_of_thread(), size, alignment)
+    pub fn probe(&self, size: ByteSize, alignment: Alignment) -> Result<ServingHeap, PlacementError> {
+        self.probe_on(lane_of_thread(), size, alignment)
     }
 
     /// Returns the size of the heap that [`plan`](Self::plan) would return on this thread if it released no
@@ -50,8 +50,8 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).new_heap_size(wanted)
     }
 
-    /// Returns the result of [`room_for`](Self::room_for) for a lane.
-    pub(in super::super) fn room_on(
+    /// Returns the result of [`probe`](Self::probe) for a lane.
+    pub(in super::super) fn probe_on(
         &self,
         lane: u32,
         size: ByteSize,
@@ -84,9 +84,9 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(ServingHeap::New { size: new_heap_size? })
     }
 
-    /// Returns the result of [`room_for`](Self::room_for) for a request that gets no slot and is placed at
+    /// Returns the result of [`probe`](Self::probe) for a request that gets no slot and is placed at
     /// the lowest offset.
-    pub(in super::super) fn room_for_lowest(
+    pub(in super::super) fn probe_lowest(
         &self,
         size: ByteSize,
         alignment: Alignment,
