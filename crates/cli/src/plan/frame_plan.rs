@@ -25,9 +25,7 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, P
                 .wrong(without.line, "the plan has no offset for this resource".to_owned())
                 .into());
         }
-        let options =
-            FramePlanOptions { heap_per_category, steps: 0, moves: 0, ..FramePlanOptions::default() };
-        (check(&frame, &options)?, Default::default())
+        (check(&frame, &unchanged(heap_per_category))?, Default::default())
     } else {
         let categories: BTreeSet<Category> =
             frame.resources.iter().map(|resource| resource.desc.kind.category()).collect();

@@ -300,8 +300,8 @@ fn the_example_frame_is_planned_in_every_way() {
         report["frame"][key].as_array().unwrap().iter().map(|one| one["resource"].as_str().unwrap()).collect()
     };
     assert_eq!(names("not_aliased"), ["exposure", "last frame"]);
-    assert_eq!(names("activations").len(), 8);
-    assert_eq!(fs::read_to_string(svg).unwrap().matches("<rect class=\"").count(), 10 + 2);
+    assert_eq!(names("activations").len(), 9);
+    assert_eq!(fs::read_to_string(svg).unwrap().matches("<rect class=\"").count(), 11 + 2);
     let checked = json(&["--check", out]);
     for key in ["height", "load", "barriers", "buffers"] {
         assert_eq!(report[key], checked[key], "{key}");

@@ -87,7 +87,10 @@ pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut()
     parts.sort_by_key(|part| std::cmp::Reverse(part.bound));
     for number in 0..parts.len() {
         let aim = needed(&parts);
-        planner.improve_orders(&mut parts[number], aim);
+        // For large instances, that is done behind what is more likely to succeed.
+        if !planner.is_large(&parts[number]) {
+            planner.improve_orders(&mut parts[number], aim);
+        }
     }
     // The highest part decides about the height.
     let mut exhausted = vec![false; parts.len()];
@@ -205,6 +208,10 @@ impl<'a, 'b> Planner<'a, 'b> {
         Part { buffers, height, bound, order, enough: 0 }
     }
 
+    fn is_large(&self, part: &Part) -> bool {
+        Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
+    }
+
     /// Tries other orders of first fit.
     fn improve_orders(&mut self, part: &mut Part, aim: u64) {
         for order in &Order::ALL[1..] {
@@ -243,6 +250,9 @@ impl<'a, 'b> Planner<'a, 'b> {
                 return;
             }
             self.pack_heaviest_first(part, aim, round);
+            if round == 0 && self.is_large(part) {
+                self.improve_orders(part, aim);
+            }
             self.repeat_first_fit(part, aim, &mut random);
         }
     }
