@@ -96,10 +96,9 @@ impl<'a> Replay<'a> {
             }
             let mut commands = self.commands(submission, skips);
             let count = commands.len();
-            if let Some(place) = left_out.and_then(|left_out| left_out.checked_sub(first)) {
-                if place < count {
-                    commands.remove(place);
-                }
+            let place = left_out.and_then(|left_out| left_out.checked_sub(first));
+            if let Some(place) = place.filter(|&place| place < count) {
+                commands.remove(place);
             }
             first += count;
             violations.extend(self.stream.execute(queue, &commands)?);

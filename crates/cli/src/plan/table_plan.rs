@@ -9,7 +9,6 @@ use heapwright_core::{ByteSize, HeapOffset};
 
 use super::budget::Budget;
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
-use super::frame::NamedFrame;
 use super::report::{HeapReport, PlanReport};
 use super::table::Table;
 use super::{PlanError, Planned, frame_plan, moves};
@@ -51,10 +50,9 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
         };
         heaps.push(Heap { category, rows, instance, packing });
     }
-    if args.check {
-        if let Some(frame) = table.frame()? {
-            check_frame(&frame, args.tier == 1)?;
-        }
+    let frame = if args.check { table.frame()? } else { None };
+    if let Some(frame) = frame {
+        frame_plan::check(&frame, &frame_plan::unchanged(args.tier == 1))?;
     }
     let seconds = start.elapsed().as_secs_f64();
     let report = PlanReport {
@@ -99,12 +97,6 @@ fn checked(table: &Table, rows: &[usize], instance: &Instance) -> Result<Packing
         check(instance, &offsets).map_err(|error| PlanError::Infeasible(table.packing_error(rows, error)))?;
     let lower_bound = instance.load().size;
     Ok(Packing { offsets, height, lower_bound, proved: height == lower_bound, steps: 0 })
-}
-
-/// Checks a table's frame with its offsets.
-fn check_frame(frame: &NamedFrame, heap_per_category: bool) -> Result<(), PlanError> {
-    let options = frame_plan::unchanged(heap_per_category);
-    frame_plan::check(frame, &options).map(|_| ())
 }
 
 fn heap_report(heap: &Heap) -> HeapReport {

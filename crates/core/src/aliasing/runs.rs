@@ -49,7 +49,10 @@ impl Schedule {
         let (aim, unit) = (self.aim, self.unit);
         let round = number / PLAIN_STRATEGIES;
         // The lower bound at first, and at every fourth run later. A height that suffices at every other run.
-        let at_bound = if aim > part.bound { number % 2 == 0 } else { round == 0 || number % 4 == 0 };
+        let at_bound = match aim > part.bound {
+            true => number.is_multiple_of(2),
+            false => round == 0 || number.is_multiple_of(4),
+        };
         let gap = part.height - part.bound;
         let target = match (at_bound, aim > part.bound) {
             (true, _) => part.bound,
