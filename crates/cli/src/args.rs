@@ -457,8 +457,9 @@ pub(crate) struct PlanArgs {
     pub(crate) budget: Budget,
 
     /// Number of threads that search; with a number of steps, the plan depends on it
-    #[arg(long, value_name = "COUNT", default_value = "1", conflicts_with = "check")]
-    pub(crate) threads: std::num::NonZero<usize>,
+    #[arg(long, value_name = "COUNT", default_value_t = 1, conflicts_with = "check",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: u16,
 
     /// How far above the bound a plan may be that keeps the hints, in thousandths
     ///

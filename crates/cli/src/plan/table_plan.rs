@@ -1,5 +1,6 @@
 //! Plans and checks of tables.
 
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use heapwright_core::aliasing::{
@@ -77,7 +78,7 @@ pub(super) fn solve_options(args: &PlanArgs, budget: Budget) -> SolveOptions {
     SolveOptions {
         capacity: args.capacity.map(ByteSize::new),
         steps: budget.steps().unwrap_or(u64::MAX),
-        threads: args.threads,
+        threads: NonZero::new(usize::from(args.threads)).unwrap_or(NonZero::<usize>::MIN),
         hint_slack_permille: args.hint_slack_permille,
     }
 }

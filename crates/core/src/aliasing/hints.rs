@@ -8,39 +8,44 @@ use crate::ByteSize;
 const STEPS: u64 = 20_000;
 
 impl Planner<'_, '_> {
-    /// Keeps the buffers of a part at their hints if there is a packing that is at most [`SolveOptions::hint_slack_permille`]
-    /// above `bound`, which the heap has anyway: at first all of them, then all but those that conflict with a buffer that has to move. Otherwise
-    /// keeps them if the packing is no higher than that of first fit.
+    /// Keeps the buffers of a part at their hints if there is a packing that fits into the capacity or, without one, is at
+    /// most [`SolveOptions::hint_slack_permille`] above `bound`, which the heap has anyway: at first all of them, then all but
+    /// those that conflict with a buffer that has to move. Otherwise keeps them if the packing is no higher than that of
+    /// first fit.
     pub(super) fn keep_hints(&mut self, part: &mut Part, bound: u64) {
         let instance = self.instance;
         if part.buffers.iter().all(|&buffer| instance.buffers[buffer as usize].hint.is_none()) {
             return;
         }
         let slack = u128::from(bound) * u128::from(self.options.hint_slack_permille) / 1000;
-        let enough = bound.saturating_add(u64::try_from(slack).unwrap_or(u64::MAX));
-        let (mut kept, others) = self.place_at_hints(part, enough.max(part.height));
-        if part.height <= enough {
+        let enough = match self.options.capacity {
+            Some(capacity) => capacity.get().max(bound),
+            None => bound.saturating_add(u64::try_from(slack).unwrap_or(u64::MAX)),
+        };
+        let (mut kept, others, is_placed) = self.place_at_hints(part, enough.max(part.height));
+        if is_placed && part.height <= enough {
             part.enough = enough;
             return;
         }
-        if kept.len() < part.buffers.len() {
-            for everywhere in [true, false] {
-                if !everywhere {
-                    kept.retain(|&buffer| {
-                        others.iter().all(|&other| !instance.conflict(buffer as usize, other as usize))
-                    });
-                }
-                if self.search_around(part, &kept, enough) {
-                    part.enough = enough;
-                    return;
-                }
-            }
+        if others.is_empty() {
+            return;
+        }
+        let mut is_found = self.search_around(part, &kept, enough);
+        if !is_found {
+            let moves = |buffer: &u32| {
+                others.iter().any(|&other| instance.conflict(*buffer as usize, other as usize))
+            };
+            kept.retain(|buffer| !moves(buffer));
+            is_found = self.search_around(part, &kept, enough);
+        }
+        if is_found {
+            part.enough = enough;
         }
     }
 
     /// Places buffers at their hints, and the others around them by first fit. Keeps the packing if it is at most `limit`
-    /// high. Returns the buffers that are at their hints, and the others.
-    fn place_at_hints(&mut self, part: &mut Part, limit: u64) -> (Vec<u32>, Vec<u32>) {
+    /// high. Returns the buffers that are at their hints, the others, and whether the packing is kept.
+    fn place_at_hints(&mut self, part: &mut Part, limit: u64) -> (Vec<u32>, Vec<u32>, bool) {
         let instance = self.instance;
         let mut placed = self.offsets.clone();
         let (mut height, mut kept, mut others) = (0, Vec::new(), Vec::new());
@@ -59,11 +64,12 @@ impl Planner<'_, '_> {
                 _ => others.push(buffer),
             }
         }
-        if let Some(top) = self.first_fit.place_others(&others, limit.saturating_add(1), &mut placed) {
+        let top = self.first_fit.place_others(&others, limit.saturating_add(1), &mut placed);
+        if let Some(top) = top {
             self.offsets = placed;
             part.height = height.max(top);
         }
-        (kept, others)
+        (kept, others, top.is_some())
     }
 
     /// Searches for a packing of at most this height in which some buffers have the offsets of their hints. Returns whether

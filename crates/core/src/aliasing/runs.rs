@@ -1,7 +1,7 @@
 //! Many short searches with different strategies and heights, one after the other or on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::search::{Outcome, PLAIN_STRATEGIES, Problem, Strategy, search};
@@ -142,6 +142,7 @@ impl Planner<'_, '_> {
         // Divided beforehand, so that it does not matter who takes the last step.
         let each = self.work.left / runs.len() as u64;
         let execute = |run: &Run| {
+            let _end = End { ended: &ended, caller: &caller };
             let (mut limit, mut steps) = (run.limit.min(each), 0);
             let outcome = search(problem, run.target, Strategy { number: run.strategy }, || {
                 if limit == 0 || is_stopped.load(Ordering::Relaxed) {
@@ -151,8 +152,6 @@ impl Planner<'_, '_> {
                 steps += 1;
                 true
             });
-            ended.fetch_add(1, Ordering::Relaxed);
-            caller.unpark();
             (outcome, steps)
         };
         let results: Vec<(Outcome, u64)> = thread::scope(|scope| {
@@ -181,6 +180,19 @@ impl Planner<'_, '_> {
             self.work.take(self.work.left);
         }
         results.into_iter().map(|(outcome, _)| outcome).collect()
+    }
+}
+
+/// Counts the end of a run and wakes the caller, also if the run panics.
+struct End<'a> {
+    ended: &'a AtomicUsize,
+    caller: &'a Thread,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        self.caller.unpark();
     }
 }
 

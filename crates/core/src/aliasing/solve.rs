@@ -18,8 +18,8 @@ pub struct SolveOptions {
     /// Number of threads that search; none is created for 1. Results depend on this number, but not on which thread is
     /// faster.
     pub threads: NonZero<usize>,
-    /// How far above the lower bound a packing may be that keeps buffers at their hints, in thousandths of the bound. The
-    /// planner moves those buffers only if there is no such packing.
+    /// How far above the lower bound a packing may be that keeps buffers at their hints, in thousandths of the bound; with a
+    /// capacity, it may be as high as that. The planner moves those buffers only if it finds no such packing.
     pub hint_slack_permille: u32,
 }
 
@@ -81,7 +81,7 @@ pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut()
         connected_parts(instance).into_iter().map(|buffers| planner.part(buffers)).collect();
     // A part needs no work below the height that another part needs.
     let needed = |parts: &[Part]| parts.iter().map(|part| part.bound).max().unwrap_or(0).max(enough);
-    let bound = needed(&parts);
+    let bound = parts.iter().map(|part| part.bound).max().unwrap_or(0);
     parts.iter_mut().for_each(|part| planner.keep_hints(part, bound));
     // The parts with the largest bound first, because it is the aim of the others.
     parts.sort_by_key(|part| std::cmp::Reverse(part.bound));

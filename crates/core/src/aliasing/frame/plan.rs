@@ -382,7 +382,7 @@ impl Frame {
 
 impl FramePacking<'_> {
     /// Moves resources, without making a heap higher, so that there are fewer aliasing barriers: see
-    /// [`reduce_aliasing_pairs`](crate::aliasing::reduce_aliasing_pairs).
+    /// [`reduce_aliasing_pairs`].
     pub fn reduce_aliasing_pairs(&mut self, moves: u64, stop: &mut dyn FnMut() -> bool) {
         for heap in &mut self.heaps {
             reduce_aliasing_pairs(&heap.instance, &mut heap.packing, moves, stop);
