@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of each,
-//! `--steps N` limits the steps, and `--moves N` reduces the number of aliasing pairs. `--generate N` makes the buffers of a
+//! `--steps N` limits the steps, `--threads N` searches on several threads, and `--moves N` reduces the number of aliasing pairs. `--generate N` makes the buffers of a
 //! training step of a neural network, see [`training_step`].
 
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use heapwright_core::aliasing::{
@@ -24,7 +25,7 @@ type Input = (Vec<Buffer>, Vec<Vec<Interval>>);
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let (mut seconds, mut steps, mut moves, mut capacity) = (1.0, u64::MAX, 0, None);
-    let mut folder = None;
+    let (mut folder, mut threads) = (None, NonZero::<usize>::MIN);
     let mut total = (0.0, 0.0, 0);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -45,6 +46,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 capacity = Some(ByteSize::new(value()?.parse()?));
                 continue;
             }
+            "--threads" => {
+                threads = value()?.parse()?;
+                continue;
+            }
             "--out" => {
                 folder = Some(value()?);
                 continue;
@@ -57,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let start = Instant::now();
         let instance = Instance::with_intervals(input.0, input.1)?;
-        let options = SolveOptions { capacity, steps };
+        let options = SolveOptions { capacity, steps, threads, ..SolveOptions::default() };
         let mut stop = || start.elapsed() > Duration::from_secs_f64(seconds);
         let mut packing = solve(&instance, &options, &mut stop);
         let took = start.elapsed().as_secs_f64();

@@ -1,7 +1,7 @@
 //! The value of `--budget`: an amount of work.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The limits of a search, in time or in steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,22 @@ impl Budget {
         match self {
             Self::Time(time) => Self::Time(time / count.max(1) * number.saturating_add(1)),
             Self::Steps(steps) => Self::Steps(steps / u64::from(count.max(1))),
+        }
+    }
+
+    /// Returns the number of steps, unless the budget is a time.
+    pub(super) fn steps(self) -> Option<u64> {
+        match self {
+            Self::Time(_) => None,
+            Self::Steps(steps) => Some(steps),
+        }
+    }
+
+    /// Returns whether the time is over. Steps are counted by the planner.
+    pub(super) fn is_over(self, start: Instant) -> bool {
+        match self {
+            Self::Time(time) => start.elapsed() >= time,
+            Self::Steps(_) => false,
         }
     }
 }

@@ -2,8 +2,25 @@
 
 use std::fmt::Write as _;
 
-use super::Heap;
-use super::table::{Row, Table};
+use heapwright_core::aliasing::Interval;
+
+/// A heap to be drawn.
+pub(super) struct DrawnHeap<'a> {
+    pub(super) name: &'a str,
+    pub(super) height: u64,
+    pub(super) proved: bool,
+    pub(super) buffers: Vec<DrawnBuffer<'a>>,
+}
+
+/// A buffer with its place.
+pub(super) struct DrawnBuffer<'a> {
+    pub(super) label: &'a str,
+    /// The class that decides about its colour.
+    pub(super) category: Option<&'a str>,
+    pub(super) size: u64,
+    pub(super) offset: u64,
+    pub(super) lives: Vec<Interval>,
+}
 
 const WIDTH: f64 = 1400.0;
 const HEIGHT: f64 = 760.0;
@@ -20,7 +37,7 @@ const STYLE: &str = "<style>text{font:11px sans-serif;fill:#1b1b1b}.h{font-size:
 .paper{fill:#161616}rect{stroke:#161616}.label{fill:#111}}.label{pointer-events:none;fill:#111}</style>";
 
 /// Draws the heaps one below the other.
-pub(super) fn draw(table: &Table, heaps: &[Heap]) -> String {
+pub(super) fn draw(heaps: &[DrawnHeap<'_>]) -> String {
     let each = HEIGHT + HEADING + MARGIN;
     let total = MARGIN + each * count(heaps.len());
     let width = WIDTH + 2.0 * MARGIN;
@@ -29,7 +46,7 @@ pub(super) fn draw(table: &Table, heaps: &[Heap]) -> String {
          {STYLE}\n<rect class=\"paper\" width=\"{width}\" height=\"{total}\"/>\n"
     );
     for (number, heap) in heaps.iter().enumerate() {
-        draw_heap(&mut svg, table, heap, MARGIN + each * count(number));
+        draw_heap(&mut svg, heap, MARGIN + each * count(number));
     }
     svg.push_str("</svg>\n");
     svg
@@ -42,48 +59,42 @@ fn count(number: usize) -> f64 {
 
 /// Draws a heap: time from left to right, offsets from the bottom up.
 #[expect(clippy::cast_precision_loss, reason = "positions on a drawing")]
-fn draw_heap(svg: &mut String, table: &Table, heap: &Heap, top: f64) {
-    let rows: Vec<&Row> = heap.rows.iter().map(|&row| &table.rows[row]).collect();
-    let lives = || rows.iter().flat_map(|row| &row.lives);
+fn draw_heap(svg: &mut String, heap: &DrawnHeap<'_>, top: f64) {
+    let lives = || heap.buffers.iter().flat_map(|buffer| &buffer.lives);
     let first = lives().map(|life| life.lower).min().unwrap_or(0) as f64;
     let last = lives().map(|life| life.upper).max().unwrap_or(1) as f64;
-    let height = (heap.packing.height.get() as f64).max(1.0);
+    let height = (heap.height as f64).max(1.0);
     let x = |time: i64| MARGIN + (time as f64 - first) / (last - first).max(1.0) * WIDTH;
     let bottom = top + HEADING + HEIGHT;
-    let proof = if heap.packing.proved { "proved optimal" } else { "not proved optimal" };
-    let name = heap.category.as_deref().unwrap_or("heap");
+    let proof = if heap.proved { "proved optimal" } else { "not proved optimal" };
     // Writing to a string cannot fail.
     let _ = writeln!(
         svg,
         "<text class=\"h\" x=\"{MARGIN}\" y=\"{}\">{}: {} buffers, {} bytes, {proof}; time {first} to {last}</text>",
         top + HEADING - 14.0,
-        escaped(name),
-        rows.len(),
-        heap.packing.height.get(),
+        escaped(heap.name),
+        heap.buffers.len(),
+        heap.height,
     );
-    for (row, offset) in rows.iter().zip(&heap.packing.offsets) {
-        let known =
-            row.category.as_deref().filter(|category| ["rt_ds", "non_rt_ds", "buffer"].contains(category));
+    for buffer in &heap.buffers {
+        let known = buffer.category.filter(|category| ["rt_ds", "non_rt_ds", "buffer"].contains(category));
         let class = known.unwrap_or("other");
-        let tall = row.size as f64 / height * HEIGHT;
-        let y = bottom - offset.get() as f64 / height * HEIGHT - tall;
-        for life in &row.lives {
+        let tall = buffer.size as f64 / height * HEIGHT;
+        let y = bottom - buffer.offset as f64 / height * HEIGHT - tall;
+        for life in &buffer.lives {
             let (left, wide) = (x(life.lower), x(life.upper) - x(life.lower));
-            let label = escaped(&row.label);
+            let label = escaped(buffer.label);
             let _ = writeln!(
                 svg,
                 "<rect class=\"{class}\" x=\"{left:.2}\" y=\"{y:.2}\" width=\"{wide:.2}\" height=\"{tall:.2}\"><title>{label}\n\
                  {} bytes at {}, time {} to {}</title></rect>",
-                row.size,
-                offset.get(),
-                life.lower,
-                life.upper
+                buffer.size, buffer.offset, life.lower, life.upper
             );
             // As much of the name as fits, from its end, where names of passes differ.
-            let length = row.label.chars().count();
+            let length = buffer.label.chars().count();
             let letters = (0..=length).rev().find(|&letters| count(letters) * LETTER <= wide).unwrap_or(0);
             if tall >= 12.0 && letters >= length.min(3) {
-                let text: String = row.label.chars().skip(length.saturating_sub(letters)).collect();
+                let text: String = buffer.label.chars().skip(length.saturating_sub(letters)).collect();
                 let _ = writeln!(
                     svg,
                     "<text class=\"label\" x=\"{:.2}\" y=\"{:.2}\">{}</text>",

@@ -1,6 +1,8 @@
 //! `heapwright plan`: packs resources that do not live at the same time into the smallest heap.
 //!
-//! - [`table`]: the file format: buffers with lifetimes as CSV.
+//! - [`table`]: the file format of tables: buffers with lifetimes as CSV. [`table_plan`]: plans and checks of tables.
+//! - [`frame_file`]: the file format of frames: queues, resources and passes as JSON. [`frame`]: a frame with the names
+//!   of its parts. [`frame_plan`]: plans and checks of frames.
 //! - [`budget`]: the value of `--budget`.
 //! - [`replay`]: the rules of aliasing, for `--check`.
 //! - [`report`]: what is printed.
@@ -8,27 +10,28 @@
 
 pub(crate) mod budget;
 mod drawing;
+mod frame;
+mod frame_file;
+mod frame_plan;
 mod replay;
 mod report;
 mod table;
+mod table_plan;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use heapwright_core::aliasing::{
-    Instance, Packing, SolveOptions, aliasing_pairs, check, reduce_aliasing_pairs, solve,
-};
-use heapwright_core::{ByteSize, HeapOffset};
+use heapwright_core::aliasing::Load;
 
-use self::budget::Budget;
 use self::report::{HeapReport, PlanReport};
-use self::table::{Table, TableError};
 use crate::args::PlanArgs;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{Output, OutputError};
 use crate::output_file::{OutputFile, OutputFileError};
 
-/// Instances with more buffers are not searched for fewer barriers: it would take longer than the plan.
+/// Heaps with more buffers are not searched for fewer barriers: it would take longer than the plan.
 const MAX_BUFFERS_MOVED: usize = 1000;
 
 /// Number of moves that are tried to reduce the number of barriers: less than a millisecond for a hundred resources.
@@ -40,11 +43,20 @@ const MORE_MOVES: u64 = 8000;
 /// A plan that takes longer than this is no plan for a single frame.
 const LONG: Duration = Duration::from_millis(20);
 
+/// An error in a file, with its line.
+#[derive(Debug, thiserror::Error)]
+enum InputError {
+    #[error("{name}: {reason}")]
+    File { name: String, reason: String },
+    #[error("{name}:{line}: {reason}")]
+    Line { name: String, line: usize, reason: String },
+}
+
 /// Error of the command.
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
-    Table(#[from] TableError),
+    Input(#[from] InputError),
     #[error(transparent)]
     Output(#[from] OutputFileError),
     #[error("--capacity is for one heap and cannot be combined with --tier 1")]
@@ -57,20 +69,20 @@ enum PlanError {
 impl PlanError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Table(_) | Self::TierWithCapacity => Exit::BadInput,
+            Self::Input(_) | Self::TierWithCapacity => Exit::BadInput,
             Self::Output(error) => error.exit(),
             Self::Infeasible(_) => Exit::Failure,
         }
     }
 }
 
-/// Buffers of one heap, with their plan.
-struct Heap {
-    category: Option<String>,
-    /// Rows of the table, in the order of the instance's buffers.
-    rows: Vec<usize>,
-    instance: Instance,
-    packing: Packing,
+/// A plan that was made or checked.
+struct Planned {
+    report: PlanReport,
+    /// The drawing, if it is wanted.
+    svg: Option<String>,
+    /// The input with the offsets.
+    with_offsets: String,
 }
 
 /// Runs the command.
@@ -101,131 +113,73 @@ pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, OutputEr
 /// Makes or checks a plan and writes the files. Returns the report, and the error if the capacity is not met.
 fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanError> {
     let open = |what, path: &Option<std::path::PathBuf>| {
-        let inputs = (!crate::input::is_stdin(&args.file)).then_some(args.file.as_path());
+        let inputs = (!input::is_stdin(&args.file)).then_some(args.file.as_path());
         path.as_ref().map(|path| OutputFile::open(what, path, inputs)).transpose()
     };
     if args.tier == 1 && args.capacity.is_some() {
         return Err(PlanError::TierWithCapacity);
     }
     let (plan_file, drawing) = (open("plan", &args.out)?, open("drawing", &args.svg)?);
-    let mut table = Table::read(&args.file)?;
-    if args.check {
-        table.expect_offsets()?;
-    }
-    let start = Instant::now();
-    let groups =
-        if args.tier == 1 { table.by_category()? } else { vec![(None, (0..table.rows.len()).collect())] };
-    let count = groups.len().max(1);
-    let mut heaps = Vec::new();
-    for (number, (category, rows)) in groups.into_iter().enumerate() {
-        let instance = table.instance(&rows, !args.check)?;
-        let packing = if args.check {
-            checked(&table, &rows, &instance)?
-        } else {
-            let part = args.budget.part(number, count);
-            planned(&instance, args.capacity, part, start)
-        };
-        heaps.push(Heap { category, rows, instance, packing });
-    }
-    if args.check {
-        let rows: Vec<Vec<usize>> = heaps.iter().map(|heap| heap.rows.clone()).collect();
-        if let Some(violation) = replay::violation(&table, &rows)? {
-            return Err(PlanError::Infeasible(violation));
-        }
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let failure = (args.capacity.filter(|_| !args.check))
-        .and_then(|capacity| infeasible(&table.name, &heaps[0], ByteSize::new(capacity)));
-    let report = PlanReport {
-        file: table.name.clone(),
-        seconds,
-        steps: heaps.iter().map(|heap| heap.packing.steps).sum(),
-        heaps: heaps.iter().map(heap_report).collect(),
+    let (name, text) = read(&args.file)?;
+    let planned = if frame_file::is_frame(&text) {
+        frame_plan::make(args, &name, &text)?
+    } else {
+        table_plan::make(args, name, &text)?
     };
-    if let Some(file) = drawing {
-        let svg = drawing::draw(&table, &heaps);
+    let failure = (args.capacity.filter(|_| !args.check)).and_then(|capacity| {
+        planned.report.heaps.first().and_then(|heap| infeasible(&planned.report.file, heap, capacity))
+    });
+    if let (Some(file), Some(svg)) = (drawing, &planned.svg) {
         file.write(|writer| writer.write_all(svg.as_bytes()))?;
     }
     if let Some(file) = plan_file {
-        for heap in &heaps {
-            for (&row, &offset) in heap.rows.iter().zip(&heap.packing.offsets) {
-                table.rows[row].offset = Some(offset.get());
-            }
-        }
-        file.write(|writer| table.write(writer))?;
+        file.write(|writer| writer.write_all(planned.with_offsets.as_bytes()))?;
     }
-    Ok((report, failure))
+    Ok((planned.report, failure))
 }
 
-fn planned(instance: &Instance, capacity: Option<u64>, budget: Budget, start: Instant) -> Packing {
-    let (steps, time) = match budget {
-        Budget::Steps(steps) => (steps, None),
-        Budget::Time(time) => (u64::MAX, Some(time)),
-    };
-    let mut stop = || time.is_some_and(|time: Duration| start.elapsed() >= time);
-    let options = SolveOptions { capacity: capacity.map(ByteSize::new), steps };
-    let mut packing = solve(instance, &options, &mut stop);
-    if instance.buffers().len() <= MAX_BUFFERS_MOVED {
-        let moves = match time {
-            None => MOVES.min(steps),
-            Some(_) if start.elapsed() >= LONG => MORE_MOVES,
-            Some(_) => MOVES,
-        };
-        reduce_aliasing_pairs(instance, &mut packing, moves, &mut stop);
-    }
-    packing
+/// Reads a file, or standard input, and returns its name for messages and its text.
+fn read(path: &Path) -> Result<(String, String), InputError> {
+    let name = if input::is_stdin(path) { input::STDIN_NAME.to_owned() } else { path.display().to_string() };
+    let wrong = |reason: String| InputError::File { name: name.clone(), reason };
+    let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
+    let text = input::text(&bytes).ok_or_else(|| wrong("the file is not UTF-8".to_owned()))?.to_owned();
+    Ok((name, text))
 }
 
-/// Checks the offsets of the table.
-fn checked(table: &Table, rows: &[usize], instance: &Instance) -> Result<Packing, PlanError> {
-    let offsets: Vec<HeapOffset> =
-        rows.iter().map(|&row| HeapOffset::new(table.rows[row].offset.unwrap_or(0))).collect();
-    let height =
-        check(instance, &offsets).map_err(|error| PlanError::Infeasible(table.packing_error(rows, error)))?;
-    let lower_bound = instance.load().size;
-    Ok(Packing { offsets, height, lower_bound, proved: height == lower_bound, steps: 0 })
+/// Returns the number of moves to be tried behind a plan.
+fn moves(buffers: usize, steps: Option<u64>, start: Instant) -> u64 {
+    match steps {
+        _ if buffers > MAX_BUFFERS_MOVED => 0,
+        Some(steps) => MOVES.min(steps),
+        None if start.elapsed() >= LONG => MORE_MOVES,
+        None => MOVES,
+    }
 }
 
 /// Returns the error that says why a capacity is not met.
-fn infeasible(name: &str, heap: &Heap, capacity: ByteSize) -> Option<PlanError> {
-    let (height, bound, load) = (heap.packing.height, heap.packing.lower_bound, heap.instance.load());
-    let (capacity, wanted) = (capacity.get(), capacity);
-    if height <= wanted {
+fn infeasible(name: &str, heap: &HeapReport, capacity: u64) -> Option<PlanError> {
+    let Load { size: load, instant } = heap.load;
+    if heap.height <= capacity {
         return None;
     }
-    let message = if load.size > wanted {
-        let instant = load.instant.map_or(String::new(), |instant| format!(" at time {instant}"));
+    let message = if load.get() > capacity {
+        let instant = instant.map_or(String::new(), |instant| format!(" at time {instant}"));
         format!(
             "{name}: no plan fits into {capacity} bytes: the buffers that live{instant} have {} bytes",
-            load.size.get()
+            load.get()
         )
-    } else if bound > wanted {
+    } else if heap.lower_bound > capacity {
         format!(
             "{name}: no plan fits into {capacity} bytes: the search has proved that {} are needed",
-            bound.get()
+            heap.lower_bound
         )
     } else {
         format!(
             "{name}: no plan for {capacity} bytes was found within the budget; the lowest one takes {}, and no plan takes \
              less than {}",
-            height.get(),
-            bound.get()
+            heap.height, heap.lower_bound
         )
     };
     Some(PlanError::Infeasible(message))
-}
-
-fn heap_report(heap: &Heap) -> HeapReport {
-    let load = heap.instance.load();
-    HeapReport {
-        category: heap.category.clone(),
-        buffers: heap.rows.len(),
-        height: heap.packing.height.get(),
-        lower_bound: heap.packing.lower_bound.get(),
-        load: load.size.get(),
-        load_instant: load.instant,
-        proved: heap.packing.proved,
-        total: heap.instance.total_size().get(),
-        barriers: aliasing_pairs(&heap.instance, &heap.packing),
-    }
 }

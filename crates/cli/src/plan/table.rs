@@ -1,14 +1,13 @@
 //! Tables of buffers: CSV with the columns of MiniMalloc's instances, and others that are kept.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
 
-use heapwright_core::aliasing::frame::{ResourceKind, Use};
+use heapwright_core::aliasing::frame::{Frame, FrameResource, QueueKind, ResourceKind, Use};
 use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
-use crate::input;
+use super::InputError;
+use super::frame::{MAX_COUNT, NamedFrame, NamedPass, NamedResource, NamedUse};
 
 /// A table of buffers.
 #[derive(Debug)]
@@ -33,41 +32,8 @@ pub(super) struct Row {
     pub(super) offset: Option<u64>,
 }
 
-/// The columns of a row that describe a resource of a frame.
-#[derive(Debug)]
-pub(super) struct FrameRow {
-    pub(super) kind: ResourceKind,
-    /// The passes that use it, ascending; at least one.
-    pub(super) passes: Vec<usize>,
-    is_cleared: bool,
-}
-
-impl FrameRow {
-    /// Returns how the first pass uses the resource.
-    pub(super) fn first_use(&self) -> Use {
-        match self.kind {
-            ResourceKind::Buffer | ResourceKind::UnorderedAccessTexture => Use::WriteUnordered,
-            ResourceKind::Texture => Use::CopyAll,
-            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil if self.is_cleared => Use::Clear,
-            ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => Use::Render,
-        }
-    }
-}
-
-/// The largest number of a pass.
-const MAX_PASS: usize = 100_000;
-
 /// A category and the rows that it has; no category stands for all.
 pub(super) type Group = (Option<String>, Vec<usize>);
-
-/// An error in a table, with its file and line.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TableError {
-    #[error("{name}: {reason}")]
-    File { name: String, reason: String },
-    #[error("{name}:{line}: {reason}")]
-    Line { name: String, line: usize, reason: String },
-}
 
 /// Positions of the columns that have a meaning.
 struct Columns {
@@ -114,19 +80,10 @@ impl Columns {
 }
 
 impl Table {
-    /// Reads a table from a file, or from standard input.
-    pub(super) fn read(path: &Path) -> Result<Self, TableError> {
-        let name =
-            if input::is_stdin(path) { input::STDIN_NAME.to_owned() } else { path.display().to_string() };
-        let wrong = |reason: String| TableError::File { name: name.clone(), reason };
-        let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
-        let text = input::text(&bytes).ok_or_else(|| wrong("the file is not UTF-8".to_owned()))?;
-        Self::parse(name.clone(), text)
-    }
-
-    fn parse(name: String, text: &str) -> Result<Self, TableError> {
+    /// Reads a table from the text of a file.
+    pub(super) fn parse(name: String, text: &str) -> Result<Self, InputError> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let wrong = |line: usize, reason| TableError::Line { name: name.clone(), line, reason };
+        let wrong = |line: usize, reason| InputError::Line { name: name.clone(), line, reason };
         let (first, header) = lines.next().ok_or_else(|| wrong(1, "the table has no header".to_owned()))?;
         let header = split(header);
         let columns = Columns::of(&header).map_err(|reason| wrong(first + 1, reason))?;
@@ -138,19 +95,19 @@ impl Table {
     }
 
     /// Checks that each row has an offset.
-    pub(super) fn expect_offsets(&self) -> Result<(), TableError> {
+    pub(super) fn expect_offsets(&self) -> Result<(), InputError> {
         let without = self.rows.iter().find(|row| row.offset.is_none());
         without.map_or(Ok(()), |row| {
             Err(self.wrong(row.line, "the plan has no offset for this buffer".to_owned()))
         })
     }
 
-    fn wrong(&self, line: usize, reason: String) -> TableError {
-        TableError::Line { name: self.name.clone(), line, reason }
+    fn wrong(&self, line: usize, reason: String) -> InputError {
+        InputError::Line { name: self.name.clone(), line, reason }
     }
 
     /// Returns the categories in alphabetical order, with the rows of each.
-    pub(super) fn by_category(&self) -> Result<Vec<Group>, TableError> {
+    pub(super) fn by_category(&self) -> Result<Vec<Group>, InputError> {
         let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
             let category = row.category.clone().ok_or_else(|| {
@@ -164,29 +121,20 @@ impl Table {
         Ok(groups.into_iter().map(|(category, rows)| (Some(category), rows)).collect())
     }
 
-    /// Returns the rows of a frame, or `None` if the table has no column `uses`, or none that says what each resource is.
-    pub(super) fn frame_rows(&self) -> Result<Option<Vec<FrameRow>>, TableError> {
+    /// Returns the rows as a frame with one queue, whose resources have the offsets of the plan. The result is `None` if the
+    /// table has no column `uses`, or none that says what each resource is.
+    pub(super) fn frame(&self) -> Result<Option<NamedFrame>, InputError> {
         let column = |name: &str| self.header.iter().position(|title| title == name);
         let (Some(uses), Some(flags), Some(category)) = (column("uses"), column("flags"), column("category"))
         else {
             return Ok(None);
         };
         let first_load = column("first_load");
-        let rows = self.rows.iter().map(|row| {
+        let mut frame = Frame::new();
+        let queue = frame.add_queue(QueueKind::Direct);
+        let (mut resources, mut passes): (Vec<NamedResource>, Vec<NamedPass>) = (Vec::new(), Vec::new());
+        for (number, row) in self.rows.iter().enumerate() {
             let wrong = |reason| self.wrong(row.line, reason);
-            let mut passes = Vec::new();
-            for text in row.fields[uses].split_whitespace() {
-                let pass = text.parse().ok().filter(|&pass| pass <= MAX_PASS);
-                let pass = pass.ok_or_else(|| {
-                    wrong(format!("uses must be numbers of passes from 0 to {MAX_PASS}, and has {text:?}"))
-                })?;
-                passes.push(pass);
-            }
-            passes.sort_unstable();
-            passes.dedup();
-            if passes.is_empty() {
-                return Err(wrong("uses must have at least one pass".to_owned()));
-            }
             let has = |flag: &str| row.fields[flags].split('|').any(|text| text.trim() == flag);
             let unordered_access = has("UAV");
             let kind = match row.fields[category].as_str() {
@@ -197,18 +145,44 @@ impl Table {
                 _ => ResourceKind::Texture,
             };
             let is_cleared = first_load.is_some_and(|column| row.fields[column] == "Clear");
-            Ok(FrameRow { kind, passes, is_cleared })
-        });
-        rows.collect::<Result<_, _>>().map(Some)
-    }
-
-    /// Returns an error about the whole file.
-    pub(super) fn without_line(&self, reason: String) -> TableError {
-        TableError::File { name: self.name.clone(), reason }
+            let first_use = match kind {
+                ResourceKind::Buffer | ResourceKind::UnorderedAccessTexture => Use::WriteUnordered,
+                ResourceKind::Texture => Use::CopyAll,
+                ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil if is_cleared => Use::Clear,
+                ResourceKind::RenderTarget { .. } | ResourceKind::DepthStencil => Use::Render,
+            };
+            let desc = FrameResource {
+                fixed_offset: row.offset.map(HeapOffset::new),
+                ..FrameResource::new(kind, ByteSize::new(row.size), row.alignment)
+            };
+            frame.add_resource(desc);
+            resources.push(NamedResource { name: row.label.clone(), line: row.line, desc });
+            let mut used = BTreeSet::new();
+            for text in row.fields[uses].split_whitespace() {
+                let pass: Option<usize> = text.parse().ok().filter(|&pass| pass < MAX_COUNT);
+                used.insert(pass.ok_or_else(|| {
+                    wrong(format!("uses must be numbers of passes below {MAX_COUNT}, and has {text:?}"))
+                })?);
+            }
+            let first = *used.first().ok_or_else(|| wrong("uses must have at least one pass".to_owned()))?;
+            for pass in used {
+                while passes.len() <= pass {
+                    frame.add_pass(queue);
+                    let name = passes.len().to_string();
+                    passes.push(NamedPass { name, line: row.line, may_be_skipped: false, uses: Vec::new() });
+                }
+                let how = if pass == first { first_use } else { Use::Read };
+                passes[pass].uses.push(NamedUse { resource: number, how, line: row.line });
+            }
+        }
+        let queues = vec!["direct".to_owned()];
+        let mut frame = NamedFrame { file: self.name.clone(), frame, queues, passes, resources };
+        frame.declare_uses()?;
+        Ok(Some(frame))
     }
 
     /// Creates the instance of some rows. Offsets are fixed, unless they are a plan to be checked.
-    pub(super) fn instance(&self, rows: &[usize], fixed: bool) -> Result<Instance, TableError> {
+    pub(super) fn instance(&self, rows: &[usize], fixed: bool) -> Result<Instance, InputError> {
         let buffers = rows.iter().map(|&row| {
             let row = &self.rows[row];
             Buffer {
@@ -255,27 +229,18 @@ impl Table {
         }
     }
 
-    /// Returns the message for two rows of a frame that have bytes of one granule at the same time.
-    pub(super) fn in_one_granule(&self, row: usize, other: usize) -> String {
-        format!(
-            "{}:{}: the resource is used at the same time as the one of line {}, and both have bytes of one block of the \
-             larger alignment of the two",
-            self.name, self.rows[row].line, self.rows[other].line
-        )
-    }
-
-    /// Writes the table with an offset for each buffer.
-    pub(super) fn write(&self, writer: &mut impl Write) -> io::Result<()> {
+    /// Returns the table with an offset for each buffer.
+    pub(super) fn to_text(&self) -> String {
         let kept: Vec<usize> =
             (0..self.header.len()).filter(|&column| self.header[column] != "offset").collect();
         let join = |fields: &[String]| {
             kept.iter().map(|&column| fields[column].as_str()).collect::<Vec<_>>().join(",")
         };
-        writeln!(writer, "{},offset", join(&self.header))?;
+        let mut text = format!("{},offset\n", join(&self.header));
         for row in &self.rows {
-            writeln!(writer, "{},{}", join(&row.fields), row.offset.unwrap_or(0))?;
+            text.push_str(&format!("{},{}\n", join(&row.fields), row.offset.unwrap_or(0)));
         }
-        Ok(())
+        text
     }
 }
 

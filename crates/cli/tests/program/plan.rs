@@ -55,7 +55,9 @@ fn the_json_has_exactly_the_documented_keys() {
     let expected = |names: &str| names.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
     assert_eq!(
         keys(&report),
-        expected("file buffers total load lower_bound height gap proved seconds steps barriers heaps")
+        expected(
+            "file buffers total load lower_bound height gap proved seconds barrier_seconds steps barriers heaps frame"
+        )
     );
     assert_eq!(
         keys(&report["heaps"][0]),
@@ -124,11 +126,11 @@ fn a_checked_frame_is_replayed_on_the_rules_of_the_tracker() {
     // A small texture behind the end of a large one, in its last block of 64 KiB.
     let (outcome, path) =
         check("a,0,2,70000,65536,rt_ds,RT,0 1,0\nb,1,3,4096,4096,non_rt_ds,UAV,1 2,73728\n");
-    let expected = "the resource is used at the same time as the one of line 2, and both have bytes of one block of the \
-                    larger alignment of the two";
+    let expected = "at its offset, resource \"b\" has bytes of one block of \"a\" (line 2), which is used at the same \
+                    time; blocks have the larger granularity of the two";
     assert_eq!(outcome.one_error(1), format!("{path}:3: {expected}"));
     let (outcome, path) = check("a,0,2,65536,65536,rt_ds,RT,0 x,0\n");
-    let expected = "uses must be numbers of passes from 0 to 100000, and has \"x\"";
+    let expected = "uses must be numbers of passes below 10000, and has \"x\"";
     assert_eq!(outcome.one_error(2), format!("{path}:2: {expected}"));
 }
 
@@ -232,4 +234,155 @@ fn malformed_tables_are_refused_with_their_line() {
     );
     let outcome = heapwright(["plan", "no/such/table.csv"]);
     assert_eq!(outcome.one_error(2), "no/such/table.csv: no such file");
+}
+
+/// A frame on two queues: what the compute queue uses may share memory with what the direct queue uses only behind fences.
+const TWO_QUEUES: &str = r#"{
+  "queues": [{"name": "g", "kind": "direct"}, {"name": "c", "kind": "compute"}],
+  "resources": [
+    {"name": "a", "kind": "unordered_access_texture", "size": 262144},
+    {"name": "b", "kind": "render_target", "size": 262144}
+  ],
+  "passes": [
+    {"name": "p", "queue": "c", "uses": [{"resource": "a", "use": "write_unordered"}]},
+    {"name": "q", "queue": "c", "uses": [{"resource": "a", "use": "read"}]},
+    {"name": "r", "queue": "g", "after": [], "uses": [{"resource": "b", "use": "render"}]},
+    {"name": "s", "queue": "g", "uses": [{"resource": "b", "use": "read"}]}
+  ]
+}
+"#;
+
+#[test]
+fn queues_share_memory_only_behind_fences() {
+    let folder = Folder::new();
+    let apart = json(&[&folder.file("apart.json", TWO_QUEUES)]);
+    assert_eq!((&apart["height"], &apart["proved"]), (&524_288.into(), &true.into()));
+    assert_eq!(apart["frame"]["submissions"].as_array().map(Vec::len), Some(2));
+    let ordered = TWO_QUEUES.replace("\"after\": []", "\"after\": [\"q\"]");
+    let path = folder.file("ordered.json", &ordered);
+    let out = folder.path().join("plan.json");
+    let out = out.to_str().unwrap();
+    let behind = json(&[&path, "--out", out]);
+    assert_eq!((&behind["height"], &behind["barriers"]), (&262_144.into(), &2.into()));
+    let activation = &behind["frame"]["activations"][1];
+    assert_eq!((&activation["resource"], &activation["pass"]), (&"b".into(), &"r".into()));
+    // The fence orders the two: only the target's initialisation is owed.
+    assert_eq!(activation["legacy_barriers_from"], Value::Array(Vec::new()));
+    assert_eq!(activation["predecessors"][0]["resource"], "a");
+    assert_eq!(
+        (&activation["initialisation"], &activation["resting_state"]),
+        (&"discard".into(), &"render_target".into())
+    );
+    let submissions = &behind["frame"]["submissions"];
+    assert_eq!(submissions[1]["after"], serde_json::json!([0]));
+    assert_eq!(submissions[0]["after_previous_frame"], serde_json::json!(["g"]));
+    // The plan passes the check, and is wrong without the fence.
+    heapwright(["plan", "--check", out]).ok();
+    let plan = fs::read_to_string(out).unwrap();
+    let without = folder
+        .file("without.json", plan.replace("\"q\"\n      ]", "\n      ]").replace("[\n        \n", "[\n"));
+    let outcome = heapwright(["plan", "--check", &without]);
+    assert!(outcome.one_error(1).contains("resource \"b\" has bytes of one block of \"a\""));
+    let outcome = heapwright(["plan", "--check", &path]);
+    assert_eq!(outcome.one_error(2), format!("{path}:4: the plan has no offset for this resource"));
+}
+
+#[test]
+fn the_example_frame_is_planned_in_every_way() {
+    const EXAMPLE: &str = "crates/cli/examples/frame.json";
+    let folder = Folder::new();
+    let (out, svg) = (folder.path().join("plan.json"), folder.path().join("plan.svg"));
+    let (out, svg) = (out.to_str().unwrap(), svg.to_str().unwrap());
+    let report = json(&[EXAMPLE, "--out", out, "--svg", svg]);
+    assert_eq!(report["proved"], true);
+    assert!(report["height"].as_u64() < report["total"].as_u64(), "{report}");
+    let names = |key: &str| -> Vec<&str> {
+        report["frame"][key].as_array().unwrap().iter().map(|one| one["resource"].as_str().unwrap()).collect()
+    };
+    assert_eq!(names("not_aliased"), ["exposure", "last frame"]);
+    assert_eq!(names("activations").len(), 9);
+    assert_eq!(fs::read_to_string(svg).unwrap().matches("<rect class=\"").count(), 11 + 2);
+    let checked = json(&["--check", out]);
+    for key in ["height", "load", "barriers", "buffers"] {
+        assert_eq!(report[key], checked[key], "{key}");
+    }
+    let help = heapwright(["plan", "--help"]).ok();
+    let frame = report["frame"].as_object().unwrap();
+    let parts = frame.values().map(|values| values[0].as_object().unwrap()).flat_map(|part| part.keys());
+    for key in frame.keys().chain(parts) {
+        assert!(help.contains(key), "{key} is not documented");
+    }
+    let enhanced = json(&[EXAMPLE, "--barriers", "enhanced"]);
+    let activations = enhanced["frame"]["activations"].as_array().unwrap();
+    assert!(activations.iter().all(|one| one["enhanced"].is_object()), "{activations:?}");
+    let tier_1 = json(&[EXAMPLE, "--tier", "1", "--budget", "1s"]);
+    let heaps = tier_1["heaps"].as_array().unwrap();
+    let categories: Vec<&str> = heaps.iter().map(|heap| heap["category"].as_str().unwrap()).collect();
+    assert_eq!(categories, ["buffer", "non_rt_ds", "rt_ds"]);
+    let text = heapwright(["plan", EXAMPLE]).ok();
+    for expected in
+        ["8 in 7 submissions to 2 queues", "the contents of \"exposure\" are needed in other frames"]
+    {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let outcome = heapwright(["plan", "--capacity", "1000000", EXAMPLE]);
+    assert!(outcome.one_error(1).contains("no plan fits into 1000000 bytes"));
+}
+
+#[test]
+fn malformed_frames_are_refused_with_their_line() {
+    let with = |from: &str, to: &str| {
+        assert!(TWO_QUEUES.contains(from), "{from}");
+        TWO_QUEUES.replacen(from, to, 1)
+    };
+    let undefined = ":10: pass \"q\" reads \"b\", and no pass before it writes it: its contents are undefined, unless the \
+                     retention \"history\" or \"persistent\" keeps them";
+    refused(
+        &with(
+            "\"uses\": [{\"resource\": \"a\", \"use\": \"read\"}]",
+            "\"uses\": [\n{\"resource\": \"b\", \"use\": \"read\"}]",
+        ),
+        undefined,
+    );
+    refused(
+        &with(
+            "\"s\", \"queue\": \"g\", \"uses\": [{\"resource\": \"b\"",
+            "\"s\", \"queue\": \"g\", \"uses\": [{\"resource\": \"a\"",
+        ),
+        ":11: passes \"p\" and \"s\" use \"a\", and no dependency says which is the first",
+    );
+    refused(&with("[]", "[\"s\"]"), ":10: after names \"s\", and no pass in front of this one has this name");
+    refused(&with("\"name\": \"b\"", "\"name\": \"a\""), ":5: there is another resource with the name \"a\"");
+    refused(&with("\"c\", \"uses\"", "\"x\", \"uses\""), ":8: there is no queue with the name \"x\"");
+    refused(&with("\"queue\": \"c\", ", ""), ":8: pass \"p\" has no queue");
+    refused(
+        &with("\"resource\": \"a\"", "\"resource\": \"z\""),
+        ":8: there is no resource with the name \"z\"",
+    );
+    refused(
+        &with("write_unordered", "render"),
+        ":8: pass \"p\" cannot use resource \"a\" for Render: the resource's kind or the kind of the pass's queue does not \
+         permit it",
+    );
+    refused(
+        &with("262144}\n  ]", "262144},\n    {\"name\": \"z\", \"kind\": \"buffer\", \"size\": 1}\n  ]"),
+        ":6: no pass uses resource \"z\"",
+    );
+    refused(&with("262144", "0"), ":4: resource \"a\": the size is zero");
+    refused(
+        &with("262144", "18446744073709551615"),
+        ":4: resource \"a\": the sizes and alignments have more than 62 bits in all",
+    );
+    refused(&with("262144", "262144, \"alignment\": 3"), ":4: alignment must be a power of two, and is 3");
+    refused(
+        &with("262144", "1, \"offset\": 2"),
+        ":4: resource \"a\": the fixed offset 2 is not a multiple of the alignment 65536",
+    );
+    refused(&with("262144", "-4"), ":4: invalid value: integer `-4`, expected u64");
+    refused(
+        &with("\"size\": 262144", "\"length\": 4"),
+        ":4: unknown field `length`, expected one of `name`, `kind`, `size`, `alignment`, `granularity`, `retention`, `offset`, `hint`",
+    );
+    refused("{\"passes\": [\n], }", ":2: trailing comma");
+    refused("{\"passes\": []}", ":1: missing field `resources`");
 }

@@ -159,6 +159,30 @@ impl Instance {
             }
     }
 
+    /// Returns some of the buffers as an instance of their own.
+    pub(super) fn subset(&self, buffers: &[u32]) -> Self {
+        let descs: Vec<Buffer> = buffers.iter().map(|&buffer| self.buffers[buffer as usize]).collect();
+        match &self.lifetimes {
+            Lifetimes::Intervals(lives) => {
+                let lives: Vec<_> = buffers.iter().map(|&buffer| lives[buffer as usize].clone()).collect();
+                let sections = Sections::of_intervals(&descs, &lives);
+                Self { buffers: descs, lifetimes: Lifetimes::Intervals(lives), sections }
+            }
+            Lifetimes::Order(order) => {
+                let mut of_subset = BitMatrix::new(buffers.len());
+                for (first, &one) in buffers.iter().enumerate() {
+                    for (second, &other) in buffers.iter().enumerate() {
+                        if order.get(one as usize, other as usize) {
+                            of_subset.set(first, second);
+                        }
+                    }
+                }
+                let sections = Sections::of_order(&descs, &of_subset);
+                Self { buffers: descs, lifetimes: Lifetimes::Order(of_subset), sections }
+            }
+        }
+    }
+
     /// Checks that buffers with fixed offsets that live at the same time do not overlap.
     fn check_fixed(&self) -> Result<(), InstanceError> {
         let fixed: Vec<(usize, u64)> = (self.buffers.iter().enumerate())

@@ -1,8 +1,10 @@
 //! The planner: first fit in several orders, then searches that try the lower bound first.
 
+use std::num::NonZero;
+
 use super::greedy::{FirstFit, Order, connected_parts, promote};
-use super::instance::{Buffer, Instance};
-use super::search::{Outcome, PLAIN_STRATEGIES, Problem, Random, Strategy, search};
+use super::instance::Instance;
+use super::search::{Problem, Random};
 use crate::{ByteSize, HeapOffset};
 
 /// What is asked of the planner, and how much work it may take.
@@ -13,12 +15,18 @@ pub struct SolveOptions {
     /// Maximum number of steps; for a given number, results are the same on every machine. A step places one buffer in
     /// a search, or all buffers once without one. The first packing is made in any case.
     pub steps: u64,
+    /// Number of threads that search; none is created for 1. Results depend on this number, but not on which thread is
+    /// faster.
+    pub threads: NonZero<usize>,
+    /// How far above the lower bound a packing may be that keeps buffers at their hints, in thousandths of the bound; with a
+    /// capacity, it may be as high as that. The planner moves those buffers only if it finds no such packing.
+    pub hint_slack_permille: u32,
 }
 
 impl Default for SolveOptions {
-    /// Any height, 200,000 steps.
+    /// Any height, 200,000 steps, one thread, no slack.
     fn default() -> Self {
-        Self { capacity: None, steps: 200_000 }
+        Self { capacity: None, steps: 200_000, threads: NonZero::<usize>::MIN, hint_slack_permille: 0 }
     }
 }
 
@@ -67,29 +75,30 @@ impl Instance {
 /// far is returned.
 #[must_use]
 pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut() -> bool) -> Packing {
-    let mut planner = Planner {
-        instance,
-        first_fit: FirstFit::new(instance),
-        offsets: vec![0; instance.buffers.len()],
-        work: Work { left: options.steps, taken: 0, stop, stopped: false },
-    };
+    let mut planner = Planner::new(instance, options, stop);
     let enough = options.capacity.map_or(0, ByteSize::get);
     let mut parts: Vec<Part> =
         connected_parts(instance).into_iter().map(|buffers| planner.part(buffers)).collect();
     // A part needs no work below the height that another part needs.
     let needed = |parts: &[Part]| parts.iter().map(|part| part.bound).max().unwrap_or(0).max(enough);
+    let bound = parts.iter().map(|part| part.bound).max().unwrap_or(0);
+    parts.iter_mut().for_each(|part| planner.keep_hints(part, bound));
     // The parts with the largest bound first, because it is the aim of the others.
     parts.sort_by_key(|part| std::cmp::Reverse(part.bound));
     for number in 0..parts.len() {
         let aim = needed(&parts);
-        planner.improve_orders(&mut parts[number], aim);
+        // For large instances, that is done behind what is more likely to succeed.
+        if !planner.is_large(&parts[number]) {
+            planner.improve_orders(&mut parts[number], aim);
+        }
     }
     // The highest part decides about the height.
     let mut exhausted = vec![false; parts.len()];
     loop {
         let aim = needed(&parts);
-        let highest =
-            (0..parts.len()).filter(|&part| !exhausted[part]).max_by_key(|&part| parts[part].height);
+        let highest = (0..parts.len())
+            .filter(|&part| !exhausted[part] && parts[part].height > parts[part].enough)
+            .max_by_key(|&part| parts[part].height);
         let Some(number) = highest.filter(|&part| parts[part].height > aim) else { break };
         if planner.work.done() {
             break;
@@ -109,8 +118,8 @@ pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut()
 }
 
 /// The steps that are left, and the caller's wish to stop.
-struct Work<'a> {
-    left: u64,
+pub(super) struct Work<'a> {
+    pub(super) left: u64,
     taken: u64,
     stop: &'a mut dyn FnMut() -> bool,
     stopped: bool,
@@ -121,7 +130,7 @@ impl Work<'_> {
     const POLL: u64 = 64;
 
     /// Takes a step. Returns false if there is none left.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         if self.left == 0 || (self.taken.is_multiple_of(Self::POLL) && self.poll()) {
             return false;
         }
@@ -130,36 +139,59 @@ impl Work<'_> {
         true
     }
 
-    fn poll(&mut self) -> bool {
+    /// Takes steps that were made elsewhere.
+    pub(super) fn take(&mut self, steps: u64) {
+        self.left = self.left.saturating_sub(steps);
+        self.taken += steps;
+    }
+
+    pub(super) fn poll(&mut self) -> bool {
         self.stopped = self.stopped || (self.stop)();
         self.stopped
     }
 
-    fn done(&self) -> bool {
+    pub(super) fn done(&self) -> bool {
         self.stopped || self.left == 0
     }
 }
 
 /// Buffers that conflicts connect.
-struct Part {
-    buffers: Vec<u32>,
-    height: u64,
-    bound: u64,
+pub(super) struct Part {
+    pub(super) buffers: Vec<u32>,
+    pub(super) height: u64,
+    pub(super) bound: u64,
     /// The order in which first fit reached `height`.
-    order: Vec<u32>,
+    pub(super) order: Vec<u32>,
+    /// A height that suffices, because the packing keeps hints.
+    pub(super) enough: u64,
 }
 
 /// The best packing so far, and what improves it.
-struct Planner<'a, 'b> {
-    instance: &'a Instance,
-    first_fit: FirstFit<'a>,
-    offsets: Vec<u64>,
-    work: Work<'b>,
+pub(super) struct Planner<'a, 'b> {
+    pub(super) instance: &'a Instance,
+    pub(super) first_fit: FirstFit<'a>,
+    pub(super) offsets: Vec<u64>,
+    pub(super) options: SolveOptions,
+    pub(super) work: Work<'b>,
 }
 
-impl Planner<'_, '_> {
+impl<'a, 'b> Planner<'a, 'b> {
+    pub(super) fn new(
+        instance: &'a Instance,
+        options: &SolveOptions,
+        stop: &'b mut dyn FnMut() -> bool,
+    ) -> Self {
+        Self {
+            instance,
+            first_fit: FirstFit::new(instance),
+            offsets: vec![0; instance.buffers.len()],
+            options: *options,
+            work: Work { left: options.steps, taken: 0, stop, stopped: false },
+        }
+    }
+
     /// Creates a part and its first packing.
-    fn part(&mut self, buffers: Vec<u32>) -> Part {
+    pub(super) fn part(&mut self, buffers: Vec<u32>) -> Part {
         let instance = self.instance;
         let sections = &instance.sections;
         let load = (buffers.iter().flat_map(|&buffer| sections.ranges(buffer as usize)))
@@ -173,46 +205,17 @@ impl Planner<'_, '_> {
         let mut order = buffers.clone();
         Order::Size.sort(instance, &mut order);
         let height = self.first_fit.place(&order, u64::MAX, &mut self.offsets).unwrap_or(u64::MAX);
-        let mut part = Part { buffers, height, bound, order };
-        self.keep_hints(&mut part);
-        part
+        Part { buffers, height, bound, order, enough: 0 }
     }
 
-    /// Keeps the offsets of an earlier plan if the packing is no higher: the buffers whose hints still fit stay, and the
-    /// others are placed around them.
-    fn keep_hints(&mut self, part: &mut Part) {
-        let instance = self.instance;
-        let desc = |buffer: u32| instance.buffers[buffer as usize];
-        if part.buffers.iter().all(|&buffer| desc(buffer).hint.is_none()) {
-            return;
-        }
-        let mut placed = self.offsets.clone();
-        let (mut height, mut others) = (0, Vec::new());
-        self.first_fit.clear();
-        // Buffers with a fixed offset are the first of the order.
-        for &buffer in &part.order {
-            let Buffer { size, alignment, fixed_offset, hint } = desc(buffer);
-            let end = |offset: &HeapOffset| offset.get().saturating_add(size.get());
-            let usable = |offset: &HeapOffset| offset.is_aligned(alignment) && end(offset) <= part.height;
-            match fixed_offset.or(hint).filter(usable) {
-                Some(offset) if self.first_fit.place_at(buffer, offset.get(), end(&offset)) => {
-                    placed[buffer as usize] = offset.get();
-                    height = height.max(end(&offset));
-                }
-                _ => others.push(buffer),
-            }
-        }
-        let limit = part.height.saturating_add(1);
-        if let Some(top) = self.first_fit.place_others(&others, limit, &mut placed) {
-            self.offsets.copy_from_slice(&placed);
-            part.height = height.max(top);
-        }
+    fn is_large(&self, part: &Part) -> bool {
+        Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
     }
 
     /// Tries other orders of first fit.
     fn improve_orders(&mut self, part: &mut Part, aim: u64) {
         for order in &Order::ALL[1..] {
-            if part.height <= aim.max(part.bound) || !self.work.step() || self.work.poll() {
+            if part.height <= aim.max(part.bound).max(part.enough) || !self.work.step() || self.work.poll() {
                 return;
             }
             let mut buffers = part.buffers.clone();
@@ -239,67 +242,29 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Runs many short searches with different strategies and heights.
-    fn search_exactly(&mut self, part: &mut Part, problem: &Problem, aim: u64) {
-        let unit = problem.unit.max(1);
-        part.bound = part.bound.next_multiple_of(unit);
-        let base = SHORTEST_RUN.max(2 * problem.len() as u64);
-        // The part of the gap, as a power of 1/2, that a run between the bound and the best height tries to close, and
-        // the number of such runs without success since it was set.
-        let (mut halvings, mut failures) = (1, 0);
-        let mut successful = None;
-        let mut runs = 0;
-        while part.height > part.bound.max(aim) && !self.work.done() {
-            let round = runs / PLAIN_STRATEGIES;
-            // The lower bound at first, and at every fourth run later. A height that suffices at every other run.
-            let at_bound = if aim > part.bound { runs % 2 == 0 } else { round == 0 || runs % 4 == 0 };
-            let gap = part.height - part.bound;
-            let target = match (at_bound, aim > part.bound) {
-                (true, _) => part.bound,
-                (false, true) => aim,
-                (false, false) => part.height - (gap >> halvings).max(1).next_multiple_of(unit),
-            };
-            // No height between two multiples is needed; hints alone can lead to one.
-            let target = (target / unit * unit).max(part.bound);
-            // What worked before is likely to work again.
-            let strategy = match successful {
-                Some(strategy) if runs % 2 == 1 => strategy + round * PLAIN_STRATEGIES,
-                _ => runs,
-            };
-            let mut limit = base * luby(round);
-            let outcome = search(problem, target, Strategy { number: strategy }, || {
-                limit -= 1;
-                limit > 0 && self.work.step()
-            });
-            match outcome {
-                Outcome::Packed(packed) => {
-                    let tops =
-                        packed.iter().enumerate().map(|(buffer, &offset)| offset + problem.size(buffer));
-                    part.height = tops.max().unwrap_or(0);
-                    for (&buffer, &offset) in problem.buffers.iter().zip(&packed) {
-                        self.offsets[buffer as usize] = offset;
-                    }
-                    successful = Some(strategy % PLAIN_STRATEGIES);
-                    failures = 0;
-                }
-                Outcome::Infeasible => part.bound = target + unit,
-                Outcome::Stopped => {
-                    failures += u64::from(!at_bound);
-                    if failures == FAILURES {
-                        (halvings, failures) = ((halvings + 1).min(MAX_HALVINGS), 0);
-                    }
-                }
+    /// Packs the heaviest sections first, in turns with repetitions of first fit.
+    pub(super) fn search_orders(&mut self, part: &mut Part, aim: u64) {
+        let mut random = Random::new(1);
+        for round in 0.. {
+            if part.height <= part.bound.max(aim) || self.work.done() {
+                return;
             }
-            runs += 1;
+            self.pack_heaviest_first(part, aim, round);
+            if round == 0 && self.is_large(part) {
+                self.improve_orders(part, aim);
+            }
+            self.repeat_first_fit(part, aim, &mut random);
         }
     }
 
-    /// Repeats first fit, each time with the buffers at the top moved forward, or with neighbours exchanged.
-    fn search_orders(&mut self, part: &mut Part, aim: u64) {
-        let mut random = Random::new(1);
+    /// Repeats first fit, each time with the buffers at the top moved forward.
+    fn repeat_first_fit(&mut self, part: &mut Part, aim: u64, random: &mut Random) {
         let mut placed = self.offsets.clone();
         let mut order = part.order.clone();
-        while part.height > part.bound.max(aim) && self.work.step() && !self.work.poll() {
+        for _ in 0..REPETITIONS {
+            if part.height <= part.bound.max(aim) || !self.work.step() || self.work.poll() {
+                return;
+            }
             let Some(height) = self.first_fit.place(&order, u64::MAX, &mut placed) else { return };
             if height < part.height {
                 part.height = height;
@@ -316,23 +281,5 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Steps of the shortest searches, if the problem is small.
-const SHORTEST_RUN: u64 = 500;
-
-/// Number of runs without success after which an easier height is tried.
-const FAILURES: u64 = 12;
-
-/// The easiest height is this power of 1/2 of the gap below the best one.
-const MAX_HALVINGS: u32 = 6;
-
-/// Returns the terms of the sequence 1, 1, 2, 1, 1, 2, 4, ...: limits of restarts for searches of unknown length.
-fn luby(term: u64) -> u64 {
-    let mut term = term + 1;
-    loop {
-        let bits = u64::BITS - term.leading_zeros();
-        if term == (1 << bits) - 1 {
-            return 1 << (bits - 1);
-        }
-        term -= (1 << (bits - 1)) - 1;
-    }
-}
+/// Repetitions of first fit between two rounds that pack the heaviest sections first.
+const REPETITIONS: usize = 8;

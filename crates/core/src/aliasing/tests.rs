@@ -111,8 +111,60 @@ fn solved(instance: &Instance, steps: u64) -> Packing {
     packing
 }
 
+/// Returns the instance with offsets as hints.
+fn hinted(instance: &Instance, offsets: &[HeapOffset]) -> Instance {
+    let mut instance = instance.clone();
+    for (buffer, &offset) in instance.buffers.iter_mut().zip(offsets) {
+        buffer.hint = Some(offset);
+    }
+    instance
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+
+    /// With several threads, a number of steps decides about the result, and the packing is one.
+    #[test]
+    fn threads_agree(rows in rows(10..30, 50), threads in 2_usize..5) {
+        let instance = instance(&rows).unwrap();
+        let threads = std::num::NonZero::new(threads).unwrap();
+        let options = SolveOptions { steps: 3000, threads, ..SolveOptions::default() };
+        let [packing, again] = [(); 2].map(|()| solve(&instance, &options, &mut || false));
+        prop_assert_eq!(check(&instance, &packing.offsets), Ok(packing.height));
+        prop_assert!(packing.steps <= 3000 && instance.load().size <= packing.lower_bound);
+        prop_assert_eq!(&packing, &again);
+        let alone = solved(&instance, 3000);
+        prop_assert!(packing.lower_bound <= alone.height && alone.lower_bound <= packing.height);
+    }
+
+    /// A plan that is replanned with a change of one buffer keeps all others, if the slack permits it; without a change it
+    /// stays as it is.
+    #[test]
+    fn hints_are_kept_within_the_slack(rows in rows(2..20, 30), changed in 0_usize..20, slack in 0_u32..1200) {
+        let mut rows = rows;
+        let before = instance(&rows).unwrap();
+        let old = solved(&before, 10);
+        let options = SolveOptions { steps: 2000, hint_slack_permille: slack, ..SolveOptions::default() };
+        let within = |packing: &Packing, instance: &Instance| {
+            let load = u128::from(instance.load().size.get());
+            u128::from(packing.height.get()) * 1000 <= load * u128::from(1000 + slack)
+        };
+        let same = solve(&hinted(&before, &old.offsets), &options, &mut || false);
+        prop_assert_eq!(check(&before, &same.offsets), Ok(same.height));
+        prop_assert!(same.height <= old.height);
+        if within(&old, &before) {
+            prop_assert_eq!(&same.offsets, &old.offsets);
+        }
+        // A smaller buffer fits where it was, so all others can stay.
+        let changed = changed % rows.len();
+        rows[changed].0 = rows[changed].0.div_ceil(2);
+        let after = instance(&rows).unwrap();
+        let packing = solve(&hinted(&after, &old.offsets), &options, &mut || false);
+        prop_assert_eq!(check(&after, &packing.offsets), Ok(packing.height));
+        if within(&old, &after) {
+            prop_assert_eq!(&packing.offsets, &old.offsets);
+        }
+    }
 
     #[test]
     fn packings_are_the_lowest(rows in rows(1..8, 9)) {
@@ -355,10 +407,52 @@ fn the_planner_stops_when_it_is_told_to() {
         .collect();
     let instance = instance(&rows).unwrap();
     let mut asked = 0;
-    let packing = solve(&instance, &SolveOptions { capacity: None, steps: u64::MAX }, &mut || {
+    let packing = solve(&instance, &SolveOptions { steps: u64::MAX, ..SolveOptions::default() }, &mut || {
         asked += 1;
         asked > 3
     });
     assert_eq!(check(&instance, &packing.offsets), Ok(packing.height));
     assert!(asked <= 5, "{asked}");
+}
+
+/// A buffer that grows makes those move that conflict with it; what lives at another time stays where it was.
+#[test]
+fn a_change_moves_its_neighbours_alone() {
+    let interval = |lower, upper| vec![Interval { lower, upper }];
+    let lives = [(0, 2), (0, 2), (5, 7), (5, 7)].map(|(lower, upper)| interval(lower, upper));
+    let offsets = [0, 4, 4, 0].map(HeapOffset::new);
+    let buffers = |first| [first, 4, 4, 4].map(|size| Buffer::new(ByteSize::new(size))).to_vec();
+    let grown = Instance::with_intervals(buffers(5), lives.to_vec()).unwrap();
+    let packing = solve(&hinted(&grown, &offsets), &SolveOptions::default(), &mut || false);
+    assert_eq!((packing.height.get(), packing.proved), (9, true));
+    assert_eq!(packing.offsets[2..], offsets[2..]);
+}
+
+/// What is done for instances that are too large to be searched improves on first fit, and packs correctly.
+#[test]
+fn the_heaviest_sections_are_packed_first() {
+    let mut random = search::Random::new(5);
+    let mut below = |bound: u64| random.next_below(bound);
+    let mut improved = 0;
+    for _ in 0..10 {
+        let rows: Vec<Row> = (0..60)
+            .map(|number| {
+                let lower = i64::try_from(below(30)).unwrap();
+                let upper = lower + 1 + i64::try_from(below(20)).unwrap();
+                let fixed = (number == 0).then_some(0);
+                (1 + below(50), 0, fixed, vec![Interval { lower, upper }])
+            })
+            .collect();
+        let instance = instance(&rows).unwrap();
+        let (options, mut stop) = (SolveOptions { steps: 1500, ..SolveOptions::default() }, || false);
+        let mut planner = solve::Planner::new(&instance, &options, &mut stop);
+        let mut part = planner.part((0..60).collect());
+        let first_fit = part.height;
+        planner.search_orders(&mut part, 0);
+        let offsets: Vec<HeapOffset> = planner.offsets.iter().copied().map(HeapOffset::new).collect();
+        assert_eq!(check(&instance, &offsets), Ok(ByteSize::new(part.height)));
+        assert!(part.height >= instance.load().size.get() && part.height <= first_fit);
+        improved += usize::from(part.height < first_fit);
+    }
+    assert!(improved >= 8, "{improved} of 10");
 }

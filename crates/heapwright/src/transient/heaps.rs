@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use heapwright_core::aliasing::SolveOptions;
 use heapwright_core::aliasing::frame::{
     BarrierModel, Category, FramePlanOptions, FrameResource, FrameResourceId, HeapPlan, NotAliased, PassId,
 };
@@ -11,7 +12,6 @@ use heapwright_d3d12::{D3D12_RESOURCE_STATES, ID3D12Resource};
 
 use super::frame::{Resource, TransientFrame, frame_resource};
 use super::resources::{Heap, HeapKind, TransientResources};
-use super::schedule::submissions;
 use super::states::derive;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
 use crate::memory::{HeapRequest, PlacedRange, Refusal, Sharing};
@@ -97,15 +97,14 @@ impl TransientHeaps {
         let options = FramePlanOptions {
             heap_per_category: inner.heaps.caps.resource_heap_tier < 2,
             barriers: BarrierModel::Legacy,
-            steps: self.steps,
+            solve: SolveOptions { steps: self.steps, ..SolveOptions::default() },
             ..FramePlanOptions::default()
         };
         let plan = core.plan(&options, &mut || false).map_err(malformed)?;
         if let Some(&(resource, reason)) = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake()) {
             return Err(mistake(resource, reason));
         }
-        let submissions = submissions(frame, &plan.frame_fences);
-        let states = derive(frame, &plan, &core.order(), &submissions)?;
+        let states = derive(frame, &plan, &core.order())?;
         // A frame without resources has a heap of no bytes.
         let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
         let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
@@ -116,7 +115,7 @@ impl TransientHeaps {
             let made = create(range, placement.offset, resource, placed, states.entry[number]);
             resources.push(made.map_err(|refusal| self.refused(placed.size, refusal))?);
         }
-        let made = TransientResources { resources, heaps, frame: frame.clone(), plan, states, submissions };
+        let made = TransientResources { resources, heaps, frame: frame.clone(), plan, states };
         Ok(Arc::clone(self.last.insert(Arc::new(made))))
     }
 

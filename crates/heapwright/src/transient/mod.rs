@@ -53,15 +53,13 @@ mod frame;
 mod heaps;
 mod recording;
 mod resources;
-mod schedule;
 mod states;
 
 pub use heapwright_core::aliasing::frame::{
-    FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Use,
+    FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Submission, Use,
 };
 
 pub use self::frame::TransientFrame;
 pub use self::heaps::TransientHeaps;
 pub use self::resources::TransientResources;
-pub use self::schedule::Submission;
 pub use crate::desc::ClearValue;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use heapwright_core::aliasing::frame::{Category, FramePlan, FrameResourceId, PassId};
+use heapwright_core::aliasing::frame::{Category, FramePlan, FrameResourceId, PassId, Submission};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::frame::TransientFrame;
-use super::schedule::Submission;
 use super::states::{FrameStates, PassRecord};
 use crate::Error;
 use crate::memory::PlacedRange;
@@ -39,7 +38,6 @@ pub struct TransientResources {
     pub(super) frame: TransientFrame,
     pub(super) plan: FramePlan,
     pub(super) states: FrameStates,
-    pub(super) submissions: Vec<Submission>,
 }
 
 impl TransientResources {
@@ -57,7 +55,7 @@ impl TransientResources {
     /// Returns the passes that are executed together, in the order in which they are passed to the queues.
     #[must_use]
     pub fn submissions(&self) -> &[Submission] {
-        &self.submissions
+        &self.plan.submissions
     }
 
     /// Returns the plan: heaps, offsets, and which resource takes over memory from which.

@@ -10,7 +10,6 @@ use heapwright_core::aliasing::frame::{
 use heapwright_d3d12::*;
 
 use super::frame::{PassUse, TransientFrame};
-use super::schedule::Submission;
 use crate::Error;
 
 /// States in which a resource is written.
@@ -85,10 +84,9 @@ pub(super) fn derive(
     frame: &TransientFrame,
     plan: &FramePlan,
     order: &PassOrder,
-    submissions: &[Submission],
 ) -> Result<FrameStates, Error> {
     let mut submission_of = vec![0; frame.passes.len()];
-    for (number, submission) in submissions.iter().enumerate() {
+    for (number, submission) in plan.submissions.iter().enumerate() {
         submission.passes.iter().for_each(|pass| submission_of[pass.index()] = number);
     }
     let mut uses: Vec<Vec<At>> = vec![Vec::new(); frame.resources.len()];

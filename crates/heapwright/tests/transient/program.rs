@@ -252,7 +252,7 @@ impl<'a> Program<'a> {
         how: Use,
     ) {
         let Item { desc, upload, .. } = &self.items[id.index()];
-        let initialises = how == Use::Clear;
+        let initialises = matches!(how, Use::Clear | Use::CopyAll);
         if initialises && LeftOut::is_next(&self.world.left_out.initialisation) {
             return;
         }

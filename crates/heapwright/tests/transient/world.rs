@@ -15,7 +15,7 @@ use windows_core::Interface;
 pub(crate) struct LeftOut {
     pub(crate) aliasing_barrier: AtomicUsize,
     pub(crate) discard: AtomicUsize,
-    /// A clear by which a pass initialises a resource.
+    /// A clear or a copy by which a pass initialises a resource.
     pub(crate) initialisation: AtomicUsize,
 }
 

@@ -114,6 +114,7 @@ pub(crate) use self::resource::{Identity, Label};
 pub use self::rule::Rule;
 pub use self::stream::{
     CommandStream, StreamCommand, StreamError, StreamHeap, StreamQueue, StreamResource, StreamResourceKind,
+    StreamSignal,
 };
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, CreatedState, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

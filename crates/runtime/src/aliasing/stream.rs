@@ -1,6 +1,6 @@
 //! Judges a stream of commands without a device, by the rules of the tracker.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,6 +33,10 @@ pub struct StreamResource(usize);
 /// A queue of a [`CommandStream`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamQueue(u32);
+
+/// A signal of a queue of a [`CommandStream`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamSignal(usize);
 
 /// The kind of a resource of a [`CommandStream`]. Textures have an undefined layout and one subresource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +86,7 @@ pub enum StreamCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The heap, the resource or the queue is not of this stream.
+    /// The heap, the resource, the queue or the signal is not of this stream.
     Unknown,
     /// The size is zero, or the end has more than 63 bits.
     Size,
@@ -91,7 +95,7 @@ pub enum StreamError {
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "the heap, the resource or the queue is not of this stream",
+            Self::Unknown => "the heap, the resource, the queue or the signal is not of this stream",
             Self::Size => "the size is zero, or the end has more than 63 bits",
         })
     }
@@ -125,7 +129,9 @@ pub struct CommandStream {
     tracker: Arc<AliasingTracker>,
     heaps: Vec<(Arc<dyn DriverHeap>, Arc<Label>)>,
     resources: Vec<Placed>,
-    fences: BTreeMap<u32, (Arc<Fence>, u64)>,
+    queues: BTreeSet<u32>,
+    /// A fence for each signal, which no other signal changes.
+    signals: Vec<Arc<Fence>>,
     /// A resource that overlaps nothing, at the other end of copies.
     outside: Arc<dyn DriverResource>,
 }
@@ -145,7 +151,8 @@ impl CommandStream {
             tracker,
             heaps: Vec::new(),
             resources: Vec::new(),
-            fences: BTreeMap::new(),
+            queues: BTreeSet::new(),
+            signals: Vec::new(),
             outside: Arc::new(Stub::new()),
         }
     }
@@ -153,7 +160,7 @@ impl CommandStream {
     /// Adds a queue.
     pub fn add_queue(&mut self) -> StreamQueue {
         let agent = self.tracker.add_queue();
-        self.fences.insert(agent, (Arc::new(Fence::new(0)), 0));
+        self.queues.insert(agent);
         StreamQueue(agent)
     }
 
@@ -217,7 +224,7 @@ impl CommandStream {
         queue: StreamQueue,
         commands: &[StreamCommand],
     ) -> Result<Vec<Violation>, StreamError> {
-        if !self.fences.contains_key(&queue.0) {
+        if !self.queues.contains(&queue.0) {
             return Err(StreamError::Unknown);
         }
         let (mut calls, mut executed) = (Vec::new(), Vec::new());
@@ -235,20 +242,31 @@ impl CommandStream {
         Ok(violations)
     }
 
-    /// Lets a queue wait for all that another one has executed, by a fence.
+    /// Lets a queue signal a fence behind all that it has executed.
     ///
     /// # Errors
     ///
-    /// Returns an error if a queue is not of this stream.
-    pub fn wait(&mut self, queue: StreamQueue, other: StreamQueue) -> Result<(), StreamError> {
-        if !self.fences.contains_key(&queue.0) {
+    /// Returns an error if the queue is not of this stream.
+    pub fn signal(&mut self, queue: StreamQueue) -> Result<StreamSignal, StreamError> {
+        if !self.queues.contains(&queue.0) {
             return Err(StreamError::Unknown);
         }
-        let (fence, value) = self.fences.get_mut(&other.0).ok_or(StreamError::Unknown)?;
-        *value += 1;
-        let _ = self.tracker.before_signal(other.0, fence, *value).ask();
-        fence.set(*value);
-        let _ = self.tracker.after_wait(queue.0, &fence.begin_wait(*value)).ask();
+        let fence = Arc::new(Fence::new(0));
+        let _ = self.tracker.before_signal(queue.0, &fence, 1).ask();
+        fence.set(1);
+        self.signals.push(fence);
+        Ok(StreamSignal(self.signals.len() - 1))
+    }
+
+    /// Lets a queue wait for a signal of another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the queue or the signal is not of this stream.
+    pub fn wait(&mut self, queue: StreamQueue, signal: StreamSignal) -> Result<(), StreamError> {
+        let fence = self.signals.get(signal.0).filter(|_| self.queues.contains(&queue.0));
+        let wait = fence.ok_or(StreamError::Unknown)?.begin_wait(1);
+        let _ = self.tracker.after_wait(queue.0, &wait).ask();
         Ok(())
     }
 

@@ -6,9 +6,11 @@
 //! | `order` | which pass happens before which |
 //! | `uses` | the first uses of a resource, and why some resources never alias |
 //! | `plan` | [`FramePlan`]: heaps, offsets, and what each activation owes |
+//! | `schedule` | which passes are executed together, and where queues wait for each other |
 
 mod order;
 mod plan;
+mod schedule;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod uses;
@@ -18,9 +20,10 @@ use std::fmt;
 
 pub use self::order::PassOrder;
 pub use self::plan::{
-    Activation, BarrierModel, EnhancedActivation, FramePlan, FramePlanOptions, HeapPlan,
+    Activation, BarrierModel, EnhancedActivation, FramePacking, FramePlan, FramePlanOptions, HeapPlan,
     LegacyAliasingBarrier, Placement, Predecessor,
 };
+pub use self::schedule::Submission;
 pub use self::uses::{Initialisation, NotAliased, RestingState};
 use crate::{Alignment, ByteSize, HeapOffset};
 

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::order::PassOrder;
+use super::schedule::{Submission, submissions};
 use super::uses::{Initialisation, NotAliased, ResourceUses, RestingState};
 use super::{Category, Frame, FrameError, FrameResourceId, PassId, QueueId, ResourceKind, Use};
 use crate::aliasing::handovers::handovers_in_granules;
-use crate::aliasing::{Buffer, Instance, Interval, SolveOptions, Violated, reduce_aliasing_pairs, solve};
+use crate::aliasing::{
+    Buffer, Instance, Interval, Load, Packing, SolveOptions, Violated, reduce_aliasing_pairs, solve,
+};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
 /// Which barriers activate resources.
@@ -26,16 +29,20 @@ pub struct FramePlanOptions {
     pub heap_per_category: bool,
     /// Barriers that activate resources.
     pub barriers: BarrierModel,
-    /// Maximum number of steps of the planner for each heap, as in [`SolveOptions`].
-    pub steps: u64,
+    /// How each heap is packed.
+    pub solve: SolveOptions,
     /// Number of moves that are tried to reduce the number of aliasing barriers, for each heap.
     pub moves: u64,
 }
 
 impl Default for FramePlanOptions {
     fn default() -> Self {
-        let steps = SolveOptions::default().steps;
-        Self { heap_per_category: false, barriers: BarrierModel::Legacy, steps, moves: 800 }
+        Self {
+            heap_per_category: false,
+            barriers: BarrierModel::Legacy,
+            solve: SolveOptions::default(),
+            moves: 800,
+        }
     }
 }
 
@@ -50,6 +57,11 @@ pub struct HeapPlan {
     pub lower_bound: ByteSize,
     /// Whether the height is proved to be the lowest.
     pub proved: bool,
+    /// Largest sum of the sizes of resources that live at the same time; the instant is a pass, if the passes have a total
+    /// order.
+    pub load: Load,
+    /// Number of steps that the planner took.
+    pub steps: u64,
     /// Alignment that the heap must have: the largest of its resources, at least 64 KiB.
     pub alignment: Alignment,
     /// Size that the heap must have: the height, rounded up to the alignment.
@@ -137,6 +149,28 @@ pub struct FramePlan {
     /// Pairs of queues of which the second must not begin a frame before the first has finished the frame before,
     /// because memory passes from one to the other, or a resource is used on both. Empty if there is one queue.
     pub frame_fences: Vec<(QueueId, QueueId)>,
+    /// The passes that are executed together, and the waits of queues for each other.
+    pub submissions: Vec<Submission>,
+}
+
+/// The resources of a frame with their offsets, from which the rest of the plan follows.
+///
+/// [`Frame::plan`] does all at once; the steps apart are for programs that measure them.
+#[derive(Debug)]
+pub struct FramePacking<'a> {
+    frame: &'a Frame,
+    uses: Vec<ResourceUses>,
+    heaps: Vec<PackedHeap>,
+}
+
+/// The resources of a heap.
+#[derive(Debug)]
+struct PackedHeap {
+    category: Option<Category>,
+    /// The resources, ascending: the buffers of the instance.
+    members: Vec<usize>,
+    instance: Instance,
+    packing: Packing,
 }
 
 impl Frame {
@@ -151,6 +185,21 @@ impl Frame {
         options: &FramePlanOptions,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<FramePlan, FrameError> {
+        let mut packing = self.pack(options, stop)?;
+        packing.reduce_aliasing_pairs(options.moves, stop);
+        Ok(packing.plan(options.barriers))
+    }
+
+    /// Chooses the offsets of the resources, the first step of [`plan`](Self::plan).
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`plan`](Self::plan).
+    pub fn pack(
+        &self,
+        options: &FramePlanOptions,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<FramePacking<'_>, FrameError> {
         let order = PassOrder::new(self);
         let uses = (0..self.resources.len())
             .map(|number| {
@@ -164,17 +213,7 @@ impl Frame {
         } else {
             vec![None]
         };
-        let none = Placement { heap: 0, offset: HeapOffset::ZERO };
-        let mut plan = FramePlan {
-            heaps: Vec::new(),
-            placements: vec![none; self.resources.len()],
-            activations: Vec::new(),
-            not_aliased: (uses.iter().enumerate())
-                .filter_map(|(number, uses)| Some((FrameResourceId(number), uses.not_aliased?)))
-                .collect(),
-            frame_fences: Vec::new(),
-        };
-        let mut fences = BTreeSet::new();
+        let mut heaps = Vec::new();
         for category in categories {
             let members: Vec<usize> = (0..self.resources.len())
                 .filter(|&number| {
@@ -182,58 +221,10 @@ impl Frame {
                 })
                 .collect();
             let instance = self.instance(&members, &uses, &order)?;
-            let solve_options = SolveOptions { capacity: None, steps: options.steps };
-            let mut packing = solve(&instance, &solve_options, stop);
-            reduce_aliasing_pairs(&instance, &mut packing, options.moves, stop);
-            let alignment = instance.buffers().iter().map(|buffer| buffer.alignment).max();
-            let alignment = alignment.unwrap_or(HEAP_ALIGNMENT).max(HEAP_ALIGNMENT);
-            for (&number, &offset) in members.iter().zip(&packing.offsets) {
-                plan.placements[number] = Placement { heap: plan.heaps.len(), offset };
-            }
-            plan.heaps.push(HeapPlan {
-                category,
-                height: packing.height,
-                lower_bound: packing.lower_bound,
-                proved: packing.proved,
-                alignment,
-                size: packing.height.align_up(alignment).unwrap_or(packing.height),
-            });
-            let mut predecessors: Vec<Vec<Predecessor>> = vec![Vec::new(); members.len()];
-            let granularity = |member: usize| self.resources[members[member]].granularity;
-            for handover in handovers_in_granules(&instance, &packing, granularity) {
-                let from = FrameResourceId(members[handover.from]);
-                let (range, previous_frame) = (handover.range(), handover.previous_frame);
-                let same_queue = self.shares_queue(&uses[from.0], &uses[members[handover.to]]);
-                predecessors[handover.to].push(Predecessor {
-                    resource: from,
-                    range,
-                    previous_frame,
-                    same_queue,
-                });
-            }
-            self.add_behind_partial(&members, &uses, &mut predecessors);
-            for (&number, predecessors) in members.iter().zip(&predecessors) {
-                let queue = self.passes[uses[number].first.0].queue;
-                let before = predecessors.iter().filter(|predecessor| predecessor.previous_frame);
-                for last in before.map(|predecessor| predecessor.resource.0).chain([number]) {
-                    let queues = uses[last].passes.iter().map(|pass| self.passes[pass.0].queue);
-                    fences.extend(queues.filter(|&other| other != queue).map(|other| (other, queue)));
-                }
-            }
-            for (&number, predecessors) in members.iter().zip(predecessors) {
-                if uses[number].not_aliased.is_none() {
-                    plan.activations.push(self.activation(
-                        number,
-                        &uses[number],
-                        predecessors,
-                        options.barriers,
-                    ));
-                }
-            }
+            let packing = solve(&instance, &options.solve, stop);
+            heaps.push(PackedHeap { category, members, instance, packing });
         }
-        plan.activations.sort_by_key(|activation| (activation.pass, activation.resource));
-        plan.frame_fences = fences.into_iter().collect();
-        Ok(plan)
+        Ok(FramePacking { frame: self, uses, heaps })
     }
 
     /// Returns whether a pass uses the first resource on the queue that activates the second.
@@ -386,6 +377,82 @@ impl Frame {
     fn writes_last(&self, resource: FrameResourceId) -> bool {
         let last = self.passes.iter().rev().find(|pass| pass.uses.iter().any(|(used, _)| *used == resource));
         last.is_some_and(|pass| pass.uses.iter().any(|&(used, how)| used == resource && how != Use::Read))
+    }
+}
+
+impl FramePacking<'_> {
+    /// Moves resources, without making a heap higher, so that there are fewer aliasing barriers: see
+    /// [`reduce_aliasing_pairs`].
+    pub fn reduce_aliasing_pairs(&mut self, moves: u64, stop: &mut dyn FnMut() -> bool) {
+        for heap in &mut self.heaps {
+            reduce_aliasing_pairs(&heap.instance, &mut heap.packing, moves, stop);
+        }
+    }
+
+    /// Derives barriers and initialisations.
+    #[must_use]
+    pub fn plan(&self, barriers: BarrierModel) -> FramePlan {
+        let (frame, uses) = (self.frame, &self.uses);
+        let none = Placement { heap: 0, offset: HeapOffset::ZERO };
+        let mut plan = FramePlan {
+            heaps: Vec::new(),
+            placements: vec![none; frame.resources.len()],
+            activations: Vec::new(),
+            not_aliased: (uses.iter().enumerate())
+                .filter_map(|(number, uses)| Some((FrameResourceId(number), uses.not_aliased?)))
+                .collect(),
+            frame_fences: Vec::new(),
+            submissions: Vec::new(),
+        };
+        let mut fences = BTreeSet::new();
+        for PackedHeap { category, members, instance, packing } in &self.heaps {
+            let alignment = instance.buffers().iter().map(|buffer| buffer.alignment).max();
+            let alignment = alignment.unwrap_or(HEAP_ALIGNMENT).max(HEAP_ALIGNMENT);
+            for (&number, &offset) in members.iter().zip(&packing.offsets) {
+                plan.placements[number] = Placement { heap: plan.heaps.len(), offset };
+            }
+            plan.heaps.push(HeapPlan {
+                category: *category,
+                height: packing.height,
+                lower_bound: packing.lower_bound,
+                proved: packing.proved,
+                load: instance.load(),
+                steps: packing.steps,
+                alignment,
+                size: packing.height.align_up(alignment).unwrap_or(packing.height),
+            });
+            let mut predecessors: Vec<Vec<Predecessor>> = vec![Vec::new(); members.len()];
+            let granularity = |member: usize| frame.resources[members[member]].granularity;
+            for handover in handovers_in_granules(instance, packing, granularity) {
+                let from = FrameResourceId(members[handover.from]);
+                let (range, previous_frame) = (handover.range(), handover.previous_frame);
+                let same_queue = frame.shares_queue(&uses[from.0], &uses[members[handover.to]]);
+                predecessors[handover.to].push(Predecessor {
+                    resource: from,
+                    range,
+                    previous_frame,
+                    same_queue,
+                });
+            }
+            frame.add_behind_partial(members, uses, &mut predecessors);
+            for (&number, predecessors) in members.iter().zip(&predecessors) {
+                let queue = frame.passes[uses[number].first.0].queue;
+                let before = predecessors.iter().filter(|predecessor| predecessor.previous_frame);
+                for last in before.map(|predecessor| predecessor.resource.0).chain([number]) {
+                    let queues = uses[last].passes.iter().map(|pass| frame.passes[pass.0].queue);
+                    fences.extend(queues.filter(|&other| other != queue).map(|other| (other, queue)));
+                }
+            }
+            for (&number, predecessors) in members.iter().zip(predecessors) {
+                if uses[number].not_aliased.is_none() {
+                    plan.activations.push(frame.activation(number, &uses[number], predecessors, barriers));
+                }
+            }
+        }
+        plan.activations.sort_by_key(|activation| (activation.pass, activation.resource));
+        plan.frame_fences = fences.into_iter().collect();
+        plan.submissions = submissions(frame, &plan.frame_fences);
+        plan
     }
 }
 

@@ -1,13 +1,24 @@
 //! Frames with known plans, and random frames that are replayed byte by byte.
 
+use std::num::NonZero;
+
 use proptest::prelude::*;
 
 use super::*;
-use crate::aliasing::Violated;
+use crate::aliasing::{SolveOptions, Violated};
 
 const TARGET: ResourceKind = ResourceKind::RenderTarget { unordered_access: false };
-const DIRECT_STEPS: FramePlanOptions =
-    FramePlanOptions { heap_per_category: false, barriers: BarrierModel::Legacy, steps: 5000, moves: 100 };
+const DIRECT_STEPS: FramePlanOptions = FramePlanOptions {
+    heap_per_category: false,
+    barriers: BarrierModel::Legacy,
+    solve: SolveOptions {
+        capacity: None,
+        steps: 5000,
+        threads: NonZero::<usize>::MIN,
+        hint_slack_permille: 0,
+    },
+    moves: 100,
+};
 
 fn resource(kind: ResourceKind, granules: u64) -> FrameResource {
     let alignment = Alignment::new(64 << 10).unwrap();

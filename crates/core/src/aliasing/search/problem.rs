@@ -58,6 +58,11 @@ pub(in crate::aliasing) struct Problem {
 const MAX_TABLE: usize = 6_000_000;
 
 impl Problem {
+    /// Returns whether so many buffers in so many sections are surely too many to be searched.
+    pub(in crate::aliasing) fn is_too_large(buffers: usize, sections: usize) -> bool {
+        sections.saturating_mul(buffers) > 8 * MAX_TABLE
+    }
+
     /// Creates the problem of these buffers of an instance, or `None` if it is too large to be searched.
     pub(in crate::aliasing) fn new(instance: &Instance, buffers: Vec<u32>) -> Option<Self> {
         let sections = &instance.sections;
@@ -69,7 +74,7 @@ impl Problem {
         let mut used: Vec<usize> = buffers.iter().flat_map(|&buffer| sections.of(buffer as usize)).collect();
         used.sort_unstable();
         used.dedup();
-        if used.len().saturating_mul(buffers.len()) > 8 * MAX_TABLE {
+        if Self::is_too_large(buffers.len(), used.len()) {
             return None;
         }
         let mut numbers = vec![0; used.last().map_or(0, |&last| last + 1)];

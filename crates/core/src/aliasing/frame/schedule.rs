@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use heapwright_core::aliasing::frame::{PassId, QueueId};
-
-use super::frame::TransientFrame;
+use super::{Frame, PassId, QueueId};
 
 /// Passes of a queue that one `ExecuteCommandLists` executes, in one or several command lists.
 ///
@@ -22,8 +20,8 @@ pub struct Submission {
 }
 
 /// Divides the passes of a frame. A queue waits only in front of a submission, and signals only behind one.
-pub(super) fn submissions(frame: &TransientFrame, frame_fences: &[(QueueId, QueueId)]) -> Vec<Submission> {
-    let queue_of = |pass: PassId| frame.passes[pass.index()].queue;
+pub(super) fn submissions(frame: &Frame, frame_fences: &[(QueueId, QueueId)]) -> Vec<Submission> {
+    let queue_of = |pass: PassId| frame.passes[pass.0].queue;
     let awaited: BTreeSet<PassId> = (frame.passes.iter())
         .flat_map(|pass| pass.after.iter().filter(|&&before| queue_of(before) != pass.queue))
         .copied()
@@ -34,10 +32,10 @@ pub(super) fn submissions(frame: &TransientFrame, frame_fences: &[(QueueId, Queu
     let mut open: Vec<Option<usize>> = vec![None; frame.queues.len()];
     let mut has_begun = vec![false; frame.queues.len()];
     for (number, pass) in frame.passes.iter().enumerate() {
-        let (id, queue) = (PassId::new(number), pass.queue.index());
+        let (id, queue) = (PassId::new(number), pass.queue.0);
         let waits: BTreeSet<usize> = (pass.after.iter())
             .filter(|&&before| queue_of(before) != pass.queue)
-            .map(|before| submission_of[before.index()])
+            .map(|before| submission_of[before.0])
             .collect();
         let submission = match open[queue].filter(|_| waits.is_empty()) {
             Some(submission) => submission,

@@ -1,0 +1,160 @@
+//! Plans and checks of frames.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use heapwright_core::aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
+use heapwright_core::aliasing::{Interval, SolveOptions};
+
+use super::budget::Budget;
+use super::drawing::{DrawnBuffer, DrawnHeap, draw};
+use super::frame::{FrameText, NamedFrame};
+use super::report::{FrameReport, HeapReport, PlanReport};
+use super::table_plan::solve_options;
+use super::{InputError, PlanError, Planned, frame_file, moves, replay};
+use crate::args::{BarriersArg, PlanArgs};
+
+/// Makes or checks the plan of a frame.
+pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, PlanError> {
+    let frame = frame_file::read(name, text)?;
+    let heap_per_category = args.tier == 1;
+    let start = Instant::now();
+    let (plan, barrier_time) = if args.check {
+        if let Some(without) = frame.resources.iter().find(|resource| resource.desc.fixed_offset.is_none()) {
+            return Err(frame
+                .wrong(without.line, "the plan has no offset for this resource".to_owned())
+                .into());
+        }
+        (check(&frame, &unchanged(heap_per_category))?, Default::default())
+    } else {
+        let categories: BTreeSet<Category> =
+            frame.resources.iter().map(|resource| resource.desc.kind.category()).collect();
+        let heaps = if heap_per_category { categories.len().max(1) } else { 1 };
+        let options = FramePlanOptions {
+            heap_per_category,
+            barriers: match args.barriers {
+                BarriersArg::Legacy => BarrierModel::Legacy,
+                BarriersArg::Enhanced => BarrierModel::Enhanced,
+            },
+            solve: solve_options(args, args.budget.part(0, heaps)),
+            ..FramePlanOptions::default()
+        };
+        let mut stop = slices(args.budget, heaps, start);
+        let mut packing = frame.frame.pack(&options, &mut stop).map_err(|error| frame.malformed(error))?;
+        let packed = Instant::now();
+        let moves = moves(frame.resources.len(), args.budget.steps(), start);
+        packing.reduce_aliasing_pairs(moves, &mut || args.budget.is_over(start));
+        let barrier_time = packed.elapsed();
+        (packing.plan(options.barriers), barrier_time)
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    frame.expect_defined(&plan)?;
+    let report = PlanReport {
+        file: name.to_owned(),
+        seconds,
+        barrier_seconds: barrier_time.as_secs_f64(),
+        heaps: (0..plan.heaps.len()).map(|heap| heap_report(&frame, &plan, heap)).collect(),
+        frame: Some(FrameReport { json: frame.to_json(&plan), text: FrameText(&frame, &plan).to_string() }),
+    };
+    let svg = args
+        .svg
+        .is_some()
+        .then(|| draw(&(0..plan.heaps.len()).map(|heap| drawn(&frame, &plan, heap)).collect::<Vec<_>>()));
+    let with_offsets = frame_file::with_offsets(text, &plan)
+        .map_err(|error| InputError::File { name: name.to_owned(), reason: error.to_string() })?;
+    Ok(Planned { report, svg, with_offsets })
+}
+
+/// Returns the options for a frame whose offsets are all fixed.
+pub(super) fn unchanged(heap_per_category: bool) -> FramePlanOptions {
+    let solve = SolveOptions { steps: 0, ..SolveOptions::default() };
+    FramePlanOptions { heap_per_category, solve, moves: 0, ..FramePlanOptions::default() }
+}
+
+/// Returns when the planner stops, for heaps that are planned one after the other: each gets a part of the time.
+fn slices(budget: Budget, heaps: usize, start: Instant) -> impl FnMut() -> bool {
+    let mut heap = 0;
+    move || {
+        let is_over = budget.part(heap, heaps).is_over(start);
+        if is_over {
+            heap = (heap + 1).min(heaps - 1);
+        }
+        is_over
+    }
+}
+
+/// Plans a frame with fixed offsets, and checks the plan by the rules of the tracker.
+pub(super) fn check(frame: &NamedFrame, options: &FramePlanOptions) -> Result<FramePlan, PlanError> {
+    let plan = frame.frame.plan(options, &mut || false).map_err(|error| match error {
+        FrameError::Resource { .. } => PlanError::Infeasible(frame.malformed(error).to_string()),
+        error => frame.malformed(error).into(),
+    })?;
+    frame.expect_defined(&plan)?;
+    let found = replay::violation(frame, &plan)
+        .map_err(|error| InputError::File { name: frame.file.clone(), reason: error.to_string() })?;
+    found.map_or(Ok(plan), |violation| {
+        let file = &frame.file;
+        Err(PlanError::Infeasible(format!("{file}: the plan violates a rule of aliasing: {violation}")))
+    })
+}
+
+/// Returns the numbers of the resources in a heap.
+fn held(plan: &FramePlan, heap: usize) -> impl Iterator<Item = usize> + '_ {
+    (0..plan.placements.len()).filter(move |&resource| plan.placements[resource].heap == heap)
+}
+
+fn category_name(category: Category) -> &'static str {
+    match category {
+        Category::Buffer => "buffer",
+        Category::Texture => "non_rt_ds",
+        Category::RenderTargetOrDepthStencil => "rt_ds",
+    }
+}
+
+fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport {
+    let of = &plan.heaps[heap];
+    let activations = plan
+        .activations
+        .iter()
+        .filter(|activation| plan.placements[activation.resource.index()].heap == heap);
+    let pairs = activations.map(|activation| {
+        let before: BTreeSet<_> =
+            activation.predecessors.iter().map(|predecessor| predecessor.resource).collect();
+        before.len()
+    });
+    HeapReport {
+        category: of.category.map(|category| category_name(category).to_owned()),
+        buffers: held(plan, heap).count(),
+        height: of.height.get(),
+        lower_bound: of.lower_bound.get(),
+        load: of.load,
+        proved: of.proved,
+        total: held(plan, heap).map(|resource| frame.resources[resource].desc.size.get()).sum(),
+        barriers: pairs.sum(),
+        steps: of.steps,
+    }
+}
+
+fn drawn<'a>(frame: &'a NamedFrame, plan: &FramePlan, heap: usize) -> DrawnHeap<'a> {
+    let of = &plan.heaps[heap];
+    let unshared: BTreeSet<usize> = plan.not_aliased.iter().map(|(resource, _)| resource.index()).collect();
+    let buffers = held(plan, heap).map(|number| {
+        let resource = &frame.resources[number];
+        let (first, last) =
+            if unshared.contains(&number) { (0, frame.passes.len() - 1) } else { frame.life(number) };
+        let instant = |pass: usize| i64::try_from(pass).unwrap_or(i64::MAX);
+        DrawnBuffer {
+            label: &resource.name,
+            category: Some(category_name(resource.desc.kind.category())),
+            size: resource.desc.size.get(),
+            offset: plan.placements[number].offset.get(),
+            lives: vec![Interval { lower: instant(first), upper: instant(last + 1) }],
+        }
+    });
+    DrawnHeap {
+        name: of.category.map_or("heap", category_name),
+        height: of.height.get(),
+        proved: of.proved,
+        buffers: buffers.collect(),
+    }
+}
