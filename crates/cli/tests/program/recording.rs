@@ -12,7 +12,8 @@ use heapwright::{
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::{
-    Action, Allocation, Heap, HeapType as RecordedHeapType, Record, ResourceKind, SessionWriter,
+    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record, ResourceKind,
+    SessionWriter,
 };
 
 use crate::support::{Folder, Outcome, command, heapwright};
@@ -222,6 +223,84 @@ fn buffers_are_recreated_at_their_addresses_by_another_process() {
     let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(report["same_addresses"], 0);
     assert_eq!(report["at_addresses"], false);
+}
+
+/// Buffers in memory that the CPU cannot access, and some that it can, with contents of which later ones replace earlier ones.
+fn record_gpu_buffers(file: &Path) -> u64 {
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap();
+    let (mut numbers, mut live, mut recorded) = (Numbers(11), Vec::new(), 0);
+    for index in 0..400_u64 {
+        let flags = match index % 4 {
+            0 => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            1 => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            2 => ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+            _ => ResourceAllocationFlags::empty(),
+        };
+        let heap_type = if index % 5 == 0 { HeapType::GpuUpload } else { HeapType::Default };
+        let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
+        // Some are larger than what is copied at once.
+        let size = if index % 100 == 7 { 5_000_000 } else { 64 + numbers.below(3000) };
+        let desc = buffer_desc(ByteSize::new(size));
+        let made = allocator.create_resource(&allocation, &desc, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+        let bytes: Vec<u8> = (0..size).map(|at| (at ^ index).to_le_bytes()[0]).collect();
+        made.record_bytes(0, &bytes).unwrap();
+        made.record_bytes(17, &[9; 30]).unwrap();
+        recorded += size + 30;
+        live.push(made);
+    }
+    recorded
+}
+
+#[test]
+fn the_gpu_copies_contents_that_the_cpu_cannot_write() {
+    let folder = Folder::new();
+    let file = folder.path().join("gpu.hws");
+    let recorded = record_gpu_buffers(&file);
+    let path = file.to_str().unwrap();
+    let mut devices = vec!["host"];
+    if heapwright(["devices", "--json"]).ok().contains("{\"device\":\"vulkan:0") {
+        devices.push("vulkan");
+    }
+    for device in devices {
+        let outcome = heapwright(["recreate", "--json", "--device", device, path]);
+        let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(report["failures"], serde_json::json!([]), "{device}");
+        assert_eq!(report["buffers"], 400, "{device}");
+        assert_eq!(report["verified_bytes"], recorded, "{device}");
+        let has_addresses = report["at_addresses"] == true;
+        assert_eq!(report["same_addresses"], if has_addresses { 400 } else { 0 }, "{device}");
+        let says_so = outcome.stderr.contains("cannot create objects at given addresses");
+        assert_eq!(says_so, !has_addresses, "{device}: {}", outcome.stderr);
+    }
+}
+
+/// Contents that the copy queue cannot write are named, and the others are written.
+#[test]
+fn a_buffer_beyond_its_heap_is_reported() {
+    let folder = Folder::new();
+    let heap_type = RecordedHeapType::Default;
+    let within = |allocation, offset, byte| {
+        let placement = PlacementKind::WithinResource;
+        [
+            buffer(allocation, 4096, heap_type),
+            Action::Describe(Box::new(Description { allocation, placement, ..Default::default() })),
+            Action::Place { allocation, heap: 1, offset },
+            Action::Contents { allocation, offset: 0, bytes: vec![byte; 4096] },
+        ]
+    };
+    let actions = [heap(1, heap_type)].into_iter().chain(within(1, 0, 1)).chain(within(2, 1 << 20, 2));
+    let path = folder.file("beyond.hws", session(actions));
+    let outcome = heapwright(["recreate", "--json", &path]);
+    assert_eq!(outcome.code, 1);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((&report["buffers"], &report["verified_bytes"]), (&1.into(), &4096.into()), "{report}");
+    assert_eq!(report["failures"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(report["failures"][0]["id"], 2);
+    assert_eq!(report["failures"][0]["reason"], "it reaches beyond its heap");
 }
 
 #[test]

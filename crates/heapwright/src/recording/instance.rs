@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Counter, Heap, HeapType};
+use heapwright_trace::session::{Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
 use super::environment;
 use super::event::{Event, InstanceKind};
@@ -136,9 +136,27 @@ impl Recording {
         Some(RecordedHeap { recording: Arc::clone(self), id })
     }
 
-    /// Returns whether the file holds the contents of buffers.
-    pub(crate) fn holds_contents(&self) -> bool {
-        self.recorder.is_session()
+    /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no bytes.
+    pub(crate) fn contents(
+        &self,
+        allocation: u64,
+        offset: u64,
+        size: u64,
+        read: impl Fn(u64, usize) -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Error> {
+        self.push(Event::RecordContents { allocation, size });
+        if !self.recorder.is_session() {
+            return Ok(());
+        }
+        // In parts, so that the queue of events can bound its memory.
+        let (mut offset, end) = (offset, offset.saturating_add(size));
+        while offset < end {
+            let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(MAX_CONTENTS_LEN);
+            let bytes = read(offset, len)?;
+            self.push(Event::Contents { allocation, offset, bytes });
+            offset += len as u64;
+        }
+        Ok(())
     }
 
     /// Returns a new allocation of this size, which is recorded by the caller.

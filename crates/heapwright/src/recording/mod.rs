@@ -27,7 +27,8 @@
 //! | `API_TIMINGS` | the duration of `CreateResource` and `ExecuteCommandLists` (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events` |
 //!
-//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer.
+//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer that the CPU can
+//! access, and [`record_bytes`](crate::ResourceAllocation::record_bytes) those of any other.
 //!
 //! # What a replay repeats
 //!
