@@ -56,16 +56,7 @@ impl CopyQueue {
         };
         let upload = staging(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_STATE_GENERIC_READ)?;
         let readback = staging(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_STATE_COPY_DEST)?;
-        Ok(Self {
-            device: device.clone(),
-            queue,
-            allocator,
-            list,
-            fence,
-            fence_value: 0,
-            upload,
-            readback,
-        })
+        Ok(Self { device: device.clone(), queue, allocator, list, fence, fence_value: 0, upload, readback })
     }
 
     /// Copies parts to their buffers and back, and returns for each of them whether the bytes are the same. They have at most

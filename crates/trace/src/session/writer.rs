@@ -7,7 +7,7 @@ use super::block::{BLOCK_HEADER_LEN, header, header_of};
 use super::counts::Counts;
 use super::encode::{Previous, encode};
 use super::record::{Action, Record};
-use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN};
+use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
 
 /// A writer of sessions, which holds one block in memory.
 ///
@@ -32,7 +32,8 @@ const MAX_INTEGER_LEN: usize = 10;
 
 const _: () = assert!(
     BLOCK_LEN + MAX_CONTENTS_LEN + 64 <= super::MAX_BLOCK_LEN
-        && BLOCK_LEN + MAX_LIST_LEN * MAX_INTEGER_LEN + 64 <= super::MAX_BLOCK_LEN,
+        && BLOCK_LEN + MAX_LIST_LEN * MAX_INTEGER_LEN + 64 <= super::MAX_BLOCK_LEN
+        && BLOCK_LEN + MAX_OPTIONS * 2 * (MAX_NAME_LEN + 2) + 64 <= super::MAX_BLOCK_LEN,
     "the longest record must fit behind an unwritten block"
 );
 
@@ -132,6 +133,9 @@ impl<W: Write> SessionWriter<W> {
                 if ids.len() > MAX_LIST_LEN =>
             {
                 return Err(WriteError::ListTooLong { len: ids.len() });
+            }
+            Action::CreatePool { options, .. } if options.len() > MAX_OPTIONS => {
+                return Err(WriteError::TooMany { what: "options of a pool", limit: MAX_OPTIONS as u32 });
             }
             Action::Contents { allocation, offset, bytes } if bytes.len() > MAX_CONTENTS_LEN => {
                 let mut offset = *offset;
