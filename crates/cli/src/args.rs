@@ -205,7 +205,7 @@ pub(crate) enum Profile {
     Captured,
     /// Fewest creations of heaps; empty heaps are kept for longer
     MaxPerformance,
-    /// Least memory: heaps from 64 KiB, and empty heaps are released sooner
+    /// Least memory: smaller heaps, and empty ones are released sooner
     LowMemory,
 }
 

@@ -349,15 +349,19 @@ impl Program {
     }
 }
 
+/// Records a program that makes random calls.
+pub(crate) fn record_program(file: &Path, seed: u64, steps: u64) {
+    let mut program = Program::new(file, seed);
+    (0..steps).for_each(|step| program.step(step));
+}
+
 #[test]
 fn pools_nested_allocators_and_prefetching_are_repeated() {
     let folder = Folder::new();
     let (mut pools, mut prefetched, mut drops) = (0, 0, 0);
     for seed in 1..=12 {
         let file = folder.path().join(format!("program-{seed}.hws"));
-        let mut program = Program::new(&file, seed);
-        (0..500).for_each(|step| program.step(step));
-        drop(program);
+        record_program(&file, seed, 500);
         let actions = replay_is_identical(&file, &format!("seed {seed}"));
         let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
         pools += count(|action| matches!(action, Action::UsePool { .. }));

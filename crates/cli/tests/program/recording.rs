@@ -1,5 +1,6 @@
 //! Recordings: replayed exactly, under other settings, and by the environment variable.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use heapwright_trace::session::{
     SessionWriter,
 };
 
-use crate::captured_replay::{Numbers, any_allocation, record};
+use crate::captured_replay::{Numbers, any_allocation, record, record_program};
 use crate::support::{Folder, Outcome, command, heapwright};
 
 fn run(command: &mut std::process::Command) -> Outcome {
@@ -265,45 +266,84 @@ fn profiles_and_options_change_the_settings() {
     }
 }
 
-/// Chrome's trace-event format, as Perfetto's importer reads it: what it would count as an error or drop.
-#[test]
-fn a_chrome_trace_follows_the_format() {
-    use std::collections::HashMap;
-    let folder = Folder::new();
-    let file = folder.path().join("chrome.json");
-    record(&file, &ResourceAllocatorDesc::default(), 2);
-    let trace: serde_json::Value = serde_json::from_reader(File::open(&file).unwrap()).unwrap();
+/// Checks a Chrome trace by the rules of its format, as Perfetto's importer reads it: nothing that it would count as an error or drop.
+/// Perfetto's own trace processor is no package; its Python module downloads it. Returns the counter tracks and the number of events
+/// of each name.
+fn check_chrome_trace(file: &Path) -> (BTreeSet<String>, HashMap<String, usize>) {
+    let trace: serde_json::Value = serde_json::from_reader(File::open(file).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    let mut phases: HashMap<&str, usize> = HashMap::new();
-    let mut tracks = std::collections::BTreeSet::new();
-    let mut live = std::collections::HashSet::new();
+    let (mut phases, mut names) = (HashMap::<&str, usize>::new(), HashMap::<String, usize>::new());
+    let mut tracks = BTreeSet::new();
+    let (mut named, mut live, mut all) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut slices: Vec<(u64, f64, f64)> = Vec::new();
-    let microseconds = |value: &serde_json::Value| value.as_f64().unwrap();
+    let (mut references, mut processes) = (Vec::new(), HashSet::new());
+    let microseconds = |value: &serde_json::Value| {
+        value.as_f64().filter(|time| time.is_finite() && *time >= 0.0).unwrap_or_else(|| panic!("{value}"))
+    };
     for event in events {
         let phase = event["ph"].as_str().unwrap();
         *phases.entry(phase).or_default() += 1;
-        assert!(event["name"].is_string() && event["cat"].is_string(), "{event}");
-        assert!(event["pid"].is_u64() && event["tid"].is_u64(), "{event}");
+        *names.entry(event["name"].as_str().unwrap().to_owned()).or_default() += 1;
+        assert!(event["cat"].is_string(), "{event}");
+        processes.insert(event["pid"].as_u64().unwrap());
+        let thread = event["tid"].as_u64().unwrap();
         let time = microseconds(&event["ts"]);
         let id = || (event["name"].as_str().unwrap(), event["id"].as_str().unwrap());
         match phase {
-            "M" => assert!(event["args"]["name"].is_string(), "{event}"),
+            "M" => {
+                assert!(event["args"]["name"].is_string(), "{event}");
+                assert!(named.insert((event["name"].as_str().unwrap(), thread)), "named twice: {event}");
+            }
             "i" => assert!(event["s"] == "t" && event["args"].is_object(), "{event}"),
-            "X" => slices.push((event["tid"].as_u64().unwrap(), time, microseconds(&event["dur"]))),
+            "X" => slices.push((thread, time, microseconds(&event["dur"]))),
             "C" => {
                 for (series, value) in event["args"].as_object().unwrap() {
                     assert!(value.is_u64(), "{event}");
                     tracks.insert(format!("{}: {series}", event["name"].as_str().unwrap()));
                 }
             }
-            "N" => assert!(live.insert(id()), "{event}"),
+            "N" => assert!(live.insert(id()) && all.insert(event["id"].as_str().unwrap()), "{event}"),
             "O" => assert!(live.contains(&id()) && event["args"]["snapshot"].is_object(), "{event}"),
             "D" => assert!(live.remove(&id()), "{event}"),
+            // Begin and end events would have to be balanced; there are none.
             other => panic!("phase {other}: {event}"),
         }
+        find_references(event, &mut references);
     }
     assert!(["M", "i", "X", "C", "N", "O", "D"].iter().all(|phase| phases.contains_key(phase)), "{phases:?}");
     assert!(live.is_empty(), "everything was released");
+    assert_eq!(processes.len(), 1);
+    assert!(references.iter().all(|id| all.contains(id)), "every reference names an object");
+    // Complete events of a thread that overlap without nesting are dropped.
+    slices.sort_by(|one, other| one.partial_cmp(other).unwrap());
+    for pair in slices.windows(2) {
+        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
+        let (end, next_end) = (start + duration, next + next_duration);
+        // Sums of numbers with three decimals differ in the last bits.
+        let (is_after, is_within) = (next > end - 1e-4, next_end < end + 1e-4);
+        assert!(thread != next_thread || is_after || is_within, "{pair:?}");
+    }
+    (tracks, names)
+}
+
+/// Collects the ids to which an event refers.
+fn find_references<'a>(value: &'a serde_json::Value, found: &mut Vec<&'a str>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            found.extend(fields.get("id_ref").and_then(|id| id.as_str()));
+            fields.values().for_each(|field| find_references(field, found));
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| find_references(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_chrome_trace_follows_the_format() {
+    let folder = Folder::new();
+    let file = folder.path().join("chrome.json");
+    record(&file, &ResourceAllocatorDesc::default(), 2);
+    let (tracks, _) = check_chrome_trace(&file);
     for track in [
         "Local memory: budget",
         "Local memory: usage",
@@ -313,14 +353,11 @@ fn a_chrome_trace_follows_the_format() {
     ] {
         assert!(tracks.contains(track), "{tracks:?}");
     }
-    // Complete events of a thread that overlap without nesting are dropped.
-    slices.sort_by(|one, other| one.partial_cmp(other).unwrap());
-    for pair in slices.windows(2) {
-        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
-        let (end, next_end) = (start + duration, next + next_duration);
-        // Sums of numbers with three decimals differ in the last bits.
-        let (is_after, is_within) = (next > end - 1e-4, next_end < end + 1e-4);
-        assert!(thread != next_thread || is_after || is_within, "{pair:?}");
+    let file = folder.path().join("program.json");
+    record_program(&file, 4, 300);
+    let (_, names) = check_chrome_trace(&file);
+    for name in ["ResourceAllocator.CreatePool", "Pool.Release", "ResourceAllocator.PrefetchHeap"] {
+        assert!(names.contains_key(name), "{names:?}");
     }
 }
 

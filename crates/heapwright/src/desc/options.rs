@@ -382,7 +382,7 @@ mod tests {
             ("heap_size", "65536"),
             ("heap_count", "1,4"),
             ("min_alignment", "512"),
-            ("residency_priority", "2415919104"),
+            ("residency_priority", "-1879048192"),
             ("multisampled", "true"),
             ("nodes", "1,3"),
         ];
