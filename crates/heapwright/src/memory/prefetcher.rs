@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
+use super::refusal::Refusal;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::Error;
 use crate::plan::Constraints;
@@ -47,6 +48,28 @@ struct Job {
     constraints: Constraints,
 }
 
+impl Job {
+    /// Creates the heap if it is still wanted. While a recording is made, it is only created.
+    fn carry_out(&self, created: &Mutex<Vec<Created>>) -> Result<(), Refusal> {
+        let &Self { ref heaps, sharing, size, constraints } = self;
+        let Some(heaps) = heaps.upgrade() else { return Ok(()) };
+        let source = &heaps.source;
+        // The budget may have changed since the request.
+        let is_wanted = source.allocator.strong_count() > 0;
+        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
+            return Ok(());
+        }
+        let create = || heaps.create_d3d12_heap(size);
+        if source.recording.is_none() {
+            return heaps.insert_prefetched(sharing, size, constraints, create);
+        }
+        let heap = create().map_err(|hresult| Error::device("ID3D12Device::CreateHeap", hresult))?;
+        let created_one = Created { heaps: Arc::downgrade(&heaps), sharing, size, constraints, heap };
+        created.lock().unwrap_or_else(PoisonError::into_inner).push(created_one);
+        Ok(())
+    }
+}
+
 impl Drop for Job {
     /// Also if the thread panics or has ended, so that the next heap can be requested.
     fn drop(&mut self) {
@@ -64,30 +87,9 @@ impl Prefetcher {
         let of_thread = Arc::clone(&created);
         let work = move || {
             for job in queue {
-                let Job { heaps, sharing, size, constraints } = &job;
-                let Some(heaps) = heaps.upgrade() else { continue };
-                let source = &heaps.source;
-                // The budget may have changed since the request.
-                let is_wanted = source.allocator.strong_count() > 0;
-                if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, *size, *constraints) {
-                    continue;
-                }
-                let created = match source.recording {
-                    None => heaps
-                        .insert_prefetched(*sharing, *size, *constraints, || heaps.create_d3d12_heap(*size)),
-                    Some(_) => heaps
-                        .create_d3d12_heap(*size)
-                        .map_err(|code| Error::device("ID3D12Device::CreateHeap", code).into())
-                        .map(|heap| {
-                            let (heaps, sharing) = (Arc::downgrade(&heaps), *sharing);
-                            let created =
-                                Created { heaps, sharing, size: *size, constraints: *constraints, heap };
-                            of_thread.lock().unwrap_or_else(PoisonError::into_inner).push(created);
-                        }),
-                };
-                if let Err(refusal) = created {
+                if let Err(refusal) = job.carry_out(&of_thread) {
                     // The allocation that needs the heap calls the device itself.
-                    tracing::debug!(%size, ?refusal, "prefetching a heap failed");
+                    tracing::debug!(size = %job.size, ?refusal, "prefetching a heap failed");
                 }
             }
         };

@@ -288,7 +288,7 @@ impl Drop for SetOnDrop<'_> {
 
 /// The file in its format.
 enum Output {
-    Session(Session<File>),
+    Session(Box<Session<File>>),
     Chrome(ChromeTrace<File>),
 }
 
@@ -297,7 +297,7 @@ impl Output {
         let is_session = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hws"));
         let file = File::create(path)?;
         let mut output = match is_session {
-            true => Self::Session(Session::new(file)?),
+            true => Self::Session(Box::new(Session::new(file)?)),
             false => Self::Chrome(ChromeTrace::new(file)?),
         };
         output.checkpoint()?;

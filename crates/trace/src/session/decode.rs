@@ -131,7 +131,9 @@ fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Desc
     })
 }
 
-fn take_options(bytes: &mut &[u8]) -> Result<Vec<(Box<str>, Box<str>)>, SessionFault> {
+type Options = Vec<(Box<str>, Box<str>)>;
+
+fn take_options(bytes: &mut &[u8]) -> Result<Options, SessionFault> {
     let len = take_len(bytes, "a list of options", MAX_OPTIONS)?;
     (0..len)
         .map(|_| Ok((take_name(bytes)?.unwrap_or_default(), take_name(bytes)?.unwrap_or_default())))

@@ -135,7 +135,8 @@ impl<W: Write> SessionWriter<W> {
                 return Err(WriteError::ListTooLong { len: ids.len() });
             }
             Action::CreatePool { options, .. } if options.len() > MAX_OPTIONS => {
-                return Err(WriteError::TooMany { what: "options of a pool", limit: MAX_OPTIONS as u32 });
+                let limit = u32::try_from(MAX_OPTIONS).unwrap_or(u32::MAX);
+                return Err(WriteError::TooMany { what: "options of a pool", limit });
             }
             Action::Contents { allocation, offset, bytes } if bytes.len() > MAX_CONTENTS_LEN => {
                 let mut offset = *offset;
