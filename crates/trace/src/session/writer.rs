@@ -114,7 +114,7 @@ impl<W: Write> SessionWriter<W> {
     }
 
     /// Writes a record. Contents longer than [`MAX_CONTENTS_LEN`] become several records, and names are cut off after
-    /// [`MAX_NAME_LEN`](super::MAX_NAME_LEN) bytes.
+    /// [`MAX_NAME_LEN`] bytes.
     ///
     /// # Errors
     ///
