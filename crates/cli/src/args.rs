@@ -205,7 +205,7 @@ pub(crate) enum Profile {
     Captured,
     /// Fewest creations of heaps; empty heaps are kept for longer
     MaxPerformance,
-    /// Least memory: heaps from 64 KiB, and empty heaps are released sooner
+    /// Least memory: smaller heaps, and empty ones are released sooner
     LowMemory,
 }
 
@@ -762,12 +762,14 @@ Examples:
   heapwright recreate --at-us 2500000 --json session.hws
 
 The environment variable HEAPWRIGHT_RECORD=session.hws records a session in any program that uses
-heapwright. ResourceAllocation::record_contents adds the contents of a buffer.
+heapwright. ResourceAllocation::record_contents adds the contents of a buffer that the CPU can
+access, and record_bytes those of others, which a copy queue uploads and reads back.
 
 JSON keys (stable; a key never changes its meaning):
   device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
-  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes, skipped
-  (textures, and buffers without a recorded heap), and failures [{kind, id, address, reason}].
+  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes (bytes that
+  were uploaded and then found in the buffer), skipped (textures, and buffers without a recorded
+  heap), and failures [{kind, id, address, reason}].
 
 Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
 2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";

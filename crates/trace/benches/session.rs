@@ -1,13 +1,14 @@
 //! Reads large sessions and fails if reading is slower than 200 MB/s or takes more than 300 MiB of memory.
 //!
-//! `cargo bench -p heapwright-trace -- 1024` reads sessions of 1024 MB. The bytes are generated while they are read, so that
+//! `cargo bench -p heapwright-trace -- 1024` reads sessions of 1024 MB, or with as many records as a session has at most. The bytes are
+//! generated while they are read, so that
 //! neither a disk nor a file in memory is measured; the time of generating them is subtracted.
 
 use std::io::{self, Read, Write as _};
 use std::time::{Duration, Instant};
 
 use heapwright_trace::session::{
-    Action, Allocation, HeapType, Record, ResourceKind, SessionReader, SessionWriter,
+    Action, Allocation, HeapType, Record, ResourceKind, SessionReader, SessionWriter, WriteError,
 };
 
 const MIN_MB_PER_S: f64 = 200.0;
@@ -43,8 +44,11 @@ impl Read for Generated {
             && let Some(mut writer) = self.writer.take()
         {
             for _ in 0..10_000 {
-                writer.write(&(self.record)(self.next)).map_err(io::Error::other)?;
-                self.next += 1;
+                match writer.write(&(self.record)(self.next)) {
+                    Ok(()) => self.next += 1,
+                    Err(WriteError::TooMany { .. }) => self.remaining = 0,
+                    Err(error) => return Err(io::Error::other(error)),
+                }
             }
             // Moves the complete blocks out and keeps the writer.
             let bytes = if self.remaining == 0 {
@@ -83,9 +87,9 @@ fn events(number: u64) -> Record {
 
 fn submissions(number: u64) -> Record {
     let action = if number.is_multiple_of(2) {
-        Action::DefineSet { set: number, heaps: (0..32).map(|heap| heap * 5 + number % 7).collect() }
+        Action::DefineSet { set: number % 4096, heaps: (0..32).map(|heap| heap * 5 + number % 7).collect() }
     } else {
-        Action::Submit { queue: 0, fence_value: number, sets: vec![number - 1] }
+        Action::Submit { queue: 0, fence_value: number, sets: vec![(number - 1) % 4096] }
     };
     Record { time_us: number * 100, action }
 }

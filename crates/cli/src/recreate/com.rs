@@ -10,6 +10,8 @@ use std::ffi::c_void;
 use heapwright_d3d12::windows_core::{IUnknown, Interface, Result};
 use heapwright_d3d12::*;
 
+use super::copies::CopyQueue;
+
 /// Returns whether a device can create objects at addresses: `D3D12_RECREATE_AT_TIER`.
 pub(super) fn has_tier(device: &ID3D12Device) -> bool {
     let mut options = D3D12_FEATURE_DATA_D3D12_OPTIONS20::default();
@@ -57,6 +59,11 @@ impl Creator {
         Ok(Self { device, tools })
     }
 
+    /// Returns a copy queue of the device.
+    pub(super) fn copy_queue(&self) -> Result<CopyQueue> {
+        CopyQueue::new(&self.device, self)
+    }
+
     /// Sets the address of the next object, or clears it.
     fn set_next(&self, address: Option<u64>) {
         if let Some(tools) = &self.tools {
@@ -78,14 +85,14 @@ impl Creator {
 
     pub(super) fn committed(
         &self,
-        heap: &D3D12_HEAP_DESC,
+        properties: &D3D12_HEAP_PROPERTIES,
         desc: &D3D12_RESOURCE_DESC,
         state: D3D12_RESOURCE_STATES,
         address: Option<u64>,
     ) -> Result<ID3D12Resource> {
         self.set_next(address);
         let mut buffer: Option<ID3D12Resource> = None;
-        let (properties, flags) = (&heap.Properties, D3D12_HEAP_FLAG_NONE);
+        let flags = D3D12_HEAP_FLAG_NONE;
         // SAFETY: a live COM object, descriptions that are read, and a result of the right interface.
         let made =
             unsafe { self.device.CreateCommittedResource(properties, flags, desc, state, None, &mut buffer) };
@@ -114,31 +121,45 @@ pub(super) fn address_of(buffer: &ID3D12Resource) -> u64 {
     unsafe { buffer.GetGPUVirtualAddress() }.0
 }
 
-/// Writes bytes to a buffer, reads them back, and returns whether they are the same. The range is in the buffer, whose memory the
-/// CPU can access and the GPU does not use.
-pub(super) fn upload(buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Result<bool> {
-    let start = usize::try_from(offset).map_err(|_| E_INVALIDARG)?;
+/// Returns the width of a buffer.
+pub(super) fn width_of(buffer: &ID3D12Resource) -> u64 {
     // SAFETY: a live COM object.
-    let width = unsafe { buffer.GetDesc() }.Width;
-    if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > width) {
-        return Err(E_INVALIDARG.into());
-    }
-    let range = D3D12_RANGE { Begin: start, End: start + bytes.len() };
+    unsafe { buffer.GetDesc() }.Width
+}
+
+/// Writes bytes to a buffer whose memory the CPU can access and the GPU does not use.
+pub(super) fn write(buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Result<()> {
+    let range = range_of(buffer, offset, bytes.len())?;
+    let mut mapped: *mut c_void = std::ptr::null_mut();
+    // SAFETY: a live COM object, a range that is read, and a writable pointer.
+    unsafe { buffer.Map(0, Some(&NOTHING), &mut mapped) }.ok()?;
+    // SAFETY: `Map` returns the address of the buffer's first byte, and `range_of` has checked the range. No slice of the program
+    // has these bytes, because only this function and `is_equal` map buffers.
+    unsafe { mapped.cast::<u8>().add(range.Begin).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    // SAFETY: mapped above; the range was written.
+    unsafe { buffer.Unmap(0, Some(&range)) };
+    Ok(())
+}
+
+/// Returns whether a buffer has these bytes. The CPU can access its memory, and the GPU does not use it.
+pub(super) fn is_equal(buffer: &ID3D12Resource, offset: u64, bytes: &[u8]) -> Result<bool> {
+    let range = range_of(buffer, offset, bytes.len())?;
     let mut mapped: *mut c_void = std::ptr::null_mut();
     // SAFETY: a live COM object, a range that is read, and a writable pointer.
     unsafe { buffer.Map(0, Some(&range), &mut mapped) }.ok()?;
-    // SAFETY: `Map` returns the address of the buffer's first byte; the range was checked above, and nothing else accesses it.
-    let target = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>().add(start), bytes.len()) };
-    target.copy_from_slice(bytes);
-    // SAFETY: mapped above; the range was written.
-    unsafe { buffer.Unmap(0, Some(&range)) };
-    // SAFETY: as above.
-    unsafe { buffer.Map(0, Some(&range), &mut mapped) }.ok()?;
-    // SAFETY: as above, for reading.
-    let found = unsafe { std::slice::from_raw_parts(mapped.cast::<u8>().add(start), bytes.len()) };
-    let is_same = found == bytes;
-    let nothing = D3D12_RANGE { Begin: 0, End: 0 };
+    // SAFETY: as in `write`; nothing writes the bytes until they have been compared.
+    let found = unsafe { std::slice::from_raw_parts(mapped.cast::<u8>().add(range.Begin), bytes.len()) };
+    let is_equal = found == bytes;
     // SAFETY: mapped above; nothing was written.
-    unsafe { buffer.Unmap(0, Some(&nothing)) };
-    Ok(is_same)
+    unsafe { buffer.Unmap(0, Some(&NOTHING)) };
+    Ok(is_equal)
+}
+
+const NOTHING: D3D12_RANGE = D3D12_RANGE { Begin: 0, End: 0 };
+
+/// Checks that bytes from an offset on are in a buffer, and returns their range.
+fn range_of(buffer: &ID3D12Resource, offset: u64, len: usize) -> Result<D3D12_RANGE> {
+    let begin = usize::try_from(offset).map_err(|_| E_INVALIDARG)?;
+    let is_within = offset.checked_add(len as u64).is_some_and(|end| end <= width_of(buffer));
+    if is_within { Ok(D3D12_RANGE { Begin: begin, End: begin + len }) } else { Err(E_INVALIDARG.into()) }
 }

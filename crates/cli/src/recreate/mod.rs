@@ -2,9 +2,13 @@
 //!
 //! - [`state`]: the objects that exist at a moment of the session.
 //! - [`objects`]: their recreation.
+//! - [`contents`]: their contents, which are streamed from the file.
 //! - [`com`]: the calls of Direct3D 12.
+//! - [`copies`]: copies of contents by the GPU.
 
 mod com;
+mod contents;
+mod copies;
 mod objects;
 mod state;
 
@@ -119,9 +123,11 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
         device
     };
     let creator = Creator::new(device, at_addresses).map_err(|error| cannot_reserve(of_call(error)))?;
-    let Recreated { heaps, buffers, same_addresses, verified_bytes, failures } =
-        objects::recreate(&state, &creator, at_addresses);
-    let State { time_us, skipped, .. } = state;
+    let (made, targets) = objects::recreate(&state, &creator, at_addresses);
+    let Recreated { heaps, buffers, same_addresses, mut failures } = made;
+    let State { record_count, time_us, skipped, .. } = state;
+    let uploaded = contents::upload(&args.session, record_count, &targets, &creator)?;
+    failures.extend(uploaded.failures);
     let device = choice.name();
     Ok(Report {
         device,
@@ -130,7 +136,7 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
         heaps,
         buffers,
         same_addresses,
-        verified_bytes,
+        verified_bytes: uploaded.verified_bytes,
         skipped,
         failures,
     })

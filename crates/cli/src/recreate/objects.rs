@@ -1,6 +1,6 @@
 //! Recreates the heaps and buffers of a session's state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use heapwright::ByteSize;
 use heapwright::buffer_desc;
@@ -10,7 +10,7 @@ use heapwright_d3d12::*;
 use heapwright_trace::session::{HeapType, PlacementKind};
 use serde::Serialize;
 
-use super::com::{Creator, address_of, upload};
+use super::com::{Creator, address_of};
 use super::state::{RecordedBuffer, State};
 
 /// An object that is not as recorded.
@@ -25,6 +25,23 @@ pub(super) struct Failure {
     pub(super) reason: String,
 }
 
+impl Failure {
+    pub(super) fn new(kind: &'static str, id: u64, address: Option<u64>, reason: String) -> Self {
+        Self { kind, id, address: address.map(|address| format!("{address:#x}")), reason }
+    }
+}
+
+/// A buffer as recorded.
+pub(super) struct Target {
+    pub(super) buffer: ID3D12Resource,
+    /// Offset of the recorded buffer in it.
+    pub(super) offset: u64,
+    /// Recorded address.
+    pub(super) address: Option<u64>,
+    /// Whether the CPU can map it.
+    pub(super) is_mappable: bool,
+}
+
 /// Counts and failures of a recreation.
 #[derive(Debug, Default)]
 pub(super) struct Recreated {
@@ -32,7 +49,6 @@ pub(super) struct Recreated {
     pub(super) buffers: u64,
     /// Number of buffers at their recorded addresses.
     pub(super) same_addresses: u64,
-    pub(super) verified_bytes: u64,
     pub(super) failures: Vec<Failure>,
 }
 
@@ -44,8 +60,13 @@ pub(super) fn ranges(state: &State) -> Vec<(u64, u64)> {
     state.heaps.values().filter_map(|heap| Some((heap.address?, heap.heap.size))).collect()
 }
 
-/// Recreates everything. Without addresses, buffers are created wherever the device places them.
-pub(super) fn recreate(state: &State, creator: &Creator, at_addresses: bool) -> Recreated {
+/// Recreates everything, without contents. Without addresses, buffers are created wherever the device places them. Returns the
+/// buffers by their ids, too.
+pub(super) fn recreate(
+    state: &State,
+    creator: &Creator,
+    at_addresses: bool,
+) -> (Recreated, HashMap<u64, Target>) {
     let mut recreation = Recreation {
         state,
         creator,
@@ -53,13 +74,14 @@ pub(super) fn recreate(state: &State, creator: &Creator, at_addresses: bool) -> 
         committed: committed_heaps(state),
         heaps: BTreeMap::new(),
         whole: BTreeMap::new(),
+        targets: HashMap::new(),
         made: Recreated::default(),
     };
     recreation.heaps();
     for (&id, buffer) in &state.buffers {
         recreation.buffer(id, buffer);
     }
-    recreation.made
+    (recreation.made, recreation.targets)
 }
 
 /// Returns the implicit heaps of committed buffers.
@@ -76,6 +98,7 @@ struct Recreation<'a> {
     heaps: BTreeMap<u64, ID3D12Heap>,
     /// A buffer over the whole of each heap with parts of buffers.
     whole: BTreeMap<u64, ID3D12Resource>,
+    targets: HashMap<u64, Target>,
     made: Recreated,
 }
 
@@ -132,21 +155,9 @@ impl Recreation<'_> {
                 None => {}
             }
         }
-        for (at, bytes) in &recorded.contents {
-            let len = bytes.len() as u64;
-            match upload(&buffer, offset.saturating_add(*at), bytes) {
-                Ok(true) => self.made.verified_bytes += len,
-                Ok(false) => {
-                    let reason =
-                        format!("its bytes from {at} to {} are not those that were written", at + len);
-                    return self.fail("buffer", id, recorded.address, reason);
-                }
-                Err(error) => {
-                    let reason = format!("its contents cannot be uploaded: {}", refusal("Map", &error));
-                    return self.fail("buffer", id, recorded.address, reason);
-                }
-            }
-        }
+        let is_mappable = self.state.heaps[&recorded.heap].heap.heap_type != HeapType::Default;
+        let target = Target { buffer, offset, address: recorded.address, is_mappable };
+        self.targets.insert(id, target);
     }
 
     /// Creates a buffer, and returns it with the offset of the recorded one in it.
@@ -162,13 +173,16 @@ impl Recreation<'_> {
         desc.Flags = recorded.allocation.flags;
         if recorded.placement() == PlacementKind::Committed {
             let address = recorded.address.filter(|_| self.at_addresses);
-            let made = self.creator.committed(&heap_desc, &desc, state, address);
+            let made = self.creator.committed(&heap_desc.Properties, &desc, state, address);
             return made
                 .map(|buffer| (buffer, 0))
                 .map_err(|error| refusal("CreateCommittedResource", &error));
         }
         let heap = self.heaps.get(&recorded.heap).ok_or("its heap was not created")?;
         if recorded.placement() == PlacementKind::WithinResource {
+            if recorded.offset.checked_add(width).is_none_or(|end| end > heap_desc.SizeInBytes) {
+                return Err("it reaches beyond its heap".to_owned());
+            }
             if let Some(whole) = self.whole.get(&recorded.heap) {
                 return Ok((whole.clone(), recorded.offset));
             }
@@ -187,11 +201,10 @@ impl Recreation<'_> {
     }
 
     fn fail(&mut self, kind: &'static str, id: u64, address: Option<u64>, reason: String) {
-        let address = address.map(|address| format!("{address:#x}"));
-        self.made.failures.push(Failure { kind, id, address, reason });
+        self.made.failures.push(Failure::new(kind, id, address, reason));
     }
 }
 
-fn refusal(call: &str, error: &windows_core::Error) -> String {
+pub(super) fn refusal(call: &str, error: &windows_core::Error) -> String {
     format!("{call} failed with {:#}", Named(error.code()))
 }

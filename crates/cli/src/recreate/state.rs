@@ -11,6 +11,8 @@ use crate::input;
 /// The objects that exist at a moment.
 #[derive(Debug, Default)]
 pub(super) struct State {
+    /// Number of records up to the moment.
+    pub(super) record_count: usize,
     /// Time of the last record.
     pub(super) time_us: u64,
     pub(super) heaps: BTreeMap<u64, RecordedHeap>,
@@ -32,8 +34,6 @@ pub(super) struct RecordedBuffer {
     pub(super) heap: u64,
     pub(super) offset: u64,
     pub(super) address: Option<u64>,
-    /// The recorded contents, as parts that do not overlap, by their offsets.
-    pub(super) contents: BTreeMap<u64, Vec<u8>>,
 }
 
 impl RecordedBuffer {
@@ -41,42 +41,13 @@ impl RecordedBuffer {
     pub(super) fn placement(&self) -> PlacementKind {
         self.description.as_ref().map_or(PlacementKind::Unknown, |description| description.placement)
     }
-
-    /// Replaces a part of the contents.
-    fn write(&mut self, offset: u64, bytes: Vec<u8>) {
-        let end = offset + bytes.len() as u64;
-        let end_of = |start: u64, part: &[u8]| start + part.len() as u64;
-        let overlapped: Vec<u64> = self
-            .contents
-            .range(..end)
-            .rev()
-            // Parts do not overlap, so their ends are in order, too.
-            .take_while(|(start, part)| end_of(**start, part) > offset)
-            .map(|(start, _)| *start)
-            .collect();
-        for start in overlapped {
-            let Some(mut part) = self.contents.remove(&start) else { continue };
-            let len = |from: u64, to: u64| usize::try_from(to - from).unwrap_or(usize::MAX);
-            if end_of(start, &part) > end {
-                let rest = part.split_off(len(start, end));
-                self.contents.insert(end, rest);
-            }
-            if start < offset {
-                part.truncate(len(start, offset));
-                self.contents.insert(start, part);
-            }
-        }
-        if !bytes.is_empty() {
-            self.contents.insert(offset, bytes);
-        }
-    }
 }
 
 /// Error of a session that cannot be recreated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoState {
     #[error(
-        "standard input can be read only once, but a session is read twice to recreate it; write it to a file first"
+        "standard input can be read only once, but a session is read several times to recreate it; write it to a file first"
     )]
     Stdin,
     #[error("{path}: {reason}")]
@@ -99,10 +70,10 @@ impl State {
         if input::is_stdin(path) {
             return Err(NoState::Stdin);
         }
-        let last = last_record(path, time_us)?;
-        let mut state = Self::default();
+        let record_count = last_record(path, time_us)?;
+        let mut state = Self { record_count, ..Self::default() };
         let mut unplaced = BTreeMap::new();
-        for record in open(path)?.take(last) {
+        for record in open(path)?.take(record_count) {
             state.apply(record?, &mut unplaced);
         }
         state.skipped += unplaced.len() as u64;
@@ -150,25 +121,14 @@ impl State {
                 } else if unplaced.get(&allocation).is_some_and(|(it, _)| it.kind != ResourceKind::Texture)
                     && let Some((of_buffer, description)) = unplaced.remove(&allocation)
                 {
-                    let buffer = RecordedBuffer {
-                        allocation: of_buffer,
-                        description,
-                        heap,
-                        offset,
-                        address: None,
-                        contents: BTreeMap::new(),
-                    };
+                    let buffer =
+                        RecordedBuffer { allocation: of_buffer, description, heap, offset, address: None };
                     self.buffers.insert(allocation, buffer);
                 }
             }
             Action::AllocationAddress { allocation, address, .. } => {
                 if let Some(buffer) = self.buffers.get_mut(&allocation) {
                     buffer.address = Some(address);
-                }
-            }
-            Action::Contents { allocation, offset, bytes } => {
-                if let Some(buffer) = self.buffers.get_mut(&allocation) {
-                    buffer.write(offset, bytes);
                 }
             }
             _ => {}
@@ -216,7 +176,8 @@ fn last_record(path: &Path, time_us: Option<u64>) -> Result<usize, NoState> {
     }
 }
 
-fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
+/// Opens a session.
+pub(super) fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
     let file = input::open(path).map_err(|error| NoState::Open {
         path: path.display().to_string(),
         reason: input::reason(&error, "no such file"),
@@ -225,55 +186,5 @@ fn open(path: &Path) -> Result<RecordReader<Box<dyn std::io::Read>>, NoState> {
     match reader.format() {
         Format::Session => Ok(reader),
         format => Err(NoState::Format { path: path.display().to_string(), format }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use heapwright_trace::session::HeapType;
-
-    use super::*;
-
-    fn buffer() -> RecordedBuffer {
-        let (kind, heap_type) = (ResourceKind::Buffer, HeapType::Upload);
-        RecordedBuffer {
-            allocation: Allocation { id: 1, size: 1 << 60, kind, heap_type, flags: 0, name: None },
-            description: None,
-            heap: 1,
-            offset: 0,
-            address: None,
-            contents: BTreeMap::new(),
-        }
-    }
-
-    /// Compared with bytes that are written one after the other.
-    #[test]
-    fn later_contents_replace_earlier_ones() {
-        let mut number = 1_u64;
-        let mut below = |end: u64| {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (number >> 33) % end
-        };
-        for _ in 0..200 {
-            let (mut buffer, mut expected) = (buffer(), BTreeMap::new());
-            for value in 0..20 {
-                let (offset, len) = (below(40), below(12));
-                let bytes = vec![value; usize::try_from(len).unwrap()];
-                expected.extend((offset..offset + len).map(|at| (at, value)));
-                buffer.write(offset, bytes);
-            }
-            let parts = buffer.contents.iter();
-            let found: Vec<(u64, u8)> =
-                parts.flat_map(|(start, part)| (*start..).zip(part.iter().copied())).collect();
-            assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn contents_far_apart_take_no_memory_between_them() {
-        let mut buffer = buffer();
-        buffer.write(1 << 59, vec![1; 8]);
-        buffer.write(0, vec![2; 8]);
-        assert_eq!(buffer.contents.values().map(Vec::len).sum::<usize>(), 16);
     }
 }

@@ -1,8 +1,6 @@
 //! Configurations of the allocator for a replay.
 
-use heapwright::{
-    ByteSize, EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm,
-};
+use heapwright::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 use serde::Serialize;
 
 use super::recorded::RecordedTrace;
@@ -68,7 +66,6 @@ impl Configuration {
             },
             Self::LowMemory => ResourceAllocatorDesc {
                 empty_heap_policy: EmptyHeapPolicy::LeastMemory,
-                preferred_heap_size: Some(ByteSize::from_kib(64)),
                 ..ResourceAllocatorDesc::default()
             },
             Self::Gpgmm => ResourceAllocatorDesc {

@@ -8,16 +8,17 @@ use heapwright::d3d12::{
 };
 use heapwright::report::AllocatorReport;
 use heapwright::{
-    ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
+    Alignment, ByteSize, Error, GpuVirtualAddress, HeapType, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocator, SegmentGroup, VideoMemoryInfo, buffer_desc,
 };
 use heapwright_core::placement::HeapCosts;
 use heapwright_loader::Gpu;
 use heapwright_trace::{AllocationIndex, Event, EventKind, Location, Trace};
 
+use super::allocators::Allocators;
 use super::configuration::Configuration;
 use super::finding::{Failures, Finding};
-use super::recorded::{HeldByAllocator, RecordedTrace, ReplayedAllocator, Request};
+use super::recorded::{RecordedTrace, Request, Step, StepKind};
 use super::report::{self, ReplayReport};
 use super::timing::{Samples, Stopwatch};
 use super::verify::{Buffer, Found, Verifier};
@@ -71,37 +72,37 @@ pub(super) fn replay(
         if event_index.is_multiple_of(EVENTS_PER_PROGRESS) {
             progress(event_index);
         }
-        while let Some(step) = steps.next_if(|step| step.events <= event_index) {
-            replay.allocators[step.allocator].take(step.kind);
-            replay.update_held(step.allocator);
+        while let Some(step) = steps.next_if(|step| step.events as usize <= event_index) {
+            replay.allocators.take(recorded, step)?;
         }
         if !has_steps {
             let time = Duration::from_micros(event.time_us);
-            replay.allocators.iter().for_each(|replayed| replayed.allocator.on_time(time));
+            replay.allocators.live().for_each(|allocator| allocator.on_time(time));
         }
         match event.kind {
             EventKind::Alloc => replay.allocate(event_index, event)?,
             EventKind::Free => replay.free(event_index, event),
         }
         if has_steps {
-            replay.update_held(recorded.allocator_of(event.allocation.as_usize()));
+            replay.allocators.update(recorded.allocator_of(event.allocation.as_usize()));
         } else {
             // Time may have changed what any of them holds.
-            (0..replay.allocators.len()).for_each(|allocator| replay.update_held(allocator));
+            replay.update_all();
         }
-        replay.modelled.record(replay.total.heap_time);
-        replay.held.record(event.time_us, replay.live, replay.total.reserved);
+        let total = replay.allocators.total();
+        replay.modelled.record(total.heap_time);
+        replay.held.record(event.time_us, replay.live, total.reserved);
         if replay.report_after == Some(event_index) {
-            replay.detailed = Some(replay.allocators[0].allocator.report());
+            replay.detailed = replay.allocators.get(0).map(ResourceAllocator::report);
         }
     }
-    steps.for_each(|step| replay.allocators[step.allocator].take(step.kind));
+    // What the allocators hold at the end is a result, so that they are not dropped with the recorded ones.
+    let is_drop = |step: &&Step| matches!(step.kind, StepKind::Drop | StepKind::DropPool(_));
+    steps.filter(|step| !is_drop(step)).try_for_each(|step| replay.allocators.take(recorded, step))?;
     replay.drop_buffers();
-    (0..replay.allocators.len()).for_each(|allocator| replay.update_held(allocator));
-    replay.held.idle_reserved = replay.total.reserved;
-    for replayed in &replay.allocators {
-        replayed.allocator.release_empty_heaps();
-    }
+    replay.update_all();
+    replay.held.idle_reserved = replay.allocators.total().reserved;
+    replay.allocators.release_everything();
     let usage_after = counted.map(Usage::query).transpose()?;
     Ok(replay.finish(usage_before.zip(usage_after)))
 }
@@ -116,8 +117,7 @@ struct Replay<'a> {
     adapter: Option<&'a IDXGIAdapter3>,
     heap_type: HeapType,
     configuration: Configuration,
-    /// The allocators of the recording; the first is the only one of most.
-    allocators: Vec<ReplayedAllocator>,
+    allocators: Allocators,
     as_recorded: bool,
     allocation_desc: ResourceAllocationDesc<'static>,
     initial_state: D3D12_RESOURCE_STATES,
@@ -128,8 +128,6 @@ struct Replay<'a> {
     free_times: Samples,
     /// Sum of the requested sizes of the live buffers, in bytes.
     live: u64,
-    /// Sum over all allocators.
-    total: HeldByAllocator,
     held: Held,
     modelled: Modelled,
     failures: Option<Box<Failures>>,
@@ -143,14 +141,9 @@ impl<'a> Replay<'a> {
     fn new(recorded: &'a RecordedTrace, gpu: &'a Gpu, settings: &Settings) -> Result<Self, Error> {
         let &Settings { heap_type, verify, configuration, ref options, as_recorded, report, .. } = settings;
         let (trace, adapter) = (&recorded.trace, gpu.adapter.as_ref());
-        let allocators = (0..recorded.allocator_count()).map(|allocator| {
-            let mut desc = configuration.desc(recorded, allocator)?;
-            options.iter().try_for_each(|(name, value)| desc.set_option(name, value))?;
-            let allocator = ResourceAllocator::new(&gpu.device, adapter, desc)?;
-            Ok(ReplayedAllocator::new(allocator, recorded.has_steps()))
-        });
-        let allocators = allocators.collect::<Result<Vec<_>, Error>>()?;
-        let alignment = allocators[0].allocator.caps().buffer_alignment;
+        let allocators = Allocators::new(recorded, gpu, configuration, options)?;
+        let alignment =
+            allocators.get(0).map_or(Alignment::ONE, |allocator| allocator.caps().buffer_alignment);
         let verifier = verify.then(|| Verifier::new(trace, alignment));
         let alloc_count = trace.allocation_count();
         Ok(Self {
@@ -168,7 +161,6 @@ impl<'a> Replay<'a> {
             alloc_times: Samples::with_capacity(alloc_count),
             free_times: Samples::with_capacity(trace.events().len() - alloc_count),
             live: 0,
-            total: HeldByAllocator::default(),
             held: Held::default(),
             modelled: Modelled::default(),
             failures: None,
@@ -186,13 +178,21 @@ impl<'a> Replay<'a> {
             resource: buffer_desc(event.size),
             initial_state: self.initial_state,
         });
-        let allocator = &self.allocators[self.recorded.allocator_of(index)].allocator;
+        let of = self.recorded.allocator_of(index);
+        let Some(allocator) = self.allocators.get(of) else {
+            // Readers refuse allocations of an allocator that has been dropped.
+            return Ok(());
+        };
+        let pool = if self.as_recorded { self.recorded.pool_of(index) } else { None };
+        let pool = pool.and_then(|pool| self.allocators.pool(pool));
+        let allocation = ResourceAllocationDesc { pool, ..allocation };
         let (created, time) =
             self.stopwatch.time(|| allocator.create_resource(&allocation, &resource, initial_state, None));
         match created {
             Ok(mut buffer) => {
                 self.alloc_times.push(time);
                 self.live += event.size.get();
+                self.allocators.add_live(of, event.size.get());
                 if self.report_after.is_some() {
                     let id = self.trace.id(event.allocation);
                     buffer.set_debug_name(&id.to_string())?;
@@ -216,6 +216,8 @@ impl<'a> Replay<'a> {
         let ((), time) = self.stopwatch.time(|| drop(buffer));
         self.free_times.push(time);
         self.live -= event.size.get();
+        let of = self.recorded.allocator_of(event.allocation.as_usize());
+        self.allocators.remove_live(of, event.size.get());
     }
 
     fn count_failure(&mut self, event_index: usize, event: &Event, error: &Error) -> Result<(), Error> {
@@ -223,9 +225,11 @@ impl<'a> Replay<'a> {
             failures.failure_count += 1;
             return Ok(());
         }
-        self.update_held(self.recorded.allocator_of(event.allocation.as_usize()));
-        let allocator = &self.allocators[0].allocator;
-        let group = allocator.caps().segment_group(self.heap_type);
+        let of = self.recorded.allocator_of(event.allocation.as_usize());
+        self.allocators.update(of);
+        let group = self.allocators.get(of).map(|allocator| allocator.caps().segment_group(self.heap_type));
+        let video_memory =
+            self.adapter.zip(group).map(|(adapter, group)| VideoMemoryInfo::query(adapter, group));
         self.failures = Some(Box::new(Failures {
             location: self.trace.location(event_index).to_string(),
             failure_count: 1,
@@ -234,8 +238,8 @@ impl<'a> Replay<'a> {
             size: event.size,
             heap_type: self.heap_type,
             live: ByteSize::new(self.live),
-            reserved: ByteSize::new(self.total.reserved),
-            video_memory: self.adapter.map(|adapter| VideoMemoryInfo::query(adapter, group)).transpose()?,
+            reserved: ByteSize::new(self.allocators.total().reserved),
+            video_memory: video_memory.transpose()?,
             error: error.to_string(),
         }));
         Ok(())
@@ -244,13 +248,13 @@ impl<'a> Replay<'a> {
     /// Checks that all memory was released after all buffers were dropped. `usage` holds the adapter's usage before and
     /// after the replay if the two must be equal.
     fn finish(mut self, usage: Option<(Usage, Usage)>) -> Replayed {
-        let stats = self.allocators.iter().map(|replayed| replayed.allocator.stats());
-        let (mut used, mut reserved, mut heaps_created) = (ByteSize::ZERO, ByteSize::ZERO, 0);
-        for of_one in stats {
+        let (mut used, mut reserved) = (ByteSize::ZERO, ByteSize::ZERO);
+        for allocator in self.allocators.live() {
+            let of_one = allocator.stats();
             used = used.saturating_add(of_one.used);
             reserved = reserved.saturating_add(of_one.reserved);
-            heaps_created += of_one.heaps_created;
         }
+        let heaps_created = self.allocators.heaps_created();
 
         let path = || Location { path: self.trace.path(), position: None }.to_string();
         let mut findings = Vec::new();
@@ -282,11 +286,8 @@ impl<'a> Replay<'a> {
         Replayed { report, findings, detailed: self.detailed }
     }
 
-    /// Updates the total after an allocator was used.
-    fn update_held(&mut self, allocator: usize) {
-        let (last, now) = self.allocators[allocator].update_held();
-        self.total.reserved = self.total.reserved - last.reserved + now.reserved;
-        self.total.heap_time = self.total.heap_time - last.heap_time + now.heap_time;
+    fn update_all(&mut self) {
+        (0..self.allocators.len()).for_each(|allocator| self.allocators.update(allocator));
     }
 
     fn drop_buffers(&mut self) {

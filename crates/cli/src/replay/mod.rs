@@ -6,9 +6,11 @@
 //! - [`verify`]: the checks of `--verify`.
 //! - [`heap_type`]: selection of the heap type.
 //! - [`recorded`]: what a file records beyond its trace.
+//! - [`allocators`]: the allocators and pools of a replay.
 //! - [`report`], [`finding`]: types for the results.
 //! - [`table`]: the results as a table.
 
+mod allocators;
 mod configuration;
 mod engine;
 mod finding;
@@ -28,7 +30,7 @@ use self::configuration::Configuration;
 pub(crate) use self::engine::initial_state;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
-use self::recorded::RecordedTrace;
+use self::recorded::{Excess, RecordedTrace};
 use crate::args::{HeapTypeArg, Profile, ReplayArgs, Setting};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
@@ -156,6 +158,8 @@ enum ReplayError {
     OverDeviceLimit { location: String, size: ByteSize, device: String, limit: ByteSize },
     #[error("{}: {count} allocators made allocations; a replay has at most {MAX_ALLOCATORS}", .path.display())]
     ManyAllocators { path: PathBuf, count: usize },
+    #[error("{path}: {excess}", path = .path.display())]
+    TooMuch { path: PathBuf, excess: Excess },
     #[error("{location}: replay failed: {error}")]
     Stopped { location: String, error: heapwright::Error },
     #[error("cannot query device {name}: {error}")]
@@ -171,7 +175,7 @@ impl ReplayError {
             | Self::RecordsOverInput(_)
             | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
-            Self::ManyAllocators { .. } => Exit::BadInput,
+            Self::ManyAllocators { .. } | Self::TooMuch { .. } => Exit::BadInput,
             Self::NoDevice(error) => error.exit(),
             Self::CannotOpen(_) | Self::Stopped { .. } | Self::Device { .. } => Exit::Failure,
         }
@@ -213,6 +217,9 @@ impl Plan {
         let count = recorded.allocator_count();
         if count > MAX_ALLOCATORS {
             return Err(ReplayError::ManyAllocators { path: path.to_owned(), count });
+        }
+        if let Some(excess) = recorded.excess() {
+            return Err(ReplayError::TooMuch { path: path.to_owned(), excess });
         }
         let trace = &recorded.trace;
         let count = recorded.allocator_count();

@@ -1,15 +1,18 @@
-//! Records of a file beyond its trace: settings, descriptions of resources, and frames.
+//! Records of a file beyond its trace: settings, descriptions of resources, pools, and frames.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::time::Duration;
 
-use heapwright::d3d12::{D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC};
-use heapwright::{
-    ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator,
-    ResourceAllocatorDesc, Strategy,
+use heapwright::d3d12::{
+    D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
 };
-use heapwright_trace::session::{Action, Description, HeapType as RecordedHeapType, PlacementKind, Record};
+use heapwright::{
+    ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc,
+    ResourceAllocatorFlags, Strategy,
+};
+use heapwright_trace::session::{
+    Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
+};
 use heapwright_trace::{Trace, TraceError};
 
 use crate::input;
@@ -18,43 +21,92 @@ use crate::input;
 #[derive(Debug)]
 pub(super) struct RecordedTrace {
     pub(super) trace: Trace,
-    /// Allocators that did something, in the order of their first appearance; at least one.
+    /// Allocators that did something and those in which they are nested, in the order of their first appearance; at least one.
     allocators: Vec<RecordedAllocator>,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
-    /// Frames, idle periods and releases between the events, in order.
+    /// How allocations were requested; many alike.
+    descriptions: Vec<Description>,
+    /// What happened between the events, in order.
     steps: Vec<Step>,
+    pools: Vec<RecordedPool>,
+    prefetches: Vec<RecordedPrefetch>,
     has_steps: bool,
+    /// What the file has too much of.
+    excess: Option<Excess>,
 }
+
+/// There is more than a replay holds, which bounds the memory for malicious files.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("there are more than {limit} {what}; a replay has at most as many")]
+pub(super) struct Excess {
+    what: &'static str,
+    limit: usize,
+}
+
+/// Maximum number of steps.
+const MAX_STEPS: usize = 1 << 21;
+
+/// Maximum number of pools, whether they are live or not.
+const MAX_POOLS: usize = 1 << 16;
+
+/// Maximum number of different descriptions.
+const MAX_DESCRIPTIONS: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 struct RecordedAllocator {
     options: BTreeMap<Box<str>, Box<str>>,
+    /// Index of the allocator in which it is nested, which is lower than its own.
+    parent: Option<usize>,
+}
+
+/// A custom pool.
+#[derive(Debug)]
+struct RecordedPool {
+    allocator: u32,
+    /// An error if an option is unknown.
+    desc: Result<PoolDesc, heapwright::Error>,
+}
+
+/// A heap that was added before it was needed.
+#[derive(Debug)]
+pub(super) struct RecordedPrefetch {
+    pub(super) heap: D3D12_HEAP_DESC,
+    pub(super) pool: Option<u32>,
+    pub(super) is_shared: bool,
 }
 
 #[derive(Debug)]
 struct RecordedAllocation {
-    id: u64,
-    allocator: usize,
+    allocator: u32,
     heap_type: Option<HeapType>,
     resource_flags: u32,
-    description: Option<Box<Description>>,
+    /// Index of the description.
+    description: Option<u32>,
+    pool: Option<u32>,
 }
 
 /// Something that an application did with an allocator, other than an allocation or a free.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// Number of events before it.
-    pub(super) events: usize,
-    pub(super) allocator: usize,
+    pub(super) events: u32,
+    pub(super) allocator: u32,
     pub(super) kind: StepKind,
 }
 
+/// Pools and prefetches are indices.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepKind {
     Frame,
     IdlePeriod,
     ReleaseHeaps(u64),
+    /// The last handle of the allocator is dropped.
+    Drop,
+    CreatePool(u32),
+    DropPool(u32),
+    ReleasePool(u32),
+    Prefetch(u32),
 }
 
 impl From<Trace> for RecordedTrace {
@@ -63,8 +115,12 @@ impl From<Trace> for RecordedTrace {
             trace,
             allocators: vec![RecordedAllocator::default()],
             allocations: Vec::new(),
+            descriptions: Vec::new(),
             steps: Vec::new(),
+            pools: Vec::new(),
+            prefetches: Vec::new(),
             has_steps: false,
+            excess: None,
         }
     }
 }
@@ -98,7 +154,39 @@ impl RecordedTrace {
         self.allocators.len()
     }
 
-    /// Returns the settings of an allocator as they were recorded.
+    /// Returns the allocator in which an allocator is nested. It has a lower index.
+    pub(super) fn parent(&self, allocator: usize) -> Option<usize> {
+        self.allocators[allocator].parent
+    }
+
+    pub(super) fn pool_count(&self) -> usize {
+        self.pools.len()
+    }
+
+    /// Returns the description of a pool.
+    ///
+    /// # Errors
+    ///
+    /// As for [`desc`](Self::desc).
+    pub(super) fn pool(&self, pool: u32) -> Result<PoolDesc, heapwright::Error> {
+        self.pools[pool as usize].desc.clone()
+    }
+
+    pub(super) fn prefetch(&self, prefetch: u32) -> &RecordedPrefetch {
+        &self.prefetches[prefetch as usize]
+    }
+
+    /// Returns what the file has too much of to be replayed.
+    pub(super) fn excess(&self) -> Option<Excess> {
+        self.excess
+    }
+
+    /// Returns the pool of an allocation.
+    pub(super) fn pool_of(&self, allocation: usize) -> Option<u32> {
+        self.allocations.get(allocation)?.pool
+    }
+
+    /// Returns the settings of an allocator as they were recorded, except that it does not prefetch: recorded prefetches are steps.
     ///
     /// # Errors
     ///
@@ -108,18 +196,20 @@ impl RecordedTrace {
         for (name, value) in &self.allocators[allocator].options {
             desc.set_option(name, value)?;
         }
+        desc.flags.remove(ResourceAllocatorFlags::ALLOW_PREFETCH);
         Ok(desc)
     }
 
     /// Returns the allocator of an allocation.
     pub(super) fn allocator_of(&self, allocation: usize) -> usize {
-        self.allocations.get(allocation).map_or(0, |recorded| recorded.allocator)
+        self.allocations.get(allocation).map_or(0, |recorded| recorded.allocator as usize)
     }
 
     /// Returns how an allocation was requested, or `None` if only its size is recorded.
     pub(super) fn request(&self, allocation: usize) -> Option<Request> {
         let recorded = self.allocations.get(allocation)?;
-        Some(Request::new(recorded.description.as_deref()?, recorded.heap_type?, recorded.resource_flags))
+        let description = &self.descriptions[recorded.description? as usize];
+        Some(Request::new(description, recorded.heap_type?, recorded.resource_flags))
     }
 }
 
@@ -172,19 +262,32 @@ impl Request {
 #[derive(Default)]
 struct Reader {
     allocators: Vec<RecordedAllocator>,
-    by_number: HashMap<u64, usize>,
-    selected: usize,
+    by_number: HashMap<u64, u32>,
+    selected: u32,
     allocations: Vec<RecordedAllocation>,
+    /// Id of the last allocation.
+    last_allocation: Option<u64>,
+    descriptions: Vec<Description>,
+    /// Indices of the descriptions, which have the id 0.
+    by_description: HashMap<Description, u32>,
     steps: Vec<Step>,
+    pools: Vec<RecordedPool>,
+    pools_by_id: HashMap<u64, u32>,
+    prefetches: Vec<RecordedPrefetch>,
+    last_heap: Option<Heap>,
+    excess: Option<Excess>,
 }
 
 impl Reader {
     fn note(&mut self, events: usize, record: Record) {
+        if self.excess.is_some() {
+            return;
+        }
         let step = match record.action {
             Action::SelectAllocator { allocator } => {
                 self.selected = *self.by_number.entry(allocator).or_insert_with(|| {
                     self.allocators.push(RecordedAllocator::default());
-                    self.allocators.len() - 1
+                    index_of(self.allocators.len() - 1)
                 });
                 return;
             }
@@ -193,60 +296,179 @@ impl Reader {
                     self.allocators.push(RecordedAllocator::default());
                 }
                 // The last value counts.
-                self.allocators[self.selected].options.insert(name, value);
+                self.allocators[self.selected as usize].options.insert(name, value);
+                return;
+            }
+            Action::NestAllocator { parent } => {
+                // A parent exists before what is nested in it, so that there are no cycles.
+                let parent = self.by_number.get(&parent).filter(|&&parent| parent < self.selected);
+                if let Some(selected) = self.allocators.get_mut(self.selected as usize) {
+                    selected.parent = parent.map(|&parent| parent as usize);
+                }
                 return;
             }
             Action::Allocate(allocation) => {
+                self.last_allocation = Some(allocation.id);
                 self.allocations.push(RecordedAllocation {
-                    id: allocation.id,
                     allocator: self.selected,
                     heap_type: heap_type_of(allocation.heap_type),
                     resource_flags: allocation.flags,
                     description: None,
+                    pool: None,
                 });
                 return;
             }
-            // It follows its allocation directly; others belong to none that is replayed.
+            // Both follow their allocation directly; others belong to none that is replayed.
             Action::Describe(description) => {
-                let last = self.allocations.last_mut();
-                if let Some(described) = last.filter(|last| last.id == description.allocation) {
-                    described.description = Some(description);
+                if self.last_allocation == Some(description.allocation) {
+                    let description = self.describe(Description { allocation: 0, ..*description });
+                    if let Some(described) = self.allocations.last_mut() {
+                        described.description = description;
+                    }
                 }
                 return;
             }
+            Action::UsePool { allocation, pool } => {
+                let last = self.allocations.last_mut();
+                if let Some(of_pool) = last.filter(|_| self.last_allocation == Some(allocation)) {
+                    of_pool.pool = self.pools_by_id.get(&pool).copied();
+                }
+                return;
+            }
+            Action::CreateHeap(heap) => {
+                self.last_heap = Some(heap);
+                return;
+            }
+            Action::CreatePool { pool, options } => {
+                if self.pools.len() == MAX_POOLS {
+                    self.excess = Some(Excess { what: "pools", limit: MAX_POOLS });
+                    return;
+                }
+                let mut desc = Ok(PoolDesc::default());
+                for (name, value) in options {
+                    desc = desc.and_then(|mut desc| desc.set_option(&name, &value).map(|()| desc));
+                }
+                self.pools.push(RecordedPool { allocator: self.selected, desc });
+                let index = index_of(self.pools.len() - 1);
+                self.pools_by_id.insert(pool, index);
+                StepKind::CreatePool(index)
+            }
+            Action::DropPool { pool } => match self.pools_by_id.remove(&pool) {
+                Some(pool) => StepKind::DropPool(pool),
+                None => return,
+            },
+            Action::ReleasePool { pool } => match self.pools_by_id.get(&pool) {
+                Some(&pool) => StepKind::ReleasePool(pool),
+                None => return,
+            },
+            Action::PrefetchHeap { heap, pool, is_shared } => {
+                // It follows the creation of its heap directly.
+                let Some(heap) = self.last_heap.as_ref().filter(|last| last.id == heap) else { return };
+                let properties =
+                    D3D12_HEAP_PROPERTIES { Type: i32::from(heap.heap_type as u8), ..Default::default() };
+                let heap = D3D12_HEAP_DESC {
+                    SizeInBytes: heap.size,
+                    Properties: properties,
+                    Alignment: heap.alignment,
+                    Flags: heap.flags,
+                };
+                let pool = pool.and_then(|pool| self.pools_by_id.get(&pool).copied());
+                self.prefetches.push(RecordedPrefetch { heap, pool, is_shared });
+                StepKind::Prefetch(index_of(self.prefetches.len() - 1))
+            }
+            Action::DropAllocator => StepKind::Drop,
             Action::Frame => StepKind::Frame,
             Action::IdlePeriod => StepKind::IdlePeriod,
             Action::ReleaseHeaps { bytes } => StepKind::ReleaseHeaps(bytes),
             _ => return,
         };
-        if !self.allocators.is_empty() {
-            self.steps.push(Step { events, allocator: self.selected, kind: step });
+        let allocator = match step {
+            // Another allocator may be selected.
+            StepKind::DropPool(pool) | StepKind::ReleasePool(pool) => self.pools[pool as usize].allocator,
+            _ => self.selected,
+        };
+        if self.steps.len() == MAX_STEPS {
+            let what = "frames, idle periods and other steps between allocations";
+            self.excess = Some(Excess { what, limit: MAX_STEPS });
+        } else if !self.allocators.is_empty() {
+            self.steps.push(Step { events: index_of(events), allocator, kind: step });
         }
+    }
+
+    /// Returns the index of a description.
+    fn describe(&mut self, description: Description) -> Option<u32> {
+        if let Some(&known) = self.by_description.get(&description) {
+            return Some(known);
+        }
+        if self.descriptions.len() == MAX_DESCRIPTIONS {
+            self.excess = Some(Excess { what: "different descriptions", limit: MAX_DESCRIPTIONS });
+            return None;
+        }
+        let index = index_of(self.descriptions.len());
+        self.descriptions.push(description.clone());
+        self.by_description.insert(description, index);
+        Some(index)
     }
 
     /// Returns what was read, without the allocators that did nothing, as a replay needs none for them.
     fn into_recorded(self, trace: Trace) -> RecordedTrace {
-        let Self { allocators: mut found, mut allocations, mut steps, .. } = self;
+        let Self { allocators: mut found, mut allocations, descriptions, mut steps, .. } = self;
+        let Self { pools, prefetches, excess, .. } = self;
         if found.is_empty() {
             found.push(RecordedAllocator::default());
         }
-        let mut numbers = vec![None; found.len()];
-        let mut allocators = Vec::new();
+        let mut is_needed = vec![false; found.len()];
+        allocations.iter().for_each(|allocation| is_needed[allocation.allocator as usize] = true);
+        steps
+            .iter()
+            .filter(|step| !matches!(step.kind, StepKind::Drop))
+            .for_each(|step| is_needed[step.allocator as usize] = true);
+        if !is_needed.contains(&true) {
+            is_needed[0] = true;
+        }
+        for allocator in (0..found.len()).rev() {
+            if let Some(parent) = found[allocator].parent.filter(|_| is_needed[allocator]) {
+                is_needed[parent] = true;
+            }
+        }
+        let mut count = 0;
+        let numbers: Vec<usize> = is_needed
+            .iter()
+            .map(|&is_needed| {
+                count += usize::from(is_needed);
+                count.saturating_sub(1)
+            })
+            .collect();
+        steps.retain(|step| is_needed[step.allocator as usize]);
         let of_allocations = allocations.iter_mut().map(|allocation| &mut allocation.allocator);
         for allocator in of_allocations.chain(steps.iter_mut().map(|step| &mut step.allocator)) {
-            *allocator = *numbers[*allocator].get_or_insert_with(|| {
-                allocators.push(std::mem::take(&mut found[*allocator]));
-                allocators.len() - 1
-            });
+            *allocator = index_of(numbers[*allocator as usize]);
         }
-        if allocators.is_empty() {
-            allocators.push(found.swap_remove(0));
+        for parent in found.iter_mut().filter_map(|allocator| allocator.parent.as_mut()) {
+            *parent = numbers[*parent];
         }
+        let needed = found.into_iter().zip(&is_needed).filter(|&(_, &is_needed)| is_needed);
+        let allocators = needed.map(|(allocator, _)| allocator).collect();
         // Calls are recorded or not as a whole, so descriptions without steps mean that there were none.
         let has_steps =
             !steps.is_empty() || allocations.iter().any(|allocation| allocation.description.is_some());
-        RecordedTrace { trace, allocators, allocations, steps, has_steps }
+        RecordedTrace {
+            trace,
+            allocators,
+            allocations,
+            descriptions,
+            steps,
+            pools,
+            prefetches,
+            has_steps,
+            excess,
+        }
     }
+}
+
+/// Returns an index of a list whose length is limited.
+fn index_of(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
@@ -256,57 +478,5 @@ fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
         RecordedHeapType::Readback => Some(HeapType::Readback),
         RecordedHeapType::GpuUpload => Some(HeapType::GpuUpload),
         RecordedHeapType::Unknown | RecordedHeapType::Custom => None,
-    }
-}
-
-/// An allocator of a replay, whose time is that of the recording.
-#[derive(Debug)]
-pub(super) struct ReplayedAllocator {
-    pub(super) allocator: ResourceAllocator,
-    /// Idle periods so far.
-    periods: u32,
-    /// The amounts after the last change of this allocator.
-    held: HeldByAllocator,
-}
-
-/// Memory and heap time of an allocator.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HeldByAllocator {
-    /// Bytes in its heaps.
-    pub(super) reserved: u64,
-    /// Estimated time of all its heaps so far.
-    pub(super) heap_time: Duration,
-}
-
-/// The period after which an allocator releases idle memory, as documented for `ResourceAllocator::on_time`.
-const PERIOD: Duration = Duration::from_millis(500);
-
-impl ReplayedAllocator {
-    /// Wraps an allocator. With `has_steps`, its time is that of the steps.
-    pub(super) fn new(allocator: ResourceAllocator, has_steps: bool) -> Self {
-        if has_steps {
-            allocator.on_time(Duration::ZERO);
-        }
-        Self { allocator, periods: 0, held: HeldByAllocator::default() }
-    }
-
-    /// Asks the allocator what it holds, and returns that of the last time and of now.
-    pub(super) fn update_held(&mut self) -> (HeldByAllocator, HeldByAllocator) {
-        let reserved = self.allocator.reserved().get();
-        let now = HeldByAllocator { reserved, heap_time: self.allocator.estimated_heap_time() };
-        (std::mem::replace(&mut self.held, now), now)
-    }
-
-    pub(super) fn take(&mut self, step: StepKind) {
-        match step {
-            StepKind::Frame => self.allocator.on_frame(),
-            StepKind::IdlePeriod => {
-                self.periods = self.periods.saturating_add(1);
-                self.allocator.on_time(PERIOD.saturating_mul(self.periods));
-            }
-            StepKind::ReleaseHeaps(bytes) => {
-                self.allocator.release_resource_heaps(ByteSize::new(bytes));
-            }
-        }
     }
 }

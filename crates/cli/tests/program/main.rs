@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod browser;
+mod captured_replay;
 mod conformance;
 mod convert;
 mod help;

@@ -1,166 +1,26 @@
 //! Recordings: replayed exactly, under other settings, and by the environment variable.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, EmptyHeapPolicy, HeapType, RecordFlags, RecordOptions, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, SuballocationAlgorithm, buffer_desc,
+    ByteSize, HeapType, RecordFlags, RecordOptions, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocator, ResourceAllocatorDesc, SuballocationAlgorithm, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::RecordReader;
 use heapwright_trace::session::{
-    Action, Allocation, Heap, HeapType as RecordedHeapType, Record, ResourceKind, SessionWriter,
+    Action, Allocation, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record, ResourceKind,
+    SessionWriter,
 };
 
+use crate::captured_replay::{Numbers, any_allocation, record, record_program};
 use crate::support::{Folder, Outcome, command, heapwright, json, json_lines, session_at};
-
-/// Deterministic pseudo-random numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
-
-fn texture(numbers: &mut Numbers) -> D3D12_RESOURCE_DESC {
-    let kinds = [
-        (D3D12_RESOURCE_FLAG_NONE, 1),
-        (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, 1),
-        (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, 4),
-    ];
-    let (flags, samples) = kinds[usize::try_from(numbers.below(3)).unwrap()];
-    D3D12_RESOURCE_DESC {
-        Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
-        Width: 1 + numbers.below(600),
-        Height: u32::try_from(1 + numbers.below(600)).unwrap(),
-        DepthOrArraySize: 1,
-        MipLevels: 1,
-        Format: DXGI_FORMAT_R8G8B8A8_UNORM,
-        SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
-        Flags: flags,
-        ..Default::default()
-    }
-}
-
-/// Makes an allocation of any placement.
-fn any_allocation(allocator: &ResourceAllocator, numbers: &mut Numbers) -> ResourceAllocation {
-    let size = match numbers.below(4) {
-        0 => 1 + numbers.below(2000),
-        1 => 1 + numbers.below(200_000),
-        2 => 1 + numbers.below(3 << 20),
-        _ => 1 + numbers.below(12 << 20),
-    };
-    let (heap_type, state) = match numbers.below(5) {
-        0 => (HeapType::Upload, D3D12_RESOURCE_STATE_GENERIC_READ),
-        1 => (HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST),
-        _ => (HeapType::Default, D3D12_RESOURCE_STATE_COMMON),
-    };
-    let (flags, desc) = match numbers.below(12) {
-        0 => (ResourceAllocationFlags::ALWAYS_COMMITTED, buffer_desc(ByteSize::new(size))),
-        1 => (ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, buffer_desc(ByteSize::new(size))),
-        2 | 3 => {
-            let flags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-            (flags, buffer_desc(ByteSize::new(1 + size % 3000)))
-        }
-        4 | 5 if heap_type == HeapType::Default => (ResourceAllocationFlags::empty(), texture(numbers)),
-        _ => (ResourceAllocationFlags::empty(), buffer_desc(ByteSize::new(size))),
-    };
-    let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
-    allocator.create_resource(&allocation, &desc, state, None).unwrap()
-}
-
-/// Records a program with two allocators.
-fn record(file: &Path, desc: &ResourceAllocatorDesc, seed: u64) {
-    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
-    let record_options =
-        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
-    let allocators = [desc.clone(), ResourceAllocatorDesc::default()].map(|desc| {
-        let desc = ResourceAllocatorDesc { record_options: record_options.clone(), ..desc };
-        ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap()
-    });
-    let mut numbers = Numbers(seed);
-    let mut live = Vec::new();
-    for step in 0..1500_u64 {
-        let of = usize::from(numbers.below(8) == 0);
-        // The live set grows and shrinks, so that heaps become empty.
-        let is_shrinking = (step / 200) % 2 == 1;
-        if numbers.below(10) < if is_shrinking { 3 } else { 7 } || live.is_empty() {
-            live.push(any_allocation(&allocators[of], &mut numbers));
-        } else {
-            let place = usize::try_from(numbers.below(live.len() as u64)).unwrap();
-            drop(live.swap_remove(place));
-        }
-        if seed.is_multiple_of(2) && step.is_multiple_of(7) {
-            allocators[of].on_frame();
-        }
-        if step == 1000 {
-            allocators[0].release_resource_heaps(ByteSize::from_mib(8));
-        }
-    }
-}
-
-/// Sizes, heaps and offsets in order, which must be identical.
-fn memory_actions(file: &Path) -> Vec<Action> {
-    let records = RecordReader::new(file, File::open(file).unwrap()).unwrap();
-    let actions = records.map(|record| record.unwrap().action).filter(|action| {
-        matches!(
-            action,
-            Action::Allocate(_)
-                | Action::Free { .. }
-                | Action::Describe(_)
-                | Action::CreateHeap(_)
-                | Action::DestroyHeap { .. }
-                | Action::Place { .. }
-                | Action::SetOption { .. }
-        )
-    });
-    actions.collect()
-}
 
 fn run(command: &mut std::process::Command) -> Outcome {
     Outcome::from_output(command.output().unwrap())
-}
-
-#[test]
-fn a_replay_as_captured_is_identical() {
-    let usual = ResourceAllocatorDesc::default;
-    let descs = [
-        usual(),
-        usual(),
-        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::LeastMemory, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Slab, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::BuddySystem, ..usual() },
-        ResourceAllocatorDesc { suballocation_algorithm: SuballocationAlgorithm::Dedicated, ..usual() },
-        ResourceAllocatorDesc {
-            flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
-            preferred_heap_size: Some(ByteSize::from_mib(1)),
-            ..usual()
-        },
-    ];
-    let folder = Folder::new();
-    for (seed, desc) in (1..).zip(&descs) {
-        let file = folder.path().join(format!("{seed}.hws"));
-        record(&file, desc, seed);
-        let again = folder.path().join(format!("{seed}-again.hws"));
-        let mut replay = command();
-        replay.args(["replay", "--profile", "captured"]).arg(&file).env("HEAPWRIGHT_RECORD", &again);
-        run(&mut replay).ok();
-        let (mut first, mut second) = (memory_actions(&file), memory_actions(&again));
-        // After the last free, the allocators themselves are dropped.
-        let is_free = |action: &Action| matches!(action, Action::Free { .. });
-        first.truncate(first.iter().rposition(is_free).unwrap());
-        second.truncate(first.len());
-        // Ids are numbers in the order of creation, which both have in common.
-        for (index, (first, second)) in first.iter().zip(&second).enumerate() {
-            assert_eq!(first, second, "seed {seed}, action {index}");
-        }
-        assert!(first.len() == second.len() && first.len() > 3000, "seed {seed}: {}", first.len());
-    }
 }
 
 /// Records more than 1,000 heaps, and 4,001 buffers of which all but one have contents. The process of the test records, and the program recreates.
@@ -221,6 +81,84 @@ fn buffers_are_recreated_at_their_addresses_by_another_process() {
     let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(report["same_addresses"], 0);
     assert_eq!(report["at_addresses"], false);
+}
+
+/// Buffers in memory that the CPU cannot access, and some that it can, with contents of which later ones replace earlier ones.
+fn record_gpu_buffers(file: &Path) -> u64 {
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
+    let record_options =
+        RecordOptions { flags: RecordFlags::ALL, trace_file: Some(file.to_owned()), ..Default::default() };
+    let desc = ResourceAllocatorDesc { record_options, ..Default::default() };
+    let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).unwrap();
+    let (mut numbers, mut live, mut recorded) = (Numbers(11), Vec::new(), 0);
+    for index in 0..400_u64 {
+        let flags = match index % 4 {
+            0 => ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP,
+            1 => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            2 => ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+            _ => ResourceAllocationFlags::empty(),
+        };
+        let heap_type = if index % 5 == 0 { HeapType::GpuUpload } else { HeapType::Default };
+        let allocation = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) };
+        // Some are larger than what is copied at once.
+        let size = if index % 100 == 7 { 5_000_000 } else { 64 + numbers.below(3000) };
+        let desc = buffer_desc(ByteSize::new(size));
+        let made = allocator.create_resource(&allocation, &desc, D3D12_RESOURCE_STATE_COMMON, None).unwrap();
+        let bytes: Vec<u8> = (0..size).map(|at| (at ^ index).to_le_bytes()[0]).collect();
+        made.record_bytes(0, &bytes).unwrap();
+        made.record_bytes(17, &[9; 30]).unwrap();
+        recorded += size + 30;
+        live.push(made);
+    }
+    recorded
+}
+
+#[test]
+fn the_gpu_copies_contents_that_the_cpu_cannot_write() {
+    let folder = Folder::new();
+    let file = folder.path().join("gpu.hws");
+    let recorded = record_gpu_buffers(&file);
+    let path = file.to_str().unwrap();
+    let mut devices = vec!["host"];
+    if heapwright(["devices", "--json"]).ok().contains("{\"device\":\"vulkan:0") {
+        devices.push("vulkan");
+    }
+    for device in devices {
+        let outcome = heapwright(["recreate", "--json", "--device", device, path]);
+        let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!(report["failures"], serde_json::json!([]), "{device}");
+        assert_eq!(report["buffers"], 400, "{device}");
+        assert_eq!(report["verified_bytes"], recorded, "{device}");
+        let has_addresses = report["at_addresses"] == true;
+        assert_eq!(report["same_addresses"], if has_addresses { 400 } else { 0 }, "{device}");
+        let says_so = outcome.stderr.contains("cannot create objects at given addresses");
+        assert_eq!(says_so, !has_addresses, "{device}: {}", outcome.stderr);
+    }
+}
+
+/// Contents that the copy queue cannot write are named, and the others are written.
+#[test]
+fn a_buffer_beyond_its_heap_is_reported() {
+    let folder = Folder::new();
+    let heap_type = RecordedHeapType::Default;
+    let within = |allocation, offset, byte| {
+        let placement = PlacementKind::WithinResource;
+        [
+            buffer(allocation, 4096, heap_type),
+            Action::Describe(Box::new(Description { allocation, placement, ..Default::default() })),
+            Action::Place { allocation, heap: 1, offset },
+            Action::Contents { allocation, offset: 0, bytes: vec![byte; 4096] },
+        ]
+    };
+    let actions = [heap(1, heap_type)].into_iter().chain(within(1, 0, 1)).chain(within(2, 1 << 20, 2));
+    let path = folder.file("beyond.hws", session(actions));
+    let outcome = heapwright(["recreate", "--json", &path]);
+    assert_eq!(outcome.code, 1);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!((&report["buffers"], &report["verified_bytes"]), (&1.into(), &4096.into()), "{report}");
+    assert_eq!(report["failures"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(report["failures"][0]["id"], 2);
+    assert_eq!(report["failures"][0]["reason"], "it reaches beyond its heap");
 }
 
 #[test]
@@ -303,19 +241,19 @@ fn profiles_and_options_change_the_settings() {
     let replay = |args: &[&str]| {
         let all = ["replay", "--json", path].into_iter().chain(args.iter().copied());
         let report = json(all);
-        (
-            report["configuration"].as_str().unwrap().to_owned(),
-            report["peak_reserved_bytes"].as_u64().unwrap(),
-        )
+        let bytes = ["peak_reserved_bytes", "mean_reserved_bytes"].map(|key| report[key].as_u64().unwrap());
+        (report["configuration"].as_str().unwrap().to_owned(), bytes)
     };
-    let peaks = ["default", "captured", "max-performance", "low-memory"].map(|profile| {
-        let (configuration, peak) = replay(&["--profile", profile]);
+    let held = ["default", "captured", "max-performance", "low-memory"].map(|profile| {
+        let (configuration, held) = replay(&["--profile", profile]);
         assert_eq!(configuration, profile);
-        assert_eq!(replay(&["--profile", profile]).1, peak, "{profile} is deterministic");
-        peak
+        assert_eq!(replay(&["--profile", profile]).1, held, "{profile} is deterministic");
+        held
     });
-    assert!(peaks[3] < peaks[1] && peaks[3] <= peaks[2], "{peaks:?}");
-    assert_ne!(replay(&["--set", "suballocation_algorithm=dedicated"]).1, peaks[0]);
+    let means = held.map(|[_, mean]| mean);
+    assert!(means[..3].iter().all(|&mean| means[3] < mean), "{means:?}");
+    assert!(means[0] <= means[2], "{means:?}");
+    assert_ne!(replay(&["--set", "suballocation_algorithm=dedicated"]).1, held[0]);
     for (setting, expected) in [
         ("colour=red", "--set: option: \"colour\" is unknown; available: flags, "),
         ("release_size=much", "--set: option: release_size must be a size"),
@@ -327,45 +265,84 @@ fn profiles_and_options_change_the_settings() {
     }
 }
 
-/// Chrome's trace-event format, as Perfetto's importer reads it: what it would count as an error or drop.
-#[test]
-fn a_chrome_trace_follows_the_format() {
-    use std::collections::HashMap;
-    let folder = Folder::new();
-    let file = folder.path().join("chrome.json");
-    record(&file, &ResourceAllocatorDesc::default(), 2);
-    let trace: serde_json::Value = serde_json::from_reader(File::open(&file).unwrap()).unwrap();
+/// Checks a Chrome trace by the rules of its format, as Perfetto's importer reads it: nothing that it would count as an error or drop.
+/// Perfetto's own trace processor is no package; its Python module downloads it. Returns the counter tracks and the number of events
+/// of each name.
+fn check_chrome_trace(file: &Path) -> (BTreeSet<String>, HashMap<String, usize>) {
+    let trace: serde_json::Value = serde_json::from_reader(File::open(file).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    let mut phases: HashMap<&str, usize> = HashMap::new();
-    let mut tracks = std::collections::BTreeSet::new();
-    let mut live = std::collections::HashSet::new();
+    let (mut phases, mut names) = (HashMap::<&str, usize>::new(), HashMap::<String, usize>::new());
+    let mut tracks = BTreeSet::new();
+    let (mut named, mut live, mut all) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut slices: Vec<(u64, f64, f64)> = Vec::new();
-    let microseconds = |value: &serde_json::Value| value.as_f64().unwrap();
+    let (mut references, mut processes) = (Vec::new(), HashSet::new());
+    let microseconds = |value: &serde_json::Value| {
+        value.as_f64().filter(|time| time.is_finite() && *time >= 0.0).unwrap_or_else(|| panic!("{value}"))
+    };
     for event in events {
         let phase = event["ph"].as_str().unwrap();
         *phases.entry(phase).or_default() += 1;
-        assert!(event["name"].is_string() && event["cat"].is_string(), "{event}");
-        assert!(event["pid"].is_u64() && event["tid"].is_u64(), "{event}");
+        *names.entry(event["name"].as_str().unwrap().to_owned()).or_default() += 1;
+        assert!(event["cat"].is_string(), "{event}");
+        processes.insert(event["pid"].as_u64().unwrap());
+        let thread = event["tid"].as_u64().unwrap();
         let time = microseconds(&event["ts"]);
         let id = || (event["name"].as_str().unwrap(), event["id"].as_str().unwrap());
         match phase {
-            "M" => assert!(event["args"]["name"].is_string(), "{event}"),
+            "M" => {
+                assert!(event["args"]["name"].is_string(), "{event}");
+                assert!(named.insert((event["name"].as_str().unwrap(), thread)), "named twice: {event}");
+            }
             "i" => assert!(event["s"] == "t" && event["args"].is_object(), "{event}"),
-            "X" => slices.push((event["tid"].as_u64().unwrap(), time, microseconds(&event["dur"]))),
+            "X" => slices.push((thread, time, microseconds(&event["dur"]))),
             "C" => {
                 for (series, value) in event["args"].as_object().unwrap() {
                     assert!(value.is_u64(), "{event}");
                     tracks.insert(format!("{}: {series}", event["name"].as_str().unwrap()));
                 }
             }
-            "N" => assert!(live.insert(id()), "{event}"),
+            "N" => assert!(live.insert(id()) && all.insert(event["id"].as_str().unwrap()), "{event}"),
             "O" => assert!(live.contains(&id()) && event["args"]["snapshot"].is_object(), "{event}"),
             "D" => assert!(live.remove(&id()), "{event}"),
+            // Begin and end events would have to be balanced; there are none.
             other => panic!("phase {other}: {event}"),
         }
+        find_references(event, &mut references);
     }
     assert!(["M", "i", "X", "C", "N", "O", "D"].iter().all(|phase| phases.contains_key(phase)), "{phases:?}");
     assert!(live.is_empty(), "everything was released");
+    assert_eq!(processes.len(), 1);
+    assert!(references.iter().all(|id| all.contains(id)), "every reference names an object");
+    // Complete events of a thread that overlap without nesting are dropped.
+    slices.sort_by(|one, other| one.partial_cmp(other).unwrap());
+    for pair in slices.windows(2) {
+        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
+        let (end, next_end) = (start + duration, next + next_duration);
+        // Sums of numbers with three decimals differ in the last bits.
+        let (is_after, is_within) = (next > end - 1e-4, next_end < end + 1e-4);
+        assert!(thread != next_thread || is_after || is_within, "{pair:?}");
+    }
+    (tracks, names)
+}
+
+/// Collects the ids to which an event refers.
+fn find_references<'a>(value: &'a serde_json::Value, found: &mut Vec<&'a str>) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            found.extend(fields.get("id_ref").and_then(|id| id.as_str()));
+            fields.values().for_each(|field| find_references(field, found));
+        }
+        serde_json::Value::Array(values) => values.iter().for_each(|value| find_references(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_chrome_trace_follows_the_format() {
+    let folder = Folder::new();
+    let file = folder.path().join("chrome.json");
+    record(&file, &ResourceAllocatorDesc::default(), 2);
+    let (tracks, _) = check_chrome_trace(&file);
     for track in [
         "Local memory: budget",
         "Local memory: usage",
@@ -375,14 +352,11 @@ fn a_chrome_trace_follows_the_format() {
     ] {
         assert!(tracks.contains(track), "{tracks:?}");
     }
-    // Complete events of a thread that overlap without nesting are dropped.
-    slices.sort_by(|one, other| one.partial_cmp(other).unwrap());
-    for pair in slices.windows(2) {
-        let ((thread, start, duration), (next_thread, next, next_duration)) = (pair[0], pair[1]);
-        let (end, next_end) = (start + duration, next + next_duration);
-        // Sums of numbers with three decimals differ in the last bits.
-        let (is_after, is_within) = (next > end - 1e-4, next_end < end + 1e-4);
-        assert!(thread != next_thread || is_after || is_within, "{pair:?}");
+    let file = folder.path().join("program.json");
+    record_program(&file, 4, 300);
+    let (_, names) = check_chrome_trace(&file);
+    for name in ["ResourceAllocator.CreatePool", "Pool.Release", "ResourceAllocator.PrefetchHeap"] {
+        assert!(names.contains_key(name), "{names:?}");
     }
 }
 

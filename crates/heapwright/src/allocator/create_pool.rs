@@ -52,6 +52,7 @@ impl Inner {
         }
         source.devices.check_heap_flags(desc.extra_heap_flags, "PoolDesc::extra_heap_flags")?;
         let granted = self.pool_heaps(&desc)?;
+        let options = desc.options();
         let mut properties = self.heaps.families.properties(granted.family);
         if let Some(nodes) = desc.nodes {
             nodes.check(self.caps.node_count)?;
@@ -111,12 +112,18 @@ impl Inner {
             made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
         }
         self.heaps.add_pool(&heaps);
+        let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));
+        if let Some(recorded) = &recorded {
+            // Set once.
+            let _ = heaps.recorded_pool.set(Arc::downgrade(recorded));
+        }
         Ok(Pool {
             heaps,
             granted,
             resources: desc.resources,
             multisampled: desc.multisampled,
             resource_heap_tier: self.heaps.caps.resource_heap_tier,
+            recorded,
         })
     }
 }

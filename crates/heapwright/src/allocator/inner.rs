@@ -168,6 +168,9 @@ impl Owner for Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.deferred.collect();
+        if let Some(recording) = &self.heaps.source.recording {
+            recording.call(|instance| Event::DropAllocator { instance });
+        }
         if !self.desc().flags.contains(ResourceAllocatorFlags::NEVER_LEAK) {
             return;
         }

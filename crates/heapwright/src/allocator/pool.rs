@@ -8,6 +8,7 @@ use heapwright_core::placement::HeapSetTotals;
 use crate::desc::ResourceKind;
 use crate::heap_family::GrantedHeaps;
 use crate::memory::{HeapSource, TypedHeaps};
+use crate::recording::RecordedPool;
 use crate::requirements::ResourceClass;
 use crate::{Error, HeapType};
 
@@ -39,6 +40,8 @@ pub struct Pool {
     pub(crate) resources: ResourceKind,
     pub(crate) multisampled: bool,
     pub(crate) resource_heap_tier: u8,
+    /// The pool in the allocator's recording.
+    pub(crate) recorded: Option<Arc<RecordedPool>>,
 }
 
 impl Pool {
@@ -62,6 +65,9 @@ impl Pool {
 
     /// Releases the empty heaps beyond the minimum number, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
+        if let Some(recorded) = &self.recorded {
+            recorded.release();
+        }
         self.heaps.release(ByteSize::MAX)
     }
 

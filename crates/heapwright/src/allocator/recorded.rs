@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use heapwright_core::ByteSize;
 use heapwright_core::suballoc::Strategy;
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKind};
@@ -9,7 +10,9 @@ use heapwright_trace::session::{Counter, Description, PlacementKind, ResourceKin
 use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
+use super::pool::Pool;
 use crate::desc::ResourceDesc;
+use crate::memory::{Sharing, TypedHeaps};
 use crate::plan::Placement;
 use crate::recording::{Allocated, Event, HeapMemory, Recording};
 use crate::{Error, InitialState, RecordFlags, SegmentGroup};
@@ -23,11 +26,32 @@ impl Inner {
         allocation: &ResourceAllocationDesc<'_>,
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
+        self.heaps.insert_prefetched();
         let create = || self.create_unrecorded(allocation, resource);
         let mut made = recording.time("ResourceAllocator.CreateResource", create)?;
         record(recording, &mut made, allocation, resource);
         recording.count(|| self.counters());
         Ok(made)
+    }
+
+    /// Adds an empty heap to the allocator's own heaps or to those of a pool, where a recording has one that was prefetched.
+    pub(crate) fn replay_prefetch(
+        &self,
+        heap: &D3D12_HEAP_DESC,
+        pool: Option<&Pool>,
+        is_shared: bool,
+    ) -> Result<(), Error> {
+        let heaps: &Arc<TypedHeaps> = match pool {
+            Some(pool) => &pool.heaps,
+            None => self.heaps.like(heap).ok_or_else(|| {
+                Error::unsupported("a prefetched heap of a kind that the allocator has not")
+            })?,
+        };
+        let size = ByteSize::new(heap.SizeInBytes);
+        let sharing = if is_shared { Sharing::Shared } else { Sharing::Own };
+        let constraints = self.heaps.source.own_constraints();
+        let made = heaps.insert_prefetched(sharing, size, constraints, || heaps.create_d3d12_heap(size));
+        made.map_err(|refusal| self.refused(heaps.desc.heap_type, size, refusal, false))
     }
 
     /// Records an imported resource, if a recording is made.
@@ -103,6 +127,7 @@ fn record(
         place,
         address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
         description,
+        pool: allocation.pool.and_then(|pool| Some(pool.recorded.as_ref()?.id())),
     })));
     made.set_recorded(recorded);
 }

@@ -561,6 +561,22 @@ impl ResourceAllocator {
         Arc::as_ptr(&self.inner) as usize
     }
 
+    /// Adds an empty heap like one of a recording, for exact replays: to the allocator's own heaps of that heap type, alignment and
+    /// flags, or to a pool's.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`create`](Self::create) for a new heap; unsupported if the allocator has no such heaps.
+    #[doc(hidden)]
+    pub fn replay_prefetch(
+        &self,
+        heap: &D3D12_HEAP_DESC,
+        pool: Option<&Pool>,
+        is_shared: bool,
+    ) -> Result<(), Error> {
+        self.inner.replay_prefetch(heap, pool, is_shared)
+    }
+
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }

@@ -6,7 +6,7 @@
 //! * `pool`: the description of a custom pool.
 //! * `resource`: the description of a resource and of its initial state.
 //! * `clear_value`: the value to which a texture is mostly cleared.
-//! * `options`: the fields of an allocator as text, for recordings and command lines.
+//! * `options`: the fields of an allocator and of a pool as text, for recordings and command lines.
 //! * `record_options`: the contents of a recording.
 
 mod algorithms;

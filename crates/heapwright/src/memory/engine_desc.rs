@@ -10,6 +10,10 @@ use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlag
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
 
+/// The number of new heaps that make up the most bytes that were held, for the least memory: a heap that is only partly used wastes
+/// less than a 64th of the memory, and creating it costs about as much time as a large one.
+const LEAST_MEMORY_FRACTION: u32 = 64;
+
 /// Returns the parameters of an algorithm.
 ///
 /// `heap_alignment` is D3D12's, zero for 64 KiB. `heap_size` and `one_heap` (at most one heap) are a pool's.
@@ -31,6 +35,12 @@ pub(crate) fn engine_desc(
             let usual = match heap_type {
                 HeapType::Upload | HeapType::Readback => HeapSizing::HOST_VISIBLE,
                 HeapType::Default | HeapType::GpuUpload => HeapSizing::DEVICE_LOCAL,
+            };
+            let usual = match retention {
+                HeapRetention::LEAST_MEMORY => {
+                    HeapSizing { minimum, fraction: LEAST_MEMORY_FRACTION, ..usual }
+                }
+                _ => usual,
             };
             let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
             let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };

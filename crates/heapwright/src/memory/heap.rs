@@ -1,7 +1,7 @@
 //! Heaps that the allocator created.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -10,7 +10,7 @@ use super::accounts::{Accounts, Charge};
 use super::heap_time::HeapTime;
 use super::managed::MemoryReference;
 use crate::error::Obstacle;
-use crate::recording::{RecordedHeap, Recording};
+use crate::recording::{HeapMemory, RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
 
 /// A heap, and its charge. Dropping the last reference releases it to the device.
@@ -29,7 +29,7 @@ pub(crate) struct Heap {
     /// Held in a pool with a maximum number of heaps.
     _permit: Option<HeapPermit>,
     /// The heap in the allocator's recording, unless the manager's recording has it.
-    recorded: Option<RecordedHeap>,
+    recorded: OnceLock<RecordedHeap>,
 }
 
 impl Heap {
@@ -40,7 +40,6 @@ impl Heap {
         charge: Charge,
         time: HeapTime,
         permit: Option<HeapPermit>,
-        recorded: Option<RecordedHeap>,
     ) -> Arc<Self> {
         let (charge, is_prefetched) = (Mutex::new(charge), AtomicBool::new(false));
         let residency = residency.map(Arc::new);
@@ -52,14 +51,31 @@ impl Heap {
             _time: time,
             is_prefetched,
             _permit: permit,
-            recorded,
+            recorded: OnceLock::new(),
         })
+    }
+
+    /// Records the heap, unless it has been recorded in the same file.
+    pub(crate) fn record(&self, recording: &Arc<Recording>, properties: &D3D12_HEAP_DESC) {
+        if self.id_in(recording).is_some() {
+            return;
+        }
+        let memory = HeapMemory {
+            size: self.size.get(),
+            alignment: properties.Alignment,
+            heap_type: properties.Properties.Type,
+            flags: properties.Flags,
+        };
+        if let Some(recorded) = recording.heap(&memory) {
+            // Nothing else records the heap at the same time.
+            let _ = self.recorded.set(recorded);
+        }
     }
 
     /// Returns the heap's id in the file of a recording.
     pub(crate) fn id_in(&self, recording: &Recording) -> Option<u64> {
         let of_manager = self.residency.as_deref().and_then(ResidencyHeap::recorded);
-        self.recorded.as_ref().or(of_manager)?.id_in(recording)
+        self.recorded.get().or(of_manager)?.id_in(recording)
     }
 
     /// Marks the heap as prefetched.

@@ -80,7 +80,8 @@ impl HeapKinds {
 
     #[cold]
     fn new_heaps(&self, index: usize) -> Striped<TypedHeaps> {
-        let HeapKind { family, heap_type, class } = HeapKind::of(index, &self.families, &self.caps);
+        let kind = HeapKind::of(index, &self.families, &self.caps);
+        let HeapKind { family, heap_type, class } = kind;
         let source = &self.source;
         let alignment = class.heap_alignment();
         let typed = TypedHeapsDesc {
@@ -91,12 +92,7 @@ impl HeapKinds {
             segment_group: family.segment_group(self.caps.architecture),
             class,
             holds_everything: false,
-            heap: D3D12_HEAP_DESC {
-                SizeInBytes: 0,
-                Properties: self.families.properties(family),
-                Alignment: alignment,
-                Flags: class.heap_flags(&self.caps) | source.extra_heap_flags,
-            },
+            heap: self.heap_desc(kind),
             protected_session: None,
             residency_priority: None,
             heap_size: ByteSize::ZERO,
@@ -122,6 +118,34 @@ impl HeapKinds {
         }
         let SharedKind { spare, siblings } = self.nesting.kind(index, alignment);
         Striped::new(TypedHeaps::new(typed, spare, siblings, Arc::clone(source)))
+    }
+
+    /// Returns everything of the heaps of a kind except the size.
+    fn heap_desc(&self, kind: HeapKind) -> D3D12_HEAP_DESC {
+        let HeapKind { family, heap_type: _, class } = kind;
+        D3D12_HEAP_DESC {
+            SizeInBytes: 0,
+            Properties: self.families.properties(family),
+            Alignment: class.heap_alignment(),
+            Flags: class.heap_flags(&self.caps) | self.source.extra_heap_flags,
+        }
+    }
+
+    /// Returns the allocator's own heaps that have a heap type, an alignment and flags as a recording has them.
+    pub(crate) fn like(&self, heap: &D3D12_HEAP_DESC) -> Option<&Striped<TypedHeaps>> {
+        let is_like = |index: &usize| {
+            let own = self.heap_desc(HeapKind::of(*index, &self.families, &self.caps));
+            (own.Properties.Type, own.Alignment, own.Flags)
+                == (heap.Properties.Type, heap.Alignment, heap.Flags)
+        };
+        (0..HeapKind::COUNT).find(is_like).map(|index| self.at(index))
+    }
+
+    /// Adds the heaps that were prefetched since the last recorded allocation.
+    pub(crate) fn insert_prefetched(&self) {
+        if let Some(prefetcher) = &self.prefetcher {
+            prefetcher.insert_created();
+        }
     }
 
     /// Returns the allocator's own heaps, of each kind that was ever used.

@@ -2,14 +2,19 @@
 //!
 //! A prefetched heap is added to the heaps of its kind as an empty one, and is kept or released like any other. No
 //! thread waits for a heap that is being prefetched: an allocation that needs a heap meanwhile creates its own.
+//!
+//! While a recording is made, the next recorded allocation counts and adds the heap, so that a replay can do the same at the same place.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
 
+use super::refusal::Refusal;
 use super::typed_heaps::{Sharing, TypedHeaps};
+use crate::Error;
 use crate::plan::Constraints;
 
 /// Larger heaps are not prefetched. GPGMM has the same limit.
@@ -20,20 +25,57 @@ const LARGEST: ByteSize = ByteSize::from_mib(64);
 pub(crate) struct Prefetcher {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    /// Heaps for the next recorded allocation.
+    created: Arc<Mutex<Vec<Created>>>,
+}
+
+/// A heap that was created, and is not counted yet.
+#[derive(Debug)]
+struct Created {
+    /// Weak, so that the heaps of a pool are released with it.
+    heaps: Weak<TypedHeaps>,
+    sharing: Sharing,
+    size: ByteSize,
+    constraints: Constraints,
+    heap: ID3D12Heap,
 }
 
 #[derive(Debug)]
 struct Job {
-    heaps: Arc<TypedHeaps>,
+    heaps: Weak<TypedHeaps>,
     sharing: Sharing,
     size: ByteSize,
     constraints: Constraints,
 }
 
+impl Job {
+    /// Creates the heap if it is still wanted. While a recording is made, it is only created.
+    fn carry_out(&self, created: &Mutex<Vec<Created>>) -> Result<(), Refusal> {
+        let &Self { ref heaps, sharing, size, constraints } = self;
+        let Some(heaps) = heaps.upgrade() else { return Ok(()) };
+        let source = &heaps.source;
+        // The budget may have changed since the request.
+        let is_wanted = source.allocator.strong_count() > 0;
+        if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
+            return Ok(());
+        }
+        let create = || heaps.create_d3d12_heap(size);
+        if source.recording.is_none() {
+            return heaps.insert_prefetched(sharing, size, constraints, create);
+        }
+        let heap = create().map_err(|hresult| Error::device("ID3D12Device::CreateHeap", hresult))?;
+        let created_one = Created { heaps: Arc::downgrade(&heaps), sharing, size, constraints, heap };
+        created.lock().unwrap_or_else(PoisonError::into_inner).push(created_one);
+        Ok(())
+    }
+}
+
 impl Drop for Job {
     /// Also if the thread panics or has ended, so that the next heap can be requested.
     fn drop(&mut self) {
-        self.heaps.prefetch.end();
+        if let Some(heaps) = self.heaps.upgrade() {
+            heaps.prefetch.end();
+        }
     }
 }
 
@@ -41,30 +83,33 @@ impl Prefetcher {
     /// Starts the thread. Returns `None`, with a warning, if the thread cannot be created.
     pub(crate) fn start() -> Option<Self> {
         let (jobs, queue) = channel::<Job>();
+        let created = Arc::<Mutex<Vec<Created>>>::default();
+        let of_thread = Arc::clone(&created);
         let work = move || {
             for job in queue {
-                let Job { heaps, sharing, size, constraints } = &job;
-                let source = &heaps.source;
-                // The budget may have changed since the request.
-                let is_wanted = source.allocator.strong_count() > 0;
-                if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, *size, *constraints) {
-                    continue;
-                }
-                match heaps.create_heap(*size, *constraints) {
-                    Ok(heap) => {
-                        heap.mark_prefetched();
-                        heaps.insert_prefetched(*sharing, heap);
-                    }
+                if let Err(refusal) = job.carry_out(&of_thread) {
                     // The allocation that needs the heap calls the device itself.
-                    Err(refusal) => tracing::debug!(%size, ?refusal, "prefetching a heap failed"),
+                    tracing::debug!(size = %job.size, ?refusal, "prefetching a heap failed");
                 }
             }
         };
         match std::thread::Builder::new().name("heapwright prefetch".into()).spawn(work) {
-            Ok(thread) => Some(Self { jobs: Some(jobs), thread: Some(thread) }),
+            Ok(thread) => Some(Self { jobs: Some(jobs), thread: Some(thread), created }),
             Err(error) => {
                 tracing::warn!(%error, "failed to spawn the heap prefetch thread; prefetching disabled");
                 None
+            }
+        }
+    }
+
+    /// Adds the heaps that were created while a recording is made.
+    pub(crate) fn insert_created(&self) {
+        let created = std::mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner));
+        for Created { heaps, sharing, size, constraints, heap } in created {
+            if let Some(heaps) = heaps.upgrade() {
+                if let Err(refusal) = heaps.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
+                    tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
+                }
             }
         }
     }
@@ -80,7 +125,7 @@ impl Prefetcher {
         if size > LARGEST || !heaps.prefetch.begin() {
             return;
         }
-        let job = Job { heaps: Arc::clone(heaps), sharing, size, constraints };
+        let job = Job { heaps: Arc::downgrade(heaps), sharing, size, constraints };
         // A job that cannot be sent is dropped.
         let _sent = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }

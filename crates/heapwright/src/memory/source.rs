@@ -56,7 +56,9 @@ impl HeapSource {
             return Err(Error::invalid_argument("ResourceAllocatorDesc::flags", rule));
         }
         let devices = Devices::of(device);
-        let recording = Recording::begin(&desc.record_options, InstanceKind::Allocator, || desc.options())?;
+        let of_parent = parent.and_then(|parent| parent.recording.as_deref());
+        let recording =
+            Recording::begin(&desc.record_options, InstanceKind::Allocator, of_parent, || desc.options())?;
         Ok(Self {
             recording,
             max_heap_size: max_heap_size(&desc, caps),

@@ -1,7 +1,7 @@
 //! The heaps of one kind: an engine that divides them, and their store of empty heaps.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
@@ -25,9 +25,8 @@ use super::spare_heaps::SpareHeaps;
 use crate::desc::HEAP_GRANULARITY;
 use crate::error::{MemorySource, Obstacle};
 use crate::plan::Constraints;
-use crate::recording::{HeapMemory, RecordedHeap};
+use crate::recording::{Event, RecordedPool};
 use crate::requirements::ResourceClass;
-use crate::residency::ResidencyHeap;
 use crate::{Error, HeapType, SegmentGroup};
 
 /// Heaps of one kind, which the resources of one class share.
@@ -50,6 +49,8 @@ pub(crate) struct TypedHeaps {
     /// Number of heaps, for the limits of a pool.
     heap_count: Arc<AtomicU64>,
     this: Weak<Self>,
+    /// A custom pool in the allocator's recording.
+    pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
     /// Contribution of a custom pool to the totals of all pools.
     pub(crate) pool_entry: Option<PoolEntry>,
 }
@@ -128,6 +129,7 @@ impl TypedHeaps {
             prefetch: Prefetch::default(),
             heap_count: Arc::default(),
             this: Weak::clone(this),
+            recorded_pool: OnceLock::new(),
             pool_entry,
         });
         heaps.siblings.join(&heaps);
@@ -258,6 +260,20 @@ impl TypedHeaps {
 
     /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
+        let heap = self.account_heap(size, constraints, || self.create_d3d12_heap(size))?;
+        if let Some(recording) = &self.source.recording {
+            heap.record(recording, &self.desc.heap);
+        }
+        Ok(heap)
+    }
+
+    /// Counts a heap that a function creates, if limits, pool and manager permit it.
+    fn account_heap(
+        &self,
+        size: ByteSize,
+        constraints: Constraints,
+        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+    ) -> Result<Arc<Heap>, Refusal> {
         let new_heap = MemorySource::NewHeap(size);
         let refuse = |obstacle| Refusal::of(new_heap, obstacle);
         let of_device = |hresult| match hresult {
@@ -269,7 +285,7 @@ impl TypedHeaps {
             self.desc.pool.as_ref().map(|_| HeapPermit::take(&self.heap_count, self.desc.max_heap_count));
         let permit = permit.transpose().map_err(refuse)?;
         let (heap, residency) = match self.source.manager_for(constraints) {
-            None => (self.create_d3d12_heap(size).map_err(of_device)?, None),
+            None => (create().map_err(of_device)?, None),
             Some(manager) => {
                 let new = NewMemory {
                     group: self.desc.segment_group,
@@ -278,7 +294,7 @@ impl TypedHeaps {
                     within_budget: constraints.within_budget,
                     priority: self.desc.residency_priority,
                 };
-                let made = create_managed(manager, new, || self.create_d3d12_heap(size));
+                let made = create_managed(manager, new, create);
                 let (heap, residency) = made.map_err(|not| not.into_refusal(new_heap, of_device))?;
                 (heap, Some(residency))
             }
@@ -287,24 +303,10 @@ impl TypedHeaps {
         let (heap_type, class) = (self.desc.heap_type, self.desc.class);
         tracing::debug!(%heap_type, ?class, %size, "created a heap");
         let time = HeapTime::of_new(&self.source.accounts, heap_type, size);
-        let recorded = self.record_heap(residency.as_ref(), size);
-        Ok(Heap::new(heap, residency, size, charge, time, permit, recorded))
+        Ok(Heap::new(heap, residency, size, charge, time, permit))
     }
 
-    /// Records a new heap, unless the manager has recorded it in the same file.
-    fn record_heap(&self, residency: Option<&ResidencyHeap>, size: ByteSize) -> Option<RecordedHeap> {
-        let recording = self.source.recording.as_ref()?;
-        let of_manager = residency.and_then(ResidencyHeap::recorded);
-        if of_manager.is_some_and(|heap| heap.id_in(recording).is_some()) {
-            return None;
-        }
-        let D3D12_HEAP_DESC { Properties: properties, Alignment: alignment, Flags: flags, .. } =
-            self.desc.heap;
-        let heap_type = properties.Type;
-        recording.heap(&HeapMemory { size: size.get(), alignment, heap_type, flags })
-    }
-
-    fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
+    pub(crate) fn create_d3d12_heap(&self, size: ByteSize) -> Result<ID3D12Heap, HRESULT> {
         let devices = &self.source.devices;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let mut heap: Option<ID3D12Heap> = None;
@@ -343,11 +345,33 @@ impl TypedHeaps {
         inserted
     }
 
-    /// Adds a prefetched heap for requests of this kind. If the heap numbers are exhausted, the heap is released to the
-    /// device.
-    pub(crate) fn insert_prefetched(&self, sharing: Sharing, heap: Arc<Heap>) {
+    /// Adds a prefetched heap for requests of this kind, and records both. If limits do not permit it any more, or if the heap numbers
+    /// are exhausted, the heap is released to the device.
+    pub(crate) fn insert_prefetched(
+        &self,
+        sharing: Sharing,
+        size: ByteSize,
+        constraints: Constraints,
+        create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
+    ) -> Result<(), Refusal> {
+        let heap = self.account_heap(size, constraints, create)?;
+        heap.mark_prefetched();
+        if let Some(recording) = &self.source.recording {
+            let pool = match self.recorded_pool.get().map(Weak::upgrade) {
+                // No allocation will ask for it: the last handle of the pool is gone.
+                Some(None) => return Ok(()),
+                Some(pool) => pool,
+                None => None,
+            };
+            heap.record(recording, &self.desc.heap);
+            if let Some(id) = heap.id_in(recording) {
+                let (pool, is_shared) = (pool.map(|pool| pool.id()), sharing == Sharing::Shared);
+                recording.call(|instance| Event::PrefetchHeap { instance, heap: id, pool, is_shared });
+            }
+        }
         let _refused = self.engine(sharing).insert(heap.size(), heap);
         self.note_change();
+        Ok(())
     }
 
     /// Keeps, pools or releases heaps that became empty.

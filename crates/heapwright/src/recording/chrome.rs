@@ -53,8 +53,30 @@ impl<W: Write + Seek> ChromeTrace<W> {
         }
         let time = time_ns;
         match event {
-            Event::Begin { instance, kind, options } => self.begin(time, thread, instance, kind, &options),
+            Event::Begin { instance, kind, parent, options } => {
+                self.begin(time, thread, instance, kind, parent, &options)
+            }
             Event::End { instance, kind } => self.object(time, thread, name_of(kind), 'D', instance),
+            Event::DropAllocator { instance } => {
+                self.of_instance(time, thread, "ResourceAllocator.Release", instance, "")
+            }
+            Event::CreatePool { instance, pool, options } => {
+                let mut args = format!(",\"pool\":\"{pool:#x}\"");
+                options.iter().for_each(|(name, value)| {
+                    write_to(&mut args, format_args!(",{}:{}", Text(name), Text(value)));
+                });
+                self.of_instance(time, thread, "ResourceAllocator.CreatePool", instance, &args)
+            }
+            Event::DropPool { pool } => {
+                self.call(time, thread, "Pool.Release", &format!("\"pool\":\"{pool:#x}\""))
+            }
+            Event::ReleasePool { pool } => {
+                self.call(time, thread, "Pool.ReleaseEmptyHeaps", &format!("\"pool\":\"{pool:#x}\""))
+            }
+            Event::PrefetchHeap { instance, heap, pool: _, is_shared: _ } => {
+                let args = format!(",\"Heap\":{{\"id_ref\":\"{heap:#x}\"}}");
+                self.of_instance(time, thread, "ResourceAllocator.PrefetchHeap", instance, &args)
+            }
             Event::Allocate(allocated) => self.allocate(time, thread, &allocated),
             Event::Free { allocation } => self.object(time, thread, ALLOCATION, 'D', allocation),
             Event::Move { allocation, heap, offset, address } => {
@@ -120,10 +142,14 @@ impl<W: Write + Seek> ChromeTrace<W> {
         thread: u32,
         instance: u64,
         kind: InstanceKind,
+        parent: Option<u64>,
         options: &[(&'static str, String)],
     ) -> io::Result<()> {
         self.object(time, thread, name_of(kind), 'N', instance)?;
         let mut snapshot = String::new();
+        if let Some(parent) = parent {
+            write_to(&mut snapshot, format_args!("\"parent\":{{\"id_ref\":\"{parent:#x}\"}}"));
+        }
         for (name, value) in options {
             let comma = if snapshot.is_empty() { "" } else { "," };
             write_to(&mut snapshot, format_args!("{comma}{}:{}", Text(name), Text(value)));

@@ -19,11 +19,35 @@ pub(crate) enum Event {
     Begin {
         instance: u64,
         kind: InstanceKind,
+        /// The allocator in which it is nested, if that is recorded in the same file.
+        parent: Option<u64>,
         options: Vec<(&'static str, String)>,
     },
     End {
         instance: u64,
         kind: InstanceKind,
+    },
+    /// The last handle of an allocator is dropped.
+    DropAllocator {
+        instance: u64,
+    },
+    CreatePool {
+        instance: u64,
+        pool: u64,
+        options: Vec<(&'static str, String)>,
+    },
+    /// The last handle of a pool is dropped.
+    DropPool {
+        pool: u64,
+    },
+    ReleasePool {
+        pool: u64,
+    },
+    PrefetchHeap {
+        instance: u64,
+        heap: u64,
+        pool: Option<u64>,
+        is_shared: bool,
     },
     Allocate(Box<Allocated>),
     Free {
@@ -123,4 +147,6 @@ pub(crate) struct Allocated {
     pub(crate) address: Option<u64>,
     /// `None` if calls are not recorded.
     pub(crate) description: Option<Box<Description>>,
+    /// The pool from which it was requested.
+    pub(crate) pool: Option<u64>,
 }

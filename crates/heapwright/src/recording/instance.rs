@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use heapwright_trace::session::{Counter, Heap, HeapType};
+use heapwright_trace::session::{Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
 use super::environment;
 use super::event::{Event, InstanceKind};
@@ -28,10 +28,11 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins the recording of an instance if its options or the environment select events.
+    /// Begins the recording of an instance if its options or the environment select events. A nested allocator has a parent.
     pub(crate) fn begin(
         options: &RecordOptions,
         kind: InstanceKind,
+        parent: Option<&Self>,
         settings: impl FnOnce() -> Vec<(&'static str, String)>,
     ) -> Result<Option<Arc<Self>>, Error> {
         let is_of_environment = options.flags.is_empty();
@@ -59,7 +60,8 @@ impl Recording {
         };
         if recording.records(RecordFlags::API_OBJECTS) {
             let (instance, options) = (recording.instance, settings());
-            recording.push(Event::Begin { instance, kind, options });
+            let parent = parent.filter(|parent| parent.shares_file_with(&recording)).map(Self::instance);
+            recording.push(Event::Begin { instance, kind, parent, options });
         }
         Ok(Some(Arc::new(recording)))
     }
@@ -139,9 +141,37 @@ impl Recording {
         Some(RecordedHeap { recording: Arc::clone(self), id })
     }
 
-    /// Returns whether the file holds the contents of buffers.
-    pub(crate) fn holds_contents(&self) -> bool {
-        self.recorder.is_session()
+    /// Records a new pool, if calls are recorded.
+    pub(crate) fn pool(self: &Arc<Self>, options: Vec<(&'static str, String)>) -> Option<Arc<RecordedPool>> {
+        if !self.records(RecordFlags::API_CALLS) {
+            return None;
+        }
+        let (pool, instance) = (self.recorder.next_id(), self.instance);
+        self.push(Event::CreatePool { instance, pool, options });
+        Some(Arc::new(RecordedPool { recording: Arc::clone(self), id: pool }))
+    }
+
+    /// Records contents from an offset on, which a function reads from an offset and of a length. Chrome traces hold no bytes.
+    pub(crate) fn contents(
+        &self,
+        allocation: u64,
+        offset: u64,
+        size: u64,
+        read: impl Fn(u64, usize) -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Error> {
+        self.push(Event::RecordContents { allocation, size });
+        if !self.recorder.is_session() {
+            return Ok(());
+        }
+        // In parts, so that the queue of events can bound its memory.
+        let (mut offset, end) = (offset, offset.saturating_add(size));
+        while offset < end {
+            let len = usize::try_from(end - offset).unwrap_or(usize::MAX).min(MAX_CONTENTS_LEN);
+            let bytes = read(offset, len)?;
+            self.push(Event::Contents { allocation, offset, bytes });
+            offset += len as u64;
+        }
+        Ok(())
     }
 
     /// Returns a new allocation of this size, which is recorded by the caller.
@@ -189,6 +219,30 @@ impl RecordedHeap {
 impl Drop for RecordedHeap {
     fn drop(&mut self) {
         self.recording.push(Event::DestroyHeap { heap: self.id });
+    }
+}
+
+/// A pool in a recording. Dropping it records that the last handle of the pool is dropped.
+#[derive(Debug)]
+pub(crate) struct RecordedPool {
+    recording: Arc<Recording>,
+    id: u64,
+}
+
+impl RecordedPool {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Records that the application releases the pool's empty heaps.
+    pub(crate) fn release(&self) {
+        self.recording.push(Event::ReleasePool { pool: self.id });
+    }
+}
+
+impl Drop for RecordedPool {
+    fn drop(&mut self) {
+        self.recording.push(Event::DropPool { pool: self.id });
     }
 }
 

@@ -23,19 +23,24 @@
 //! | flag | what is recorded |
 //! |---|---|
 //! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name |
-//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, submissions and paging, contents |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents |
 //! | `API_TIMINGS` | the duration of `CreateResource` and `ExecuteCommandLists` (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
-//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer.
+//! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer that the CPU can
+//! access, and [`record_bytes`](crate::ResourceAllocation::record_bytes) those of any other.
 //!
 //! # What a replay repeats
 //!
 //! `heapwright replay --profile captured` makes the same calls with the same settings, and on the same device every size, offset and
-//! heap is the same. There are these limits: calls of several threads are repeated in the order in which they were recorded; custom
-//! pools and nesting are not recorded, so their allocations are made in an allocator's own heaps; prefetching is done by a
-//! thread, whose timing is not repeated; deferred frees are recorded when they happen; a resource in a `D3D12_BARRIER_LAYOUT` is created
-//! in state COMMON.
+//! heap is the same: pools, nested allocators and prefetched heaps, too. There are these limits:
+//!
+//! * calls of several threads are repeated in the order in which they were recorded;
+//! * while a recording is made, the thread that prefetches creates heaps, and the next allocation adds them to the allocator;
+//! * an allocation that fails is not recorded, although it may have released empty heaps;
+//! * budgets are those of the replay, which has no residency manager;
+//! * deferred frees are recorded when they happen;
+//! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, and a pool in a protected session outside of it.
 //!
 //! # Threads, crashes and cost
 //!
@@ -59,4 +64,4 @@ mod recorder;
 mod session;
 
 pub(crate) use self::event::{Allocated, Event, InstanceKind};
-pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, Recording};
+pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, RecordedPool, Recording};

@@ -354,7 +354,7 @@ fn create_numbered() -> io::Result<(PathBuf, File)> {
 
 /// The file in its format.
 enum Output {
-    Session(Session<File>),
+    Session(Box<Session<File>>),
     Chrome(ChromeTrace<File>),
 }
 
@@ -371,7 +371,7 @@ impl Output {
     fn new(path: &Path, file: File) -> io::Result<Self> {
         let is_session = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hws"));
         let mut output = match is_session {
-            true => Self::Session(Session::new(file)?),
+            true => Self::Session(Box::new(Session::new(file)?)),
             false => Self::Chrome(ChromeTrace::new(file)?),
         };
         output.checkpoint()?;

@@ -4,13 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Seek, Write};
 
 use heapwright_trace::session::{
-    Action, Allocation, HeapType, MAX_LIST_LEN, Record, SessionWriter, WriteError,
+    Action, Allocation, HeapType, MAX_LIST_LEN, MAX_SET_IDS, Record, SessionWriter, WriteError,
 };
 
 use super::event::{Allocated, Entry, Event, InstanceKind};
 
 /// Number of residency sets after which all are forgotten.
 const MAX_SETS: usize = 4096;
+
+/// Number of heaps in residency sets after which all are forgotten. Sets that are written afterwards replace some of those before
+/// them only, so that a reader has more than these.
+const MAX_IDS: usize = MAX_SET_IDS as usize / 4;
 
 /// A session that is being written.
 pub(super) struct Session<W> {
@@ -23,14 +27,23 @@ pub(super) struct Session<W> {
     live_heaps: HashSet<u64>,
     /// Residency sets by their heaps, so that a set is written once.
     sets: HashMap<Vec<u64>, u64>,
+    /// Sum of the lengths of `sets`.
+    set_ids: usize,
     next_set: u64,
 }
 
 impl<W: Write + Seek> Session<W> {
     pub(super) fn new(output: W) -> io::Result<Self> {
         let writer = SessionWriter::new(output)?;
-        let (live_heaps, sets) = (HashSet::new(), HashMap::new());
-        Ok(Self { writer, time_us: 0, selected: None, live_heaps, sets, next_set: 0 })
+        Ok(Self {
+            writer,
+            time_us: 0,
+            selected: None,
+            live_heaps: HashSet::new(),
+            sets: HashMap::new(),
+            set_ids: 0,
+            next_set: 0,
+        })
     }
 
     pub(super) fn checkpoint(&mut self) -> io::Result<()> {
@@ -40,8 +53,11 @@ impl<W: Write + Seek> Session<W> {
     pub(super) fn write(&mut self, entry: Entry) -> io::Result<()> {
         self.time_us = entry.time_ns / 1000;
         match entry.event {
-            Event::Begin { instance, kind: InstanceKind::Allocator, options } => {
+            Event::Begin { instance, kind: InstanceKind::Allocator, parent, options } => {
                 self.select(instance)?;
+                if let Some(parent) = parent {
+                    self.record(Action::NestAllocator { parent })?;
+                }
                 for (name, value) in options {
                     self.record(Action::SetOption { name: name.into(), value: value.into() })?;
                 }
@@ -49,6 +65,21 @@ impl<W: Write + Seek> Session<W> {
             }
             Event::Begin { .. } | Event::End { .. } | Event::RecordContents { .. } | Event::Timing { .. } => {
                 Ok(())
+            }
+            Event::DropAllocator { instance } => {
+                self.of_allocator(instance, Action::DropAllocator)?;
+                // It cannot be selected any more.
+                self.selected = None;
+                Ok(())
+            }
+            Event::CreatePool { instance, pool, options } => {
+                let options = options.into_iter().map(|(name, value)| (name.into(), value.into()));
+                self.of_allocator(instance, Action::CreatePool { pool, options: options.collect() })
+            }
+            Event::DropPool { pool } => self.record(Action::DropPool { pool }),
+            Event::ReleasePool { pool } => self.record(Action::ReleasePool { pool }),
+            Event::PrefetchHeap { instance, heap, pool, is_shared } => {
+                self.of_allocator(instance, Action::PrefetchHeap { heap, pool, is_shared })
             }
             Event::Allocate(allocated) => self.allocate(*allocated),
             Event::Free { allocation } => self.record(Action::Free { allocation }),
@@ -100,6 +131,9 @@ impl<W: Write + Seek> Session<W> {
         if let Some(description) = allocated.description {
             self.record(Action::Describe(description))?;
         }
+        if let Some(pool) = allocated.pool {
+            self.record(Action::UsePool { allocation: id, pool })?;
+        }
         if let Some((heap, offset)) = allocated.place {
             self.record(Action::Place { allocation: id, heap, offset })?;
         }
@@ -125,8 +159,9 @@ impl<W: Write + Seek> Session<W> {
     }
 
     fn submit(&mut self, queue: u64, fence_value: u64, lists: Vec<Vec<u64>>) -> io::Result<()> {
-        if self.sets.len() >= MAX_SETS {
+        if self.sets.len() >= MAX_SETS || self.set_ids >= MAX_IDS {
             self.sets.clear();
+            self.set_ids = 0;
             // Ids begin again, so that a reader has no more sets than the writer.
             self.next_set = 0;
         }
@@ -156,6 +191,7 @@ impl<W: Write + Seek> Session<W> {
         self.next_set += 1;
         self.record(Action::DefineSet { set, heaps: heaps.to_vec() })?;
         self.sets.insert(heaps.to_vec(), set);
+        self.set_ids += heaps.len();
         Ok(set)
     }
 
@@ -242,6 +278,7 @@ mod tests {
                 place: Some((1, 0)),
                 address: Some(0x1000),
                 description: None,
+                pool: None,
             })),
             new_heap(3),
             Event::Move { allocation: 2, heap: 3, offset: 256, address: Some((0x2100, 100)) },

@@ -53,7 +53,8 @@ impl Numbers {
 impl ManagerRecording {
     pub(super) fn begin(desc: &ResidencyManagerDesc) -> Result<Option<Self>, Error> {
         let settings = || vec![("policy", desc.policy.name().to_owned())];
-        let recording = Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, settings)?;
+        let recording =
+            Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, None, settings)?;
         Ok(recording.map(|recording| Self { recording, numbers: Mutex::default() }))
     }
 

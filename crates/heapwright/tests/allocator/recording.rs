@@ -358,6 +358,37 @@ fn contents_are_complete() {
     assert_eq!(json.matches("\"SizeInBytes\":3000001}").count(), 1, "the call, without the bytes");
 }
 
+/// For memory that the CPU cannot access, the application has the bytes.
+#[test]
+fn bytes_are_recorded_where_they_belong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("bytes.hws");
+    let gpu = open("discrete");
+    let allocator = recorded(&gpu, options(&file));
+    let made = local(&allocator, 1000);
+    made.record_bytes(0, &[]).expect("nothing");
+    made.record_bytes(990, &[3; 10]).expect("to the end");
+    made.record_bytes(2, &[4; 5]).expect("within");
+    for (offset, len) in [(991, 10), (1001, 0), (u64::MAX, 2)] {
+        let error = made.record_bytes(offset, &vec![0; len]).expect_err("beyond the end");
+        assert!(error.to_string().contains("exceed the buffer of 1000 bytes"), "{error}");
+    }
+    let desc = texture(64, 32);
+    let texture = place(HeapType::Default, ResourceAllocationFlags::empty());
+    let texture = allocator.create_resource(&texture, &desc, COMMON, None).expect("there is room");
+    let error = texture.record_bytes(0, &[1]).expect_err("a texture");
+    assert!(error.to_string().contains("only buffers have recorded contents"), "{error}");
+    drop((made, texture, allocator));
+    let contents: Vec<(u64, Vec<u8>)> = read(&file)
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Contents { offset, bytes, .. } => Some((offset, bytes)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(contents, [(990, vec![3; 10]), (2, vec![4; 5])]);
+}
+
 #[test]
 fn events_of_many_threads_are_all_there() {
     const THREADS: usize = 4;

@@ -42,8 +42,8 @@ pub enum HistoryError {
 }
 
 impl HistoryBuilder {
-    /// Maximum number of moments, of heaps, and of blocks: 2^23.
-    pub const MAX_COUNT: usize = 1 << 23;
+    /// Maximum number of moments, of heaps, and of blocks: 2^22.
+    pub const MAX_COUNT: usize = 1 << 22;
 
     /// Creates a builder of an empty history.
     #[must_use]

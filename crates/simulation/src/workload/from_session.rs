@@ -21,7 +21,10 @@ use super::from_trace::{BUDGET_PERCENT, FRAMES_IN_FLIGHT, PAGING};
 use super::{Frame, HeapNumber, WorkHeap, Workload};
 
 /// Maximum number of uses of heaps, which bounds the memory for malicious sessions.
-const MAX_USES: usize = 1 << 26;
+const MAX_USES: usize = 1 << 24;
+
+/// Maximum number of heaps, submissions, frames and changes of the budget, for the same reason.
+const MAX_EVENTS: usize = 1 << 21;
 
 /// The error of a session that cannot be converted to a workload.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +38,16 @@ pub enum NoWorkload {
     /// The submissions use too many heaps.
     #[error("{path}: the submissions use more than {MAX_USES} heaps in all", path = .0.display())]
     TooManyUses(PathBuf),
+    /// There are too many heaps, submissions, frames or changes of the budget.
+    #[error("{path}: there are more than {MAX_EVENTS} heaps, submissions, frames and changes of the budget", path = .0.display())]
+    TooManyEvents(PathBuf),
 }
 
 /// What is recorded, in order.
 enum Event {
     Create(HeapNumber),
     Destroy(HeapNumber),
-    Submit { time_us: u64, queue: usize, uses: BTreeSet<HeapNumber> },
+    Submit { time_us: u64, queue: usize, uses: Box<[HeapNumber]> },
     Frame,
     Budget(u64),
 }
@@ -109,11 +115,12 @@ impl Recorded {
                 let of_sets = sets.iter().filter_map(|set| self.sets.get(set)).flatten();
                 let uses: BTreeSet<HeapNumber> =
                     of_sets.copied().filter(|&heap| self.is_live[super::as_index(heap)]).collect();
+                let uses: Box<[HeapNumber]> = uses.into_iter().collect();
                 self.use_count += uses.len();
                 if self.use_count > MAX_USES {
                     return Err(NoWorkload::TooManyUses(path.to_owned()));
                 }
-                for &heap in &uses {
+                for &heap in &*uses {
                     self.is_used[super::as_index(heap)] = true;
                 }
                 self.events.push(Event::Submit { time_us: record.time_us, queue, uses });
@@ -124,6 +131,9 @@ impl Recorded {
             }
             Action::Count { counter: Counter::LocalBudget, value } => self.events.push(Event::Budget(value)),
             _ => {}
+        }
+        if self.events.len() > MAX_EVENTS {
+            return Err(NoWorkload::TooManyEvents(path.to_owned()));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Counts of records and live objects, which are limited so that readers need a bounded amount of memory.
 
 use super::record::Action;
+use super::totals::{TooMuch, Totals};
 use super::writer::WriteError;
 use super::{MAX_EVENTS, MAX_LIVE, MAX_OTHER_RECORDS};
 
@@ -11,6 +12,7 @@ pub(super) struct Counts {
     others: Count,
     allocations: Count,
     heaps: Count,
+    totals: Totals,
 }
 
 #[derive(Debug)]
@@ -28,6 +30,7 @@ impl Default for Counts {
             others: new("records other than allocations and frees", MAX_OTHER_RECORDS),
             allocations: new("live allocations", MAX_LIVE),
             heaps: new("live heaps", MAX_LIVE),
+            totals: Totals::default(),
         }
     }
 }
@@ -43,11 +46,12 @@ impl Counts {
             _ => (&mut self.others, None),
         };
         records.check()?;
+        if let Some((objects, true)) = &objects {
+            objects.check()?;
+        }
+        self.totals.add(action).map_err(|TooMuch { what, limit }| WriteError::TooMany { what, limit })?;
         match objects {
-            Some((objects, true)) => {
-                objects.check()?;
-                objects.now += 1;
-            }
+            Some((objects, true)) => objects.now += 1,
             // A free may name no allocation; only readers check that.
             Some((objects, false)) => objects.now = objects.now.saturating_sub(1),
             None => {}

@@ -6,7 +6,7 @@ use super::record::{
     Action, Allocation, Counter, Description, Heap, HeapType, PlacementKind, Record, ResourceKind,
 };
 use super::varint::{add, take};
-use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN};
+use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
 use crate::error::TraceErrorKind;
 
 /// Removes a record from the start of `bytes`.
@@ -90,6 +90,17 @@ pub(super) fn decode(bytes: &mut &[u8], previous: &mut Previous) -> Result<Recor
                 .ok_or(SessionFault::UnknownValue { what: "counter", value: counter })?;
             Action::Count { counter: *counter, value: take(bytes)? }
         }
+        tag::NEST_ALLOCATOR => Action::NestAllocator { parent: take(bytes)? },
+        tag::DROP_ALLOCATOR => Action::DropAllocator,
+        tag::CREATE_POOL => Action::CreatePool { pool: take(bytes)?, options: take_options(bytes)? },
+        tag::DROP_POOL => Action::DropPool { pool: take(bytes)? },
+        tag::USE_POOL => Action::UsePool { allocation: take_id(bytes, last_allocation)?, pool: take(bytes)? },
+        tag::RELEASE_POOL => Action::ReleasePool { pool: take(bytes)? },
+        tag::PREFETCH_HEAP => Action::PrefetchHeap {
+            heap: take_id(bytes, last_heap)?,
+            is_shared: take_bool(bytes)?,
+            pool: if take_bool(bytes)? { Some(take(bytes)?) } else { None },
+        },
         value => return Err(SessionFault::UnknownValue { what: "action", value }.into()),
     };
     Ok(Record { time_us, action })
@@ -118,6 +129,23 @@ fn take_description(bytes: &mut &[u8], last_allocation: &mut u64) -> Result<Desc
         sample_quality: take_u32(bytes)?,
         layout: take_u32(bytes)?,
     })
+}
+
+type Options = Vec<(Box<str>, Box<str>)>;
+
+fn take_options(bytes: &mut &[u8]) -> Result<Options, SessionFault> {
+    let len = take_len(bytes, "a list of options", MAX_OPTIONS)?;
+    (0..len)
+        .map(|_| Ok((take_name(bytes)?.unwrap_or_default(), take_name(bytes)?.unwrap_or_default())))
+        .collect()
+}
+
+fn take_bool(bytes: &mut &[u8]) -> Result<bool, SessionFault> {
+    match take_byte(bytes)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        value => Err(SessionFault::UnknownValue { what: "truth value", value }),
+    }
 }
 
 fn take_u16(bytes: &mut &[u8]) -> Result<u16, SessionFault> {

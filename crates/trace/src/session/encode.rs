@@ -35,6 +35,13 @@ pub(super) mod tag {
     pub(in crate::session) const MAKE_RESIDENT: u8 = 18;
     pub(in crate::session) const EVICT: u8 = 19;
     pub(in crate::session) const COUNT: u8 = 20;
+    pub(in crate::session) const NEST_ALLOCATOR: u8 = 21;
+    pub(in crate::session) const DROP_ALLOCATOR: u8 = 22;
+    pub(in crate::session) const CREATE_POOL: u8 = 23;
+    pub(in crate::session) const DROP_POOL: u8 = 24;
+    pub(in crate::session) const USE_POOL: u8 = 25;
+    pub(in crate::session) const RELEASE_POOL: u8 = 26;
+    pub(in crate::session) const PREFETCH_HEAP: u8 = 27;
 }
 
 /// Appends a record, whose time is not less than the previous one.
@@ -61,6 +68,13 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
         Action::MakeResident { .. } => tag::MAKE_RESIDENT,
         Action::Evict { .. } => tag::EVICT,
         Action::Count { .. } => tag::COUNT,
+        Action::NestAllocator { .. } => tag::NEST_ALLOCATOR,
+        Action::DropAllocator => tag::DROP_ALLOCATOR,
+        Action::CreatePool { .. } => tag::CREATE_POOL,
+        Action::DropPool { .. } => tag::DROP_POOL,
+        Action::UsePool { .. } => tag::USE_POOL,
+        Action::ReleasePool { .. } => tag::RELEASE_POOL,
+        Action::PrefetchHeap { .. } => tag::PREFETCH_HEAP,
     });
     push(bytes, time_us - previous.time_us);
     previous.time_us = *time_us;
@@ -125,7 +139,28 @@ pub(super) fn encode(bytes: &mut Vec<u8>, previous: &mut Previous, record: &Reco
             push_name(bytes, Some(name));
             push_name(bytes, Some(value));
         }
-        Action::Frame | Action::IdlePeriod => {}
+        Action::NestAllocator { parent } => push(bytes, *parent),
+        Action::CreatePool { pool, options } => {
+            push(bytes, *pool);
+            push(bytes, options.len() as u64);
+            for (name, value) in options {
+                push_name(bytes, Some(name));
+                push_name(bytes, Some(value));
+            }
+        }
+        Action::DropPool { pool } | Action::ReleasePool { pool } => push(bytes, *pool),
+        Action::UsePool { allocation, pool } => {
+            push_id(bytes, last_allocation, *allocation);
+            push(bytes, *pool);
+        }
+        Action::PrefetchHeap { heap, pool, is_shared } => {
+            push_id(bytes, last_heap, *heap);
+            bytes.extend([u8::from(*is_shared), u8::from(pool.is_some())]);
+            if let Some(pool) = pool {
+                push(bytes, *pool);
+            }
+        }
+        Action::DropAllocator | Action::Frame | Action::IdlePeriod => {}
         Action::ReleaseHeaps { bytes: released } => push(bytes, *released),
         Action::MakeResident { heap } | Action::Evict { heap } => push_id(bytes, last_heap, *heap),
         Action::Count { counter, value } => {

@@ -54,14 +54,22 @@
 //! | 18 | [`MakeResident`](Action::MakeResident) | heap id |
 //! | 19 | [`Evict`](Action::Evict) | heap id |
 //! | 20 | [`Count`](Action::Count) | counter (byte), value |
+//! | 21 | [`NestAllocator`](Action::NestAllocator) | number of the other allocator |
+//! | 22 | [`DropAllocator`](Action::DropAllocator) | |
+//! | 23 | [`CreatePool`](Action::CreatePool) | pool id, number of options, names and values (names, too) |
+//! | 24 | [`DropPool`](Action::DropPool) | pool id |
+//! | 25 | [`UsePool`](Action::UsePool) | allocation id, pool id |
+//! | 26 | [`ReleasePool`](Action::ReleasePool) | pool id |
+//! | 27 | [`PrefetchHeap`](Action::PrefetchHeap) | heap id, whether it is shared (byte, 0 or 1), whether it belongs to a pool (byte), pool id if it does |
 //!
 //! A name is its length, at most [`MAX_NAME_LEN`] bytes, and UTF-8; length 0 stands for no name. A heap type is the value of
 //! `D3D12_HEAP_TYPE`, or 0 if it is unknown. A resource kind is 0 if it is unknown, 1 for buffers and 2 for textures.
-//! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, and lists at most [`MAX_LIST_LEN`] ids.
+//! Contents have at most [`MAX_CONTENTS_LEN`] bytes in a record, lists at most [`MAX_LIST_LEN`] ids, and pools at most [`MAX_OPTIONS`]
+//! options. Ids of pools are plain integers, as numbers of allocators are.
 //!
 //! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most [`MAX_LIVE`]
-//! allocations, and as many heaps, live at the same time. A writer refuses records beyond that, as [`RecordReader`](crate::RecordReader)
-//! does.
+//! allocations, and as many heaps, live at the same time. Names and options have at most [`MAX_TEXT_BYTES`] bytes together, and
+//! residency sets [`MAX_SET_IDS`] ids. A writer refuses records beyond that, as [`RecordReader`](crate::RecordReader) does.
 //!
 //! # Examples
 //!
@@ -98,6 +106,7 @@ mod reader;
 mod record;
 #[cfg(feature = "read")]
 mod references;
+mod totals;
 mod varint;
 mod writer;
 
@@ -123,11 +132,20 @@ pub const MAX_CONTENTS_LEN: usize = 256 << 10;
 /// Maximum number of ids in a list.
 pub const MAX_LIST_LEN: usize = 64 << 10;
 
+/// Maximum number of options of a pool.
+pub const MAX_OPTIONS: usize = 64;
+
 /// Maximum number of allocations and frees: 2^22, or 4,194,304.
 pub const MAX_EVENTS: u32 = 1 << 22;
 
 /// Maximum number of records other than allocations and frees: 2^23, or 8,388,608.
 pub const MAX_OTHER_RECORDS: u32 = 1 << 23;
+
+/// Maximum number of bytes of all names and options: 2^26, or 64 MiB.
+pub const MAX_TEXT_BYTES: u32 = 1 << 26;
+
+/// Maximum number of ids in all residency sets together, as they are defined at one time: 2^22, or 4,194,304.
+pub const MAX_SET_IDS: u32 = 1 << 22;
 
 /// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators: 2^20, or
 /// 1,048,576.

@@ -100,6 +100,46 @@ pub enum Action {
         /// Value of the option.
         value: Box<str>,
     },
+    /// The selected allocator, which has done nothing yet, is nested in another one.
+    NestAllocator {
+        /// Number of the other allocator, which was selected before.
+        parent: u64,
+    },
+    /// The application has dropped its last handle of the selected allocator, which is not selected again.
+    DropAllocator,
+    /// The selected allocator has created a custom pool.
+    CreatePool {
+        /// Id of the pool.
+        pool: u64,
+        /// Names and values of its options.
+        options: Vec<(Box<str>, Box<str>)>,
+    },
+    /// The application has dropped its last handle of a pool. Its allocations may be live.
+    DropPool {
+        /// Id of the pool.
+        pool: u64,
+    },
+    /// An allocation was requested from a pool. It follows [`Describe`](Self::Describe).
+    UsePool {
+        /// Id of the allocation.
+        allocation: u64,
+        /// Id of the pool.
+        pool: u64,
+    },
+    /// The application has asked a pool to release its empty heaps.
+    ReleasePool {
+        /// Id of the pool.
+        pool: u64,
+    },
+    /// The selected allocator has added an empty heap to its heaps before it was needed.
+    PrefetchHeap {
+        /// Id of the heap.
+        heap: u64,
+        /// Id of the pool to which it belongs, if it belongs to one.
+        pool: Option<u64>,
+        /// Whether it is for resources that share heaps.
+        is_shared: bool,
+    },
     /// The application has told the selected allocator of a frame.
     Frame,
     /// Without frames, a period has passed after which the selected allocator releases idle memory.
@@ -129,7 +169,7 @@ pub enum Action {
 }
 
 /// How an allocation was requested, and how it was placed. The numbers are those of Direct3D 12 and of heapwright's flags.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Description {
     /// Id of the allocation.
     pub allocation: u64,

@@ -7,7 +7,7 @@ use super::block::{BLOCK_HEADER_LEN, header, header_of};
 use super::counts::Counts;
 use super::encode::{Previous, encode};
 use super::record::{Action, Record};
-use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN};
+use super::{MAX_CONTENTS_LEN, MAX_LIST_LEN, MAX_NAME_LEN, MAX_OPTIONS};
 
 /// A writer of sessions, which holds one block in memory.
 ///
@@ -32,7 +32,8 @@ const MAX_INTEGER_LEN: usize = 10;
 
 const _: () = assert!(
     BLOCK_LEN + MAX_CONTENTS_LEN + 64 <= super::MAX_BLOCK_LEN
-        && BLOCK_LEN + MAX_LIST_LEN * MAX_INTEGER_LEN + 64 <= super::MAX_BLOCK_LEN,
+        && BLOCK_LEN + MAX_LIST_LEN * MAX_INTEGER_LEN + 64 <= super::MAX_BLOCK_LEN
+        && BLOCK_LEN + MAX_OPTIONS * 2 * (MAX_NAME_LEN + 2) + 64 <= super::MAX_BLOCK_LEN,
     "the longest record must fit behind an unwritten block"
 );
 
@@ -113,7 +114,7 @@ impl<W: Write> SessionWriter<W> {
     }
 
     /// Writes a record. Contents longer than [`MAX_CONTENTS_LEN`] become several records, and names are cut off after
-    /// [`MAX_NAME_LEN`](super::MAX_NAME_LEN) bytes.
+    /// [`MAX_NAME_LEN`] bytes.
     ///
     /// # Errors
     ///
@@ -132,6 +133,10 @@ impl<W: Write> SessionWriter<W> {
                 if ids.len() > MAX_LIST_LEN =>
             {
                 return Err(WriteError::ListTooLong { len: ids.len() });
+            }
+            Action::CreatePool { options, .. } if options.len() > MAX_OPTIONS => {
+                let limit = u32::try_from(MAX_OPTIONS).unwrap_or(u32::MAX);
+                return Err(WriteError::TooMany { what: "options of a pool", limit });
             }
             Action::Contents { allocation, offset, bytes } if bytes.len() > MAX_CONTENTS_LEN => {
                 let mut offset = *offset;

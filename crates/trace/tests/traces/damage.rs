@@ -146,7 +146,11 @@ fn malformed_records_with_a_right_checksum_are_refused() {
     let fill = "the records do not fill the block exactly";
     for (records, count, expected) in [
         (&[0, 0][..], 1, "unknown action 0"),
-        (&[21, 0], 1, "unknown action 21"),
+        (&[28, 0], 1, "unknown action 28"),
+        (&[23, 0, 1, 0x41], 1, "a list of options has length 65, which exceeds the limit of 64"),
+        (&[23, 0, 1, 2, 0, 0, 0], 1, fill),
+        (&[27, 0, 1, 2, 0], 1, "unknown truth value 2"),
+        (&[27, 0, 1, 1, 1], 1, fill),
         (&[2], 1, fill),
         (&[2, 0, 0, 7], 1, fill),
         (&[2, 0, 0], 2, fill),
@@ -197,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn random_records_with_a_right_checksum_never_panic(records in vec(0..14_u8, 1..200), count in 1..50_u32) {
+    fn random_records_with_a_right_checksum_never_panic(records in vec(0..28_u8, 1..200), count in 1..50_u32) {
         let bytes = with_block(&records, count.min(u32::try_from(records.len()).unwrap()));
         let _ = read(&bytes);
         check(&bytes);

@@ -95,6 +95,19 @@ fn action() -> impl Strategy<Value = Action> {
             false => Action::MakeResident { heap },
         }),
         (select(&Counter::ALL[..]), integer()).prop_map(|(counter, value)| Action::Count { counter, value }),
+        prop_oneof![
+            integer().prop_map(|parent| Action::NestAllocator { parent }),
+            Just(Action::DropAllocator),
+            (integer(), vec((".{0,20}", ".{0,20}"), 0..10)).prop_map(|(pool, options)| {
+                let options = options.into_iter().map(|(name, value)| (name.into(), value.into()));
+                Action::CreatePool { pool, options: options.collect() }
+            }),
+            integer().prop_map(|pool| Action::DropPool { pool }),
+            (integer(), integer()).prop_map(|(allocation, pool)| Action::UsePool { allocation, pool }),
+            integer().prop_map(|pool| Action::ReleasePool { pool }),
+            (integer(), proptest::option::of(integer()), any::<bool>())
+                .prop_map(|(heap, pool, is_shared)| Action::PrefetchHeap { heap, pool, is_shared }),
+        ],
     ]
 }
 
@@ -292,6 +305,13 @@ fn records_refer_to_objects_that_exist() {
     let describe = Action::Describe(Box::new(Description { allocation: 7, ..Description::default() }));
     let free = Action::Free { allocation: 7 };
     let gone = Action::DestroyHeap { heap: 1 };
+    let select = |allocator| Action::SelectAllocator { allocator };
+    let nest = |parent| Action::NestAllocator { parent };
+    let pool = || Action::CreatePool { pool: 5, options: Vec::new() };
+    let use_pool = Action::UsePool { allocation: 7, pool: 5 };
+    let drop_pool = Action::DropPool { pool: 5 };
+    let prefetch = |pool| Action::PrefetchHeap { heap: 1, pool, is_shared: true };
+    let no_pool = Some("there is no live pool 5");
     let no_heap = Some("there is no live heap 1");
     let no_allocation = Some("there is no live allocation 7");
     let cases = [
@@ -323,6 +343,21 @@ fn records_refer_to_objects_that_exist() {
         (vec![name], no_allocation),
         (vec![describe], no_allocation),
         (vec![allocation(7), contents(4, 12)], None),
+        (vec![select(1), select(2), nest(1), nest(1)], None),
+        (vec![select(2), nest(1)], Some("there is no live allocator 1")),
+        (vec![select(1), Action::DropAllocator, select(2), nest(1)], Some("there is no live allocator 1")),
+        (vec![select(1), Action::DropAllocator, select(1)], Some("there is no live allocator 1")),
+        (vec![select(1), Action::DropAllocator, allocation(7)], Some("there is no live allocator 1")),
+        (vec![Action::DropAllocator, Action::Frame], Some("there is no live allocator 0")),
+        (vec![pool(), allocation(7), use_pool.clone(), drop_pool.clone(), pool()], None),
+        (vec![pool(), pool()], Some("pool 5 is created a second time")),
+        (vec![pool(), drop_pool.clone(), drop_pool], no_pool),
+        (vec![allocation(7), use_pool.clone()], no_pool),
+        (vec![pool(), use_pool], no_allocation),
+        (vec![Action::ReleasePool { pool: 5 }], no_pool),
+        (vec![pool(), heap(1), prefetch(Some(5)), prefetch(None)], None),
+        (vec![heap(1), prefetch(Some(5))], no_pool),
+        (vec![pool(), prefetch(Some(5))], no_heap),
         (
             vec![allocation(7), contents(5, 12)],
             Some("contents of allocation 7 end at 17, beyond its size of 16"),
