@@ -153,7 +153,7 @@ impl InFlight {
     pub(super) fn stamp(&self, record: &mut Record, submission: &Submission) {
         record.queues =
             if record.last_use < self.oldest { submission.mask() } else { record.queues | submission.mask() };
-        record.last_use = submission.number;
+        record.last_use = record.last_use.max(submission.number);
     }
 
     /// Returns whether the GPU has finished using a heap.

@@ -14,6 +14,7 @@ impl ResidencyPlanner {
     /// The plan must be carried out. It makes nothing resident.
     pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
         plan.clear();
+        self.tell_policies();
         self.stamp += 1;
         for (group, limit) in SegmentGroup::ALL.into_iter().zip(limit) {
             let index = group.index();

@@ -2,24 +2,26 @@
 
 use super::ResidencyPlanner;
 use crate::FenceValue;
-use crate::residency::in_flight::{QueueSlot, Submission};
+use crate::residency::heap_table::Record;
+use crate::residency::in_flight::{InFlight, QueueSlot, Submission};
 use crate::residency::policy::{Admission, Moment};
+use crate::residency::untold::UntoldUses;
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
-
-/// The number of heaps that are examined before they are changed.
-const TOUCHED_TOGETHER: usize = 64;
 
 impl ResidencyPlanner {
     /// Begins a submission, at whose end the queue's fence reaches `value`. O(1).
     #[inline]
     pub fn begin(&mut self, queue: QueueSlot, value: FenceValue, time: std::time::Duration) -> Submission {
         self.clock += 1;
+        self.time = time;
         let now = self.moment(time);
         Submission { queue, number: self.in_flight.begin(queue, value), value, now }
     }
 
     /// Cancels a submission that was not made; it must be the last one of its queue.
     pub fn cancel(&mut self, submission: &Submission) {
+        // With the clock as it was when it was used.
+        self.tell_policies();
         self.in_flight.cancel(submission);
         // If it is repeated, it is the same submission to policies.
         if submission.now.submission == self.clock {
@@ -71,49 +73,27 @@ impl ResidencyPlanner {
         heaps: &[ManagedHeapId],
     ) -> Result<FenceValue, UnknownHeap> {
         let mut arrives = 0;
-        for (number, part) in heaps.chunks(TOUCHED_TOGETHER).enumerate() {
-            // All are examined before the first is changed, so that the processor fetches several records at
-            // a time.
-            let position = |at: usize| UnknownHeap { position: number * TOUCHED_TOGETHER + at };
-            let all_live = part.iter().fold(true, |all, &id| all & self.heaps.get(id).is_some());
-            if !all_live {
-                let at = part.iter().position(|&id| self.heaps.get(id).is_none());
-                return Err(position(at.unwrap_or(0)));
+        for (position, &id) in heaps.iter().enumerate() {
+            let Some(record) = self.heaps.get_mut(id) else { return Err(UnknownHeap { position }) };
+            if record.status != Some(Status::Resident) {
+                // Missing heaps would be a mistake of the caller, and are left unchanged.
+                if record.status == Some(Status::Unknown) {
+                    self.adopt(id, submission.now);
+                    self.use_resident(id, submission);
+                }
+                continue;
             }
-            for &id in part {
-                let Some(record) = self.heaps.get_mut(id) else { continue };
-                if record.status != Some(Status::Resident) {
-                    // Missing heaps would be a mistake of the caller, and are left unchanged.
-                    if record.status == Some(Status::Unknown) {
-                        self.adopt(id, submission.now);
-                        self.use_resident(id, submission);
-                    }
-                    continue;
-                }
-                if record.last_use == submission.number {
-                    continue;
-                }
-                self.in_flight.stamp(record, submission);
-                arrives = record.arrives.max(arrives);
-                if record.locks == 0 {
-                    let policy = &mut self.policies[record.group.index()][record.level.index()];
-                    policy.touch(id.slot(), submission.now);
-                }
-            }
+            arrives = record.arrives.max(arrives);
+            use_record(record, id, submission, &self.in_flight, &mut self.untold);
         }
+        self.tell_if_due();
         Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
     /// Records the use of one resident heap, like [`touch`](Self::touch).
     pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
         let Some(record) = self.heaps.get_mut(id) else { return };
-        if record.last_use == submission.number {
-            return;
-        }
-        self.in_flight.stamp(record, submission);
-        if record.locks == 0 {
-            self.policies[record.group.index()][record.level.index()].touch(id.slot(), submission.now);
-        }
+        use_record(record, id, submission, &self.in_flight, &mut self.untold);
     }
 
     /// Records the use of a heap of unknown status: D3D12 creates heaps resident unless they are created
@@ -125,4 +105,22 @@ impl ResidencyPlanner {
         *external = external.saturating_sub(self.heaps.size(id.slot()));
         self.arrive(id, FenceValue::ZERO, Admission::Created, now);
     }
+}
+
+/// Records the use of a resident heap, unless the submission has used it before.
+#[inline]
+fn use_record(
+    record: &mut Record,
+    id: ManagedHeapId,
+    submission: &Submission,
+    in_flight: &InFlight,
+    untold: &mut UntoldUses,
+) {
+    if record.last_use == submission.number {
+        return;
+    }
+    if !record.is_locked && record.last_use < submission.number {
+        untold.add(id.slot(), &mut record.untold, record.last_use, submission.number);
+    }
+    in_flight.stamp(record, submission);
 }

@@ -293,6 +293,25 @@ impl EvictionPolicy for NextUse {
         }
     }
 
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        for later in (0..count).rev() {
+            let submission = last.submission.saturating_sub(interval.saturating_mul(later));
+            let now = Moment { submission, ..last };
+            let Some(before) = self.rows.get(heap).copied() else { return };
+            self.touch(heap, now);
+            // What one interval did not change, further ones of the same length do not change, either.
+            let Some(habit) = self.rows.get_mut(heap) else { return };
+            if before.is_used_after(interval, now) && habit.is_but_later(&before) {
+                habit.skip_to(last);
+                return;
+            }
+        }
+    }
+
+    fn may_learn_late(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
         self.remove(heap);
     }
