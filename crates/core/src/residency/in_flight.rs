@@ -16,6 +16,7 @@ impl QueueSlot {
     }
 
     /// Returns the queue's bit. Queues beyond the 31st share one bit.
+    #[inline]
     fn bit(self) -> u32 {
         self.0.min(SHARED_BIT)
     }
@@ -52,6 +53,7 @@ impl Submission {
         self.now
     }
 
+    #[inline]
     pub(super) fn mask(&self) -> u32 {
         1 << self.queue.bit()
     }

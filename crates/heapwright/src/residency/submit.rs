@@ -41,7 +41,7 @@ pub(super) unsafe fn execute(
             // is reached.
             unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
             if let Some(usage) = changed_usage {
-                upkeep.tell_pressure_at(pager, usage);
+                upkeep.usage_changed(pager, usage);
             }
             submission.value()
         }
@@ -53,7 +53,8 @@ pub(super) unsafe fn execute(
             let executed = unsafe { execute_paged(pager, &queue, &mut heaps, lists) };
             queue.lock().heaps = heaps;
             let value = executed?;
-            upkeep.tell_pressure(pager);
+            let usage = pager.books.lock().usage();
+            upkeep.usage_changed(pager, usage);
             value
         }
     };

@@ -297,18 +297,30 @@ impl Budgets {
     /// Queries the operating system for one group.
     fn query(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
         let Some(adapter) = &self.adapter else { return Ok(()) };
-        let info = VideoMemoryInfo::query(adapter, group)?;
-        let os = OsMemory {
-            budget: info.budget,
-            usage: info.current_usage,
-            available_for_reservation: info.available_for_reservation,
-        };
+        let os = report(adapter, group)?;
         state.os = os.is_counted().then_some(os);
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
-        self.groups[group.index()].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
+        self.groups[group.index()].os_usage.store(os.usage.get(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Queries the operating system, like [`refresh`](Self::refresh), and returns whether it reports the same as before.
+    /// Otherwise, and if it fails, nothing is applied.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let Some(adapter) = &self.adapter else { return true };
+        let state = self.lock();
+        let is_unchanged = self.groups_in_use().iter().all(|&group| {
+            report(adapter, group).is_ok_and(|os| {
+                let before = state[group.index()].os;
+                os.is_counted().then_some(os) == before && os.usage == self.usage_sample(group)
+            })
+        });
+        if is_unchanged {
+            self.refreshes.fetch_add(1, Ordering::Relaxed);
+        }
+        is_unchanged
     }
 
     /// Applies the last query, the limit and the requested reservation.
@@ -370,6 +382,16 @@ impl Budgets {
     fn lock(&self) -> MutexGuard<'_, [GroupState; 2]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Queries an adapter about the memory of a segment group.
+fn report(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<OsMemory, Error> {
+    let info = VideoMemoryInfo::query(adapter, group)?;
+    Ok(OsMemory {
+        budget: info.budget,
+        usage: info.current_usage,
+        available_for_reservation: info.available_for_reservation,
+    })
 }
 
 impl Drop for Budgets {
