@@ -138,6 +138,14 @@ impl HeapTable {
             .filter(|record| record.generation == id.generation && record.status.is_some())
     }
 
+    /// Returns the record of a resident heap mutably.
+    #[inline]
+    pub(super) fn resident_mut(&mut self, id: ManagedHeapId) -> Option<&mut Record> {
+        self.records
+            .get_mut(id.slot.index())
+            .filter(|record| record.generation == id.generation && record.status == Some(Status::Resident))
+    }
+
     /// Returns the record in the slot of a live heap.
     #[inline]
     pub(super) fn at(&self, slot: HeapSlot) -> &Record {

@@ -3,6 +3,8 @@
 //! Most heaps are used at regular intervals, so uses are kept as runs: a submission costs a comparison and an
 //! addition per heap, in the record that it changes anyway. No use is lost.
 
+use super::heap_table::Record;
+use super::in_flight::UsesBy;
 use super::policy::HeapSlot;
 
 /// Uses of a heap at a regular interval, the last one at its last use.
@@ -44,15 +46,22 @@ pub(super) struct UntoldUses {
 }
 
 impl UntoldUses {
-    /// Adds a use of a heap, given its run and the number of its last use, which must be lower.
+    /// Records the use of a resident heap by a submission, unless it has used the heap before.
     #[inline]
-    pub(super) fn add(&mut self, heap: HeapSlot, run: &mut Run, last: u64, number: u64) {
-        let passed = number - last;
-        if passed == u64::from(run.interval) && run.count < u16::MAX {
-            run.count += 1;
+    pub(super) fn use_record(&mut self, heap: HeapSlot, record: &mut Record, uses: UsesBy) {
+        if record.last_use == uses.number {
             return;
         }
-        self.add_irregular(heap, run, last, passed);
+        // Policies know neither locked heaps nor uses by a submission that began before the last one that used the heap.
+        if let (false, Some(passed)) = (record.is_locked, uses.number.checked_sub(record.last_use)) {
+            let run = &mut record.untold;
+            if passed == u64::from(run.interval) && run.count < u16::MAX {
+                run.count += 1;
+            } else {
+                self.add_irregular(heap, run, record.last_use, passed);
+            }
+        }
+        uses.stamp(record);
     }
 
     fn add_irregular(&mut self, heap: HeapSlot, run: &mut Run, last: u64, passed: u64) {

@@ -214,7 +214,7 @@ impl ResidencyPlanner {
             arrives = record.arrives.max(arrives);
             if let Some(submission) = request.submission {
                 if is_missing {
-                    self.in_flight.stamp(record, submission);
+                    self.in_flight.uses_by(submission).stamp(record);
                 } else {
                     self.use_resident(id, submission);
                 }

@@ -2,10 +2,8 @@
 
 use super::ResidencyPlanner;
 use crate::FenceValue;
-use crate::residency::heap_table::Record;
-use crate::residency::in_flight::{InFlight, QueueSlot, Submission};
+use crate::residency::in_flight::{QueueSlot, Submission};
 use crate::residency::policy::{Admission, Moment};
-use crate::residency::untold::UntoldUses;
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 
 impl ResidencyPlanner {
@@ -72,28 +70,36 @@ impl ResidencyPlanner {
         submission: &Submission,
         heaps: &[ManagedHeapId],
     ) -> Result<FenceValue, UnknownHeap> {
+        let uses = self.in_flight.uses_by(submission);
         let mut arrives = 0;
         for (position, &id) in heaps.iter().enumerate() {
-            let Some(record) = self.heaps.get_mut(id) else { return Err(UnknownHeap { position }) };
-            if record.status != Some(Status::Resident) {
-                // Missing heaps would be a mistake of the caller, and are left unchanged.
-                if record.status == Some(Status::Unknown) {
-                    self.adopt(id, submission.now);
-                    self.use_resident(id, submission);
-                }
-                continue;
+            if let Some(record) = self.heaps.resident_mut(id) {
+                arrives = record.arrives.max(arrives);
+                self.untold.use_record(id.slot(), record, uses);
+            } else {
+                self.use_other(id, submission).ok_or(UnknownHeap { position })?;
             }
-            arrives = record.arrives.max(arrives);
-            use_record(record, id, submission, &self.in_flight, &mut self.untold);
         }
         self.tell_if_due();
         Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
-    /// Records the use of one resident heap, like [`touch`](Self::touch).
+    /// Records the use of a heap that is not known to be resident. Returns `None` if it was removed.
+    #[cold]
+    fn use_other(&mut self, id: ManagedHeapId, submission: &Submission) -> Option<()> {
+        // Missing heaps would be a mistake of the caller, and are left unchanged.
+        if self.heaps.get(id)?.status == Some(Status::Unknown) {
+            self.adopt(id, submission.now);
+            self.use_resident(id, submission);
+        }
+        Some(())
+    }
+
+    /// Records the use of one heap if it is resident, like [`touch`](Self::touch).
     pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        use_record(record, id, submission, &self.in_flight, &mut self.untold);
+        if let Some(record) = self.heaps.resident_mut(id) {
+            self.untold.use_record(id.slot(), record, self.in_flight.uses_by(submission));
+        }
     }
 
     /// Records the use of a heap of unknown status: D3D12 creates heaps resident unless they are created
@@ -105,22 +111,4 @@ impl ResidencyPlanner {
         *external = external.saturating_sub(self.heaps.size(id.slot()));
         self.arrive(id, FenceValue::ZERO, Admission::Created, now);
     }
-}
-
-/// Records the use of a resident heap, unless the submission has used it before.
-#[inline]
-fn use_record(
-    record: &mut Record,
-    id: ManagedHeapId,
-    submission: &Submission,
-    in_flight: &InFlight,
-    untold: &mut UntoldUses,
-) {
-    if record.last_use == submission.number {
-        return;
-    }
-    if !record.is_locked && record.last_use < submission.number {
-        untold.add(id.slot(), &mut record.untold, record.last_use, submission.number);
-    }
-    in_flight.stamp(record, submission);
 }

@@ -59,7 +59,7 @@ pub struct Moment {
 /// Determines which resident heaps are evicted first when memory is short.
 ///
 /// A planner has ten policies, one for each segment group and priority. Every method costs amortized O(1),
-/// except the two that choose heaps.
+/// except the two that choose heaps, and [`touch_regularly`](Self::touch_regularly).
 ///
 /// # Contract
 ///
@@ -135,7 +135,8 @@ pub trait EvictionPolicy: fmt::Debug + Send {
     /// Calls `evict` for held heaps that are not worth keeping although there is still room, the least
     /// valuable first, up to `limit` bytes in total (the last heap may exceed it).
     ///
-    /// `fullness` is usage divided by budget, and may exceed 1. The default chooses none.
+    /// `fullness` is usage divided by budget, and may exceed 1; at less than a half, this is not called. The default
+    /// chooses none.
     fn choose_ahead(
         &mut self,
         _limit: ByteSize,

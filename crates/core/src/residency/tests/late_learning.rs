@@ -89,9 +89,8 @@ fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Tol
         shadowed.step(Step::Memory { group, budget: 100 });
     }
     steps.iter().for_each(|step| shadowed.step(step.clone()));
-    // At the end everything is told.
-    shadowed.step(Step::Unused);
-    shadowed.step(Step::Ahead(1));
+    // Before a plan, everything is told.
+    shadowed.step(Step::Trim { at_least: [0; 2] });
     let mut of_each = vec![Vec::new(); 10];
     for (number, told) in told.lock().expect("no panic").drain(..) {
         of_each[number].push(told);
@@ -210,6 +209,44 @@ proptest! {
         prop_assert!(kind.create().may_learn_late());
         prop_assert_eq!(chosen(&kind, &program, true), chosen(&kind, &program, false));
     }
+}
+
+#[test]
+fn a_repeated_submission_is_the_same_to_policies() {
+    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+    let log = Arc::clone(&told);
+    let mut planner = ResidencyPlanner::new(false, || {
+        let held = BTreeMap::new();
+        Box::new(Witness { number: 0, may_learn_late: true, told: Arc::clone(&log), held, last: 0 })
+    });
+    let heaps: Vec<_> = (0..3).map(|_| add(&mut planner, mib(1), Status::Resident)).collect();
+    let queue = planner.add_queue();
+    let mut expected = Vec::new();
+    for number in 1..20_usize {
+        let value = FenceValue::new(number as u64);
+        let heap = heaps[number % 3];
+        if number % 4 == 0 {
+            let cancelled = planner.begin(queue, value, Duration::ZERO);
+            planner.touch(&cancelled, &[heap]).expect("it lives");
+            planner.cancel(&cancelled);
+        }
+        let submission = planner.begin(queue, value, Duration::ZERO);
+        planner.touch(&submission, &[heap]).expect("it lives");
+        expected.push((heap.slot(), submission.moment().submission));
+    }
+    planner.remove(heaps[0]).expect("it lives");
+    let told = told.lock().expect("no panic");
+    let mut uses: Vec<_> = told
+        .iter()
+        .filter_map(|(_, told)| match *told {
+            Told::Use { heap, submission } => Some((heap, submission)),
+            Told::Other { .. } => None,
+        })
+        .collect();
+    uses.sort_by_key(|&(_, submission)| submission);
+    // The uses by the cancelled submissions are those by the repeated ones.
+    uses.dedup();
+    assert_eq!(uses, expected);
 }
 
 #[test]
