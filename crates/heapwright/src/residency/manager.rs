@@ -49,7 +49,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// # Threads
 ///
 /// `Send` and `Sync`: any number of threads may submit to any number of queues at the same time. No lock is held while
-/// a thread waits for the GPU. When everything is resident, a submission takes two locks that are otherwise only held
+/// a thread waits for the GPU. When everything is resident, a submission takes three locks that are otherwise only held
 /// for bookkeeping, and allocates nothing.
 ///
 /// ```

@@ -33,8 +33,10 @@ use crate::{ByteSize, FenceValue};
 ///
 /// # Cost
 ///
-/// O(heaps of the submission) plus O(victims), however many heaps are tracked; no host memory is allocated in
-/// the long run.
+/// O(heaps of the submission) plus O(victims), amortized, however many heaps are tracked; no host memory is
+/// allocated in the long run. Policies that [may learn late](EvictionPolicy::may_learn_late) are told of uses
+/// before they are asked to choose, or told of anything else, so that a submission whose heaps are resident
+/// costs little, and one that pages more.
 ///
 /// ```
 /// use heapwright_core::residency::policy::{Moment, PolicyKind};
