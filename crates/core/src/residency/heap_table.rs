@@ -35,8 +35,9 @@ pub enum Status {
     Resident,
 }
 
-/// The data of a heap that every use reads and writes. Two records share a cache line.
+/// The data of a heap that every use reads and writes. Two records share a cache line, and none is in two.
 #[derive(Debug)]
+#[repr(align(32))]
 pub(super) struct Record {
     generation: u32,
     /// A bitmap of the queues that used the heap since it was idle.
