@@ -24,6 +24,8 @@ impl Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Uses {
     pub(super) heap: HeapSlot,
+    /// Orders the uses by one submission.
+    order: u32,
     /// The number of the last submission.
     pub(super) last: u64,
     /// The number of submissions from one use to the next.
@@ -100,13 +102,15 @@ impl UntoldUses {
             Uses::new(heap, last, run)
         });
         uses.extend(ended.chain(current));
-        for at in 0..uses.len() {
+        for (at, order) in (0..uses.len()).zip(0..) {
+            // Of the heaps that a submission uses, the one that was named first comes first.
+            uses[at].order = order;
             if let Some(rest) = uses[at].split_rest() {
                 uses.push(rest);
             }
         }
-        // Stable: of the heaps that a submission uses, the one that was named first comes first.
-        uses.sort_by_key(|uses| uses.last);
+        // A stable sort would allocate.
+        uses.sort_unstable_by_key(|uses| (uses.last, uses.order));
         uses
     }
 
@@ -119,7 +123,7 @@ impl UntoldUses {
 
 impl Uses {
     fn new(heap: HeapSlot, last: u64, run: Run) -> Self {
-        Self { heap, last, interval: run.interval.into(), count: run.count.into() }
+        Self { heap, order: 0, last, interval: run.interval.into(), count: run.count.into() }
     }
 
     /// Reduces this to the first use, and returns the others, if there are any.

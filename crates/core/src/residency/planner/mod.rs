@@ -360,9 +360,9 @@ impl ResidencyPlanner {
 
     /// Sets the number of locks of a heap, like [`change`](Self::change).
     fn set_locks(&mut self, id: ManagedHeapId, locks: u32) -> Option<(usize, usize, ByteSize)> {
-        let changed = self.change(id, |record| record.is_locked = locks > 0);
+        let changed = self.change(id, |record| record.is_locked = locks > 0)?;
         self.heaps.set_locks(id.slot(), locks);
-        changed
+        Some(changed)
     }
 
     /// Changes the record of a heap, and updates the totals. Returns the indices of its segment group and
