@@ -3,6 +3,9 @@
 //!
 //! The heaps of a list are in random order in memory. Managed heaps outside the list show that their number does not
 //! matter. `list` is the cost of recording: adding the heaps to a list, and resetting it.
+//!
+//! Numbers as arguments are those of the heaps in the list that are measured:
+//! `cargo bench -p heapwright --bench residency -- 10 100`.
 #![allow(missing_docs, reason = "a bench")]
 #![allow(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -94,6 +97,7 @@ fn least(mut rounds: usize, calls: u32, mut call: impl FnMut(), mut between: imp
 }
 
 fn main() {
+    let counts: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     println!(
         "policy    in the list   managed   queue alone ns   manager ns   ns per heap   list ns per heap"
     );
@@ -107,6 +111,9 @@ fn main() {
             (1000, 100_000),
             (10_000, 100_000),
         ] {
+            if !counts.is_empty() && !counts.contains(&count) {
+                continue;
+            }
             let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
             let desc = ResidencyManagerDesc { policy: policy.clone(), ..Default::default() };
             let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");

@@ -1,6 +1,7 @@
 //! The planner's records of heaps.
 
 use super::policy::HeapSlot;
+use super::untold::Run;
 use super::{PriorityLevel, SegmentGroup};
 use crate::ByteSize;
 
@@ -34,21 +35,24 @@ pub enum Status {
     Resident,
 }
 
-/// The data of a heap that every use reads and writes. Two records share a cache line.
+/// The data of a heap that every use reads and writes. Two records share a cache line, and none is in two.
 #[derive(Debug)]
+#[repr(align(32))]
 pub(super) struct Record {
     generation: u32,
-    pub(super) locks: u32,
+    /// A bitmap of the queues that used the heap since it was idle.
+    pub(super) queues: u32,
     /// The number of the last submission that used the heap.
     pub(super) last_use: u64,
     /// The value of the paging fence at which the heap is resident; zero if it was reached long ago.
     pub(super) arrives: u64,
-    /// A bitmap of the queues that used the heap since it was idle.
-    pub(super) queues: u32,
+    /// The last uses of which the policy was not told.
+    pub(super) untold: Run,
     /// The status; `None` for a vacant slot.
     pub(super) status: Option<Status>,
     pub(super) group: SegmentGroup,
     pub(super) level: PriorityLevel,
+    pub(super) is_locked: bool,
 }
 
 const _: () = assert!(size_of::<Record>() == 32);
@@ -57,6 +61,7 @@ const _: () = assert!(size_of::<Record>() == 32);
 #[derive(Debug)]
 struct Rest {
     size: ByteSize,
+    locks: u32,
     /// The last plan that includes the heap.
     stamp: u64,
     /// The period in which the heap became resident or was last locked.
@@ -82,23 +87,25 @@ impl HeapTable {
     ) -> Option<ManagedHeapId> {
         let record = |generation| Record {
             generation,
-            locks: 0,
+            queues: 0,
             last_use: 0,
             arrives: 0,
-            queues: 0,
+            untold: Run::NONE,
             status: Some(status),
             group,
             level,
+            is_locked: false,
         };
+        let rest = Rest { size, locks: 0, stamp: 0, period: 0 };
         if let Some(slot) = self.vacant.pop() {
             let old = &mut self.records[slot.index()];
             *old = record(old.generation);
-            self.rest[slot.index()] = Rest { size, stamp: 0, period: 0 };
+            self.rest[slot.index()] = rest;
             return Some(ManagedHeapId { slot, generation: old.generation });
         }
         let slot = HeapSlot::new(u32::try_from(self.records.len()).ok()?);
         self.records.push(record(0));
-        self.rest.push(Rest { size, stamp: 0, period: 0 });
+        self.rest.push(rest);
         // Removing a heap must not allocate.
         if self.vacant.capacity() < self.records.len() {
             self.vacant.reserve(self.records.capacity() - self.vacant.len());
@@ -132,10 +139,24 @@ impl HeapTable {
             .filter(|record| record.generation == id.generation && record.status.is_some())
     }
 
+    /// Returns the record of a resident heap mutably.
+    #[inline]
+    pub(super) fn resident_mut(&mut self, id: ManagedHeapId) -> Option<&mut Record> {
+        self.records
+            .get_mut(id.slot.index())
+            .filter(|record| record.generation == id.generation && record.status == Some(Status::Resident))
+    }
+
     /// Returns the record in the slot of a live heap.
     #[inline]
     pub(super) fn at(&self, slot: HeapSlot) -> &Record {
         &self.records[slot.index()]
+    }
+
+    /// Returns the record in the slot of a live heap mutably.
+    #[inline]
+    pub(super) fn at_mut(&mut self, slot: HeapSlot) -> &mut Record {
+        &mut self.records[slot.index()]
     }
 
     /// Returns the record in a slot, which may be vacant, or `None` if there is no such slot.
@@ -146,6 +167,17 @@ impl HeapTable {
     /// Returns the size of the heap in a slot.
     pub(super) fn size(&self, slot: HeapSlot) -> ByteSize {
         self.rest[slot.index()].size
+    }
+
+    /// Returns the number of locks of the heap in a slot.
+    pub(super) fn locks(&self, slot: HeapSlot) -> u32 {
+        self.rest[slot.index()].locks
+    }
+
+    /// Sets the number of locks of the heap in a slot.
+    pub(super) fn set_locks(&mut self, slot: HeapSlot, locks: u32) {
+        self.rest[slot.index()].locks = locks;
+        self.records[slot.index()].is_locked = locks > 0;
     }
 
     /// Returns the last plan that includes the heap in a slot.
@@ -184,6 +216,6 @@ impl HeapTable {
 impl Record {
     /// Returns whether a policy holds the heap.
     pub(super) fn is_held(&self) -> bool {
-        self.status == Some(Status::Resident) && self.locks == 0
+        self.status == Some(Status::Resident) && !self.is_locked
     }
 }

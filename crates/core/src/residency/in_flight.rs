@@ -16,6 +16,7 @@ impl QueueSlot {
     }
 
     /// Returns the queue's bit. Queues beyond the 31st share one bit.
+    #[inline]
     fn bit(self) -> u32 {
         self.0.min(SHARED_BIT)
     }
@@ -51,9 +52,23 @@ impl Submission {
     pub const fn moment(&self) -> Moment {
         self.now
     }
+}
 
-    pub(super) fn mask(&self) -> u32 {
-        1 << self.queue.bit()
+/// What all uses of heaps by a submission have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UsesBy {
+    pub(super) number: u64,
+    mask: u32,
+    oldest: u64,
+}
+
+impl UsesBy {
+    /// Records the use of a heap.
+    #[inline]
+    pub(super) fn stamp(self, record: &mut Record) {
+        let others = if record.last_use < self.oldest { 0 } else { record.queues };
+        record.queues = others | self.mask;
+        record.last_use = record.last_use.max(self.number);
     }
 }
 
@@ -148,12 +163,10 @@ impl InFlight {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// Records a use of a heap.
+    /// Returns what the uses by a submission have in common. It holds until a submission begins or is finished.
     #[inline]
-    pub(super) fn stamp(&self, record: &mut Record, submission: &Submission) {
-        record.queues =
-            if record.last_use < self.oldest { submission.mask() } else { record.queues | submission.mask() };
-        record.last_use = submission.number;
+    pub(super) fn uses_by(&self, submission: &Submission) -> UsesBy {
+        UsesBy { number: submission.number, mask: 1 << submission.queue.bit(), oldest: self.oldest }
     }
 
     /// Returns whether the GPU has finished using a heap.

@@ -1,5 +1,6 @@
 //! Compares the planner with a simple model, and tests individual results.
 
+mod late_learning;
 mod shadowed_planner;
 
 use std::time::Duration;

@@ -63,7 +63,7 @@ impl GroupTotals {
                 }
                 self.resident_count = count(self.resident_count);
                 self.resident = bytes(self.resident, size);
-                if record.locks > 0 {
+                if record.is_locked {
                     self.locked_count = count(self.locked_count);
                     self.locked = bytes(self.locked, size);
                 }

@@ -44,8 +44,8 @@ pub(super) struct BooksState {
     /// The bytes that were ever added to `pending`.
     ever_pending: [ByteSize; 2],
     pub(super) counters: Counters,
-    /// Usage and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
-    seen: [[ByteSize; 2]; 2],
+    /// Usage, resident heaps and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
+    seen: [[ByteSize; 2]; 3],
 }
 
 /// Bytes and operations since the manager was created.
@@ -87,7 +87,7 @@ impl Books {
             pending: zero,
             ever_pending: zero,
             counters: Counters::default(),
-            seen: [zero; 2],
+            seen: [zero; 3],
         };
         let books = Self { budgets, state: Mutex::new(state), counts_time, created: Instant::now() };
         books.sample(&SegmentGroup::ALL);
@@ -237,6 +237,7 @@ impl Books {
                 let since = state.ever_pending[index].saturating_sub(before.1[index]);
                 let in_transit = before.0[index].saturating_add(since);
                 let managed = state.planner.totals(group).resident;
+                self.budgets.set_has_heaps(group, !managed.is_zero());
                 let managed = managed.saturating_sub(in_transit)..=managed.saturating_add(in_transit);
                 let proved = self.budgets.external_within(group, managed);
                 let external = &mut state.external[index];
@@ -320,11 +321,13 @@ impl BooksState {
         SegmentGroup::ALL.map(|group| self.planner.usage(group))
     }
 
-    /// Returns the usage of the segment groups if it or a budget has changed since the last call. O(1).
+    /// Returns the usage of the segment groups if it, the resident heaps or a budget have changed since the last call.
+    /// O(1).
     #[inline]
     pub(super) fn take_changed_usage(&mut self, budgets: &Budgets) -> Option<[ByteSize; 2]> {
         let usage = self.usage();
-        let now = [usage, SegmentGroup::ALL.map(|group| budgets.budget(group))];
+        let resident = SegmentGroup::ALL.map(|group| self.planner.totals(group).resident);
+        let now = [usage, resident, SegmentGroup::ALL.map(|group| budgets.budget(group))];
         (std::mem::replace(&mut self.seen, now) != now).then_some(usage)
     }
 

@@ -89,6 +89,15 @@ impl EvictionPolicy for ContainedPolicy {
         self.call(|policy| policy.touch(heap, now));
     }
 
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        self.lru.touch(heap, last);
+        self.call(|policy| policy.touch_regularly(heap, interval, count, last));
+    }
+
+    fn may_learn_late(&self) -> bool {
+        self.ask(|policy| policy.may_learn_late()).unwrap_or(false)
+    }
+
     fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
         self.lru.withdraw(heap, cause, now);
         self.call(|policy| policy.withdraw(heap, cause, now));

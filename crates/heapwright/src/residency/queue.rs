@@ -26,9 +26,15 @@ pub(super) struct ManagedQueue {
 pub(super) struct QueueState {
     /// The last value that the queue was told to signal.
     pub(super) last: FenceValue,
+    /// The value up to which submissions do not read the fence.
+    unread: FenceValue,
     /// The heaps of the submission; reused, so that submitting allocates nothing in the steady state.
     pub(super) heaps: SubmittedHeaps,
 }
+
+/// The number of submissions from one that reads the queue's fence to the next. The GPU writes the fence, so that reading
+/// it is slow; paging reads it before it decides.
+const SUBMISSIONS_UNREAD: u64 = 8;
 
 /// The lock of a queue.
 pub(super) type QueueGuard<'a> = MutexGuard<'a, QueueState>;
@@ -85,6 +91,20 @@ pub(super) fn destroyed(list: usize, position: usize) -> Error {
 }
 
 impl QueueState {
+    fn new(initial: FenceValue) -> Self {
+        Self { last: initial, unread: initial, heaps: SubmittedHeaps::default() }
+    }
+
+    /// Returns whether the next submission reads the fence: the first one, and then one of several.
+    #[inline]
+    pub(super) fn is_reading_due(&mut self) -> bool {
+        let is_due = self.last >= self.unread;
+        if is_due {
+            self.unread = FenceValue::new(self.last.get().saturating_add(SUBMISSIONS_UNREAD));
+        }
+        is_due
+    }
+
     /// Returns the value that the queue signals after the next submission.
     pub(super) fn next_value(&self) -> Result<FenceValue, Error> {
         next_value(self.last)
@@ -165,7 +185,7 @@ impl ManagedQueues {
             queue: queue.clone(),
             slot: new_slot(),
             fence,
-            state: Mutex::new(QueueState { last: self.initial, heaps: SubmittedHeaps::default() }),
+            state: Mutex::new(QueueState::new(self.initial)),
         });
         queues.push(Arc::clone(&known));
         drop(queues);

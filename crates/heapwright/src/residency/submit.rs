@@ -41,7 +41,7 @@ pub(super) unsafe fn execute(
             // is reached.
             unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
             if let Some(usage) = changed_usage {
-                upkeep.tell_pressure_at(pager, usage);
+                upkeep.usage_changed(pager, usage);
             }
             submission.value()
         }
@@ -53,7 +53,8 @@ pub(super) unsafe fn execute(
             let executed = unsafe { execute_paged(pager, &queue, &mut heaps, lists) };
             queue.lock().heaps = heaps;
             let value = executed?;
-            upkeep.tell_pressure(pager);
+            let usage = pager.books.lock().usage();
+            upkeep.usage_changed(pager, usage);
             value
         }
     };
@@ -81,14 +82,16 @@ fn touch_resident(
 ) -> Result<Option<Resident>, Error> {
     let pager = &manager.pager;
     let value = guard.next_value()?;
-    let completed = queue.completed();
-    if completed == FenceValue::DEVICE_REMOVED {
+    let completed = guard.is_reading_due().then(|| queue.completed());
+    if completed == Some(FenceValue::DEVICE_REMOVED) {
         return Err(pager.device.removed());
     }
     let heaps = &mut guard.heaps;
     let mut state = pager.books.lock_updated();
     let planner = &mut state.planner;
-    planner.complete(queue.slot, completed);
+    if let Some(completed) = completed {
+        planner.complete(queue.slot, completed);
+    }
     if planner.awaits_paging() {
         planner.complete_paging(pager.paging_completed());
     }
@@ -225,7 +228,7 @@ pub(super) fn prefetch(manager: &ManagerParts, list: &ResidencyList) -> Result<(
 /// See [`execute_command_lists`](super::ResidencyManager::execute_command_lists).
 unsafe fn execute_together(queue: &ID3D12CommandQueue, lists: Lists<'_>) {
     /// The number of lists up to which nothing is allocated. More are rare.
-    const FEW: usize = 32;
+    const FEW: usize = 16;
     let raw = |&(list, _): &(&ID3D12CommandList, &ResidencyList)| list.as_raw();
     let (mut few, many);
     let pointers: &[*mut c_void] = if lists.len() <= FEW {

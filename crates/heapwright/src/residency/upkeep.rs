@@ -22,6 +22,8 @@ pub(super) struct Upkeep {
     /// The number of submissions from which heaps are evicted ahead of need again.
     next_ahead: AtomicU64,
     refreshes_soon: AtomicBool,
+    /// Whether usage or a budget may have changed since the operating system's report was last applied.
+    has_changed: AtomicBool,
 }
 
 impl Upkeep {
@@ -39,16 +41,35 @@ impl Upkeep {
         }
     }
 
+    /// Records that usage or a budget has changed, and that usage is known.
+    pub(super) fn usage_changed(&self, pager: &Pager, usage: [ByteSize; 2]) {
+        self.has_changed.store(true, Ordering::Relaxed);
+        self.tell_pressure_at(pager, usage);
+    }
+
     /// After a submission: queries the operating system if that was requested, and trims while usage is above a budget.
     #[inline]
     pub(super) fn after_submission(&self, pager: &Pager) {
         let refreshes = self.refreshes_soon.load(Ordering::Relaxed);
         let is_over =
             SegmentGroup::ALL.into_iter().any(|group| self.pressure.level(group) == PressureLevel::Over);
-        if refreshes || is_over {
+        if is_over || (refreshes && !self.is_unchanged(pager)) {
             self.look_after_memory(pager, refreshes);
             self.tell_pressure(pager);
         }
+    }
+
+    /// Queries the operating system. Returns whether nothing has changed on either side, so that there is nothing to look
+    /// after. This is the usual case.
+    fn is_unchanged(&self, pager: &Pager) -> bool {
+        let is_unchanged = !self.has_changed.load(Ordering::Relaxed)
+            && self.submissions.load(Ordering::Relaxed) < self.next_ahead.load(Ordering::Relaxed)
+            && self.background.get().is_none()
+            && pager.books.budgets.is_unchanged();
+        if is_unchanged {
+            self.refreshes_soon.store(false, Ordering::Relaxed);
+        }
+        is_unchanged
     }
 
     #[cold]
@@ -63,6 +84,8 @@ impl Upkeep {
         // A thread that holds the lock evicts heaps anyway.
         let Some(mut current) = pager.try_lock() else { return };
         if refreshes {
+            // Before the query: a change from now on may not be in the report.
+            self.has_changed.store(false, Ordering::Relaxed);
             pager.books.refresh();
         }
         // With each submission, because heaps that were in use may be idle now.

@@ -6,10 +6,14 @@ use crate::residency::SegmentGroup;
 use crate::residency::plan::Plan;
 use crate::residency::policy::Moment;
 
+/// The part of the budget that must be used for policies to be asked. They are not told of uses before, so that
+/// programs that need little memory do not pay for what policies learn.
+const LEAST_FULLNESS: f64 = 0.5;
+
 impl ResidencyPlanner {
     /// Plans to evict heaps that are not worth keeping, without a need for their memory, up to about `limit`
-    /// bytes in each segment group. The policy decides, by how full the group is. O(victims + heaps that
-    /// cannot be evicted).
+    /// bytes in each segment group. The policy decides, by how full the group is; nothing is evicted while less
+    /// than half of the budget is used. O(victims + heaps that cannot be evicted).
     ///
     /// The plan must be carried out. It makes nothing resident.
     pub fn plan_ahead(&mut self, limit: [ByteSize; 2], now: Moment, plan: &mut Plan) {
@@ -22,6 +26,10 @@ impl ResidencyPlanner {
                 continue;
             }
             let fullness = ratio(self.usage_at(index), budget);
+            if fullness < LEAST_FULLNESS {
+                continue;
+            }
+            self.tell_policies();
             plan.bytes_out[index] =
                 self.ask_policies(group, limit, &mut plan.victims, |policy, rest, evict| {
                     policy.choose_ahead(rest, fullness, now, evict);

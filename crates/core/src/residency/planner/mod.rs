@@ -1,16 +1,19 @@
 //! The residency planner.
 //!
 //! * `uses`: the uses of heaps by submissions, and whether all of them are resident.
+//! * `telling`: what policies are told of uses, and when.
 //! * `planning`: plans for submissions, and their completion.
 //! * `ahead`: evictions ahead of need.
 
 mod ahead;
 mod planning;
+mod telling;
 mod uses;
 
 use super::heap_table::{HeapTable, Record};
 use super::in_flight::{InFlight, QueueSlot};
 use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
+use super::untold::UntoldUses;
 use super::{
     GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError,
     PriorityLevel, SegmentGroup, Status,
@@ -30,8 +33,10 @@ use crate::{ByteSize, FenceValue};
 ///
 /// # Cost
 ///
-/// O(heaps of the submission) plus O(victims), however many heaps are tracked; no host memory is allocated in
-/// the long run.
+/// O(heaps of the submission) plus O(victims), amortized, however many heaps are tracked; no host memory is
+/// allocated in the long run. Policies that [may learn late](EvictionPolicy::may_learn_late) are told of uses
+/// before they are asked to choose, or told of anything else, so that a submission whose heaps are resident
+/// costs little, and one that pages more.
 ///
 /// ```
 /// use heapwright_core::residency::policy::{Moment, PolicyKind};
@@ -65,12 +70,18 @@ pub struct ResidencyPlanner {
     heaps: HeapTable,
     in_flight: InFlight,
     policies: [[Box<dyn EvictionPolicy>; 5]; 2],
+    /// The uses of which the policies were not told yet.
+    untold: UntoldUses,
+    /// Whether any policy must be told of each use at once.
+    tells_at_once: bool,
     memory: [GroupMemory; 2],
     totals: [GroupTotals; 2],
     /// Whether both segment groups are one.
     is_unified: bool,
     /// The number of submissions on the policies' clock.
     clock: u64,
+    /// The time of the last submission.
+    time: std::time::Duration,
     /// The last planned value of the paging fence, and the value that it has reached.
     paging: (FenceValue, FenceValue),
     /// The number of the plan.
@@ -88,14 +99,19 @@ impl ResidencyPlanner {
     /// each priority.
     #[must_use]
     pub fn new(is_unified: bool, mut create_policy: impl FnMut() -> Box<dyn EvictionPolicy>) -> Self {
+        let policies: [[Box<dyn EvictionPolicy>; 5]; 2] =
+            std::array::from_fn(|_| std::array::from_fn(|_| create_policy()));
         Self {
             heaps: HeapTable::default(),
             in_flight: InFlight::default(),
-            policies: std::array::from_fn(|_| std::array::from_fn(|_| create_policy())),
+            untold: UntoldUses::default(),
+            tells_at_once: !policies.iter().flatten().all(|policy| policy.may_learn_late()),
+            policies,
             memory: Default::default(),
             totals: Default::default(),
             is_unified,
             clock: 0,
+            time: std::time::Duration::ZERO,
             paging: (FenceValue::ZERO, FenceValue::ZERO),
             stamp: 0,
             period: (0, 0),
@@ -109,6 +125,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::TooMuch`] if the sizes or the number of heaps exceed the limits.
     pub fn add(&mut self, heap: NewManagedHeap, now: Moment) -> Result<ManagedHeapId, PlanError> {
+        self.tell_policies();
         let NewManagedHeap { group, size, level, status } = heap;
         let bytes = self.bytes.checked_add(size).ok_or(PlanError::TooMuch)?;
         let group = self.effective_group(group);
@@ -128,6 +145,7 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed before.
     pub fn remove(&mut self, id: ManagedHeapId) -> Result<(), PlanError> {
+        self.tell_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
         let (group, level) = (record.group.index(), record.level.index());
         let size = self.heaps.size(id.slot());
@@ -144,7 +162,7 @@ impl ResidencyPlanner {
         let record = self.heaps.get(id)?;
         Some(HeapState {
             status: record.status?,
-            locks: record.locks,
+            locks: self.heaps.locks(id.slot()),
             size: self.heaps.size(id.slot()),
             group: record.group,
             level: record.level,
@@ -247,17 +265,16 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::TooManyLocks`].
     pub fn lock(&mut self, id: ManagedHeapId, now: Moment) -> Result<LockOutcome, PlanError> {
+        self.tell_policies();
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        if record.locks == u32::MAX {
-            return Err(PlanError::TooManyLocks);
-        }
+        let locks = self.heaps.locks(id.slot()).checked_add(1).ok_or(PlanError::TooManyLocks)?;
         if record.status == Some(Status::Unknown) {
             self.adopt(id, now);
         }
-        let (group, level, _) = self.change(id, |record| record.locks += 1).ok_or(PlanError::Unknown)?;
+        let (group, level, _) = self.set_locks(id, locks).ok_or(PlanError::Unknown)?;
         let record = self.heaps.at(id.slot());
         let is_resident = record.status == Some(Status::Resident);
-        if is_resident && record.locks == 1 {
+        if is_resident && locks == 1 {
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Locked, now);
         }
         let arrives = if record.arrives > self.paging.1.get() { record.arrives } else { 0 };
@@ -270,9 +287,10 @@ impl ResidencyPlanner {
     ///
     /// Returns [`PlanError::Unknown`] if the heap was removed, or [`PlanError::NotLocked`].
     pub fn unlock(&mut self, id: ManagedHeapId, now: Moment) -> Result<u32, PlanError> {
-        let locks = self.heaps.get(id).ok_or(PlanError::Unknown)?.locks;
-        let left = locks.checked_sub(1).ok_or(PlanError::NotLocked)?;
-        let (group, level, size) = self.change(id, |record| record.locks = left).ok_or(PlanError::Unknown)?;
+        self.tell_policies();
+        self.heaps.get(id).ok_or(PlanError::Unknown)?;
+        let left = self.heaps.locks(id.slot()).checked_sub(1).ok_or(PlanError::NotLocked)?;
+        let (group, level, size) = self.set_locks(id, left).ok_or(PlanError::Unknown)?;
         if left == 0 && self.heaps.at(id.slot()).status == Some(Status::Resident) {
             self.policies[group][level].admit(id.slot(), size, Admission::Unlocked, now);
             self.heaps.set_period(id.slot(), self.period.0);
@@ -291,6 +309,7 @@ impl ResidencyPlanner {
         level: PriorityLevel,
         now: Moment,
     ) -> Result<(), PlanError> {
+        self.tell_policies();
         let record = self.heaps.get_mut(id).ok_or(PlanError::Unknown)?;
         let (group, old) = (record.group.index(), record.level);
         if old == level {
@@ -319,7 +338,7 @@ impl ResidencyPlanner {
         now: Moment,
     ) -> Result<(), PlanError> {
         let record = self.heaps.get(id).ok_or(PlanError::Unknown)?;
-        if !is_resident && record.locks > 0 {
+        if !is_resident && record.is_locked {
             return Err(PlanError::Locked);
         }
         if !is_resident && (record.status == Some(Status::Arriving) || !self.in_flight.is_idle(record)) {
@@ -337,6 +356,13 @@ impl ResidencyPlanner {
                 Ok(())
             }
         }
+    }
+
+    /// Sets the number of locks of a heap, like [`change`](Self::change).
+    fn set_locks(&mut self, id: ManagedHeapId, locks: u32) -> Option<(usize, usize, ByteSize)> {
+        let changed = self.change(id, |record| record.is_locked = locks > 0)?;
+        self.heaps.set_locks(id.slot(), locks);
+        Some(changed)
     }
 
     /// Changes the record of a heap, and updates the totals. Returns the indices of its segment group and

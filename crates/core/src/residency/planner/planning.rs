@@ -21,6 +21,7 @@ impl ResidencyPlanner {
     /// Returns an error if a heap was removed; nothing is changed.
     pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
         plan.clear();
+        self.tell_policies();
         if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
             return Err(UnknownHeap { position });
         }
@@ -213,7 +214,7 @@ impl ResidencyPlanner {
             arrives = record.arrives.max(arrives);
             if let Some(submission) = request.submission {
                 if is_missing {
-                    self.in_flight.stamp(record, submission);
+                    self.in_flight.uses_by(submission).stamp(record);
                 } else {
                     self.use_resident(id, submission);
                 }
@@ -231,6 +232,7 @@ impl ResidencyPlanner {
         if arrives > self.paging.1.get() {
             plan.arrives = FenceValue::new(arrives);
         }
+        self.tell_if_due();
     }
 
     pub(super) fn evict_victims(&mut self, now: Moment, plan: &mut Plan) {
@@ -242,6 +244,7 @@ impl ResidencyPlanner {
     }
 
     pub(super) fn evict(&mut self, id: ManagedHeapId, is_held: bool, now: Moment) {
+        self.tell_policies();
         let changed = self.change(id, |record| {
             record.status = Some(Status::Evicted);
             record.arrives = 0;
@@ -254,12 +257,13 @@ impl ResidencyPlanner {
     /// Records that a heap is resident once the paging fence has reached `value`. It may be evicted from then
     /// on unless it is locked.
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
+        self.tell_policies();
         let changed = self.change(id, |record| {
             record.status = Some(Status::Resident);
             record.arrives = value.get();
         });
         let Some((group, level, size)) = changed else { return };
-        if self.heaps.at(id.slot()).locks == 0 {
+        if !self.heaps.at(id.slot()).is_locked {
             self.policies[group][level].admit(id.slot(), size, cause, now);
         }
         self.heaps.set_period(id.slot(), self.period.0);
@@ -314,7 +318,7 @@ impl Needs {
         add(&mut self.total);
         if record.status == Some(Status::Evicted) {
             add(&mut self.missing);
-        } else if record.locks > 0 {
+        } else if record.is_locked {
             add(&mut self.locked);
         } else {
             add(&mut self.held);

@@ -6,20 +6,20 @@ use crate::residency::in_flight::{QueueSlot, Submission};
 use crate::residency::policy::{Admission, Moment};
 use crate::residency::{ManagedHeapId, Status, UnknownHeap};
 
-/// The number of heaps that are examined before they are changed.
-const TOUCHED_TOGETHER: usize = 64;
-
 impl ResidencyPlanner {
     /// Begins a submission, at whose end the queue's fence reaches `value`. O(1).
     #[inline]
     pub fn begin(&mut self, queue: QueueSlot, value: FenceValue, time: std::time::Duration) -> Submission {
         self.clock += 1;
+        self.time = time;
         let now = self.moment(time);
         Submission { queue, number: self.in_flight.begin(queue, value), value, now }
     }
 
     /// Cancels a submission that was not made; it must be the last one of its queue.
     pub fn cancel(&mut self, submission: &Submission) {
+        // With the clock as it was when it was used.
+        self.tell_policies();
         self.in_flight.cancel(submission);
         // If it is repeated, it is the same submission to policies.
         if submission.now.submission == self.clock {
@@ -70,49 +70,35 @@ impl ResidencyPlanner {
         submission: &Submission,
         heaps: &[ManagedHeapId],
     ) -> Result<FenceValue, UnknownHeap> {
+        let uses = self.in_flight.uses_by(submission);
         let mut arrives = 0;
-        for (number, part) in heaps.chunks(TOUCHED_TOGETHER).enumerate() {
-            // All are examined before the first is changed, so that the processor fetches several records at
-            // a time.
-            let position = |at: usize| UnknownHeap { position: number * TOUCHED_TOGETHER + at };
-            let all_live = part.iter().fold(true, |all, &id| all & self.heaps.get(id).is_some());
-            if !all_live {
-                let at = part.iter().position(|&id| self.heaps.get(id).is_none());
-                return Err(position(at.unwrap_or(0)));
-            }
-            for &id in part {
-                let Some(record) = self.heaps.get_mut(id) else { continue };
-                if record.status != Some(Status::Resident) {
-                    // Missing heaps would be a mistake of the caller, and are left unchanged.
-                    if record.status == Some(Status::Unknown) {
-                        self.adopt(id, submission.now);
-                        self.use_resident(id, submission);
-                    }
-                    continue;
-                }
-                if record.last_use == submission.number {
-                    continue;
-                }
-                self.in_flight.stamp(record, submission);
+        for (position, &id) in heaps.iter().enumerate() {
+            if let Some(record) = self.heaps.resident_mut(id) {
                 arrives = record.arrives.max(arrives);
-                if record.locks == 0 {
-                    let policy = &mut self.policies[record.group.index()][record.level.index()];
-                    policy.touch(id.slot(), submission.now);
-                }
+                self.untold.use_record(id.slot(), record, uses);
+            } else {
+                self.use_other(id, submission).ok_or(UnknownHeap { position })?;
             }
         }
+        self.tell_if_due();
         Ok(FenceValue::new(if arrives > self.paging.1.get() { arrives } else { 0 }))
     }
 
-    /// Records the use of one resident heap, like [`touch`](Self::touch).
-    pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
-        let Some(record) = self.heaps.get_mut(id) else { return };
-        if record.last_use == submission.number {
-            return;
+    /// Records the use of a heap that is not known to be resident. Returns `None` if it was removed.
+    #[cold]
+    fn use_other(&mut self, id: ManagedHeapId, submission: &Submission) -> Option<()> {
+        // Missing heaps would be a mistake of the caller, and are left unchanged.
+        if self.heaps.get(id)?.status == Some(Status::Unknown) {
+            self.adopt(id, submission.now);
+            self.use_resident(id, submission);
         }
-        self.in_flight.stamp(record, submission);
-        if record.locks == 0 {
-            self.policies[record.group.index()][record.level.index()].touch(id.slot(), submission.now);
+        Some(())
+    }
+
+    /// Records the use of one heap if it is resident, like [`touch`](Self::touch).
+    pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
+        if let Some(record) = self.heaps.resident_mut(id) {
+            self.untold.use_record(id.slot(), record, self.in_flight.uses_by(submission));
         }
     }
 

@@ -323,6 +323,28 @@ impl EvictionPolicy for Adaptive {
         self.access(heap, Admission::PagedIn, now);
     }
 
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        if self.capacity.is_none() {
+            self.now = Self::clock(last);
+            self.next_use.touch_regularly(heap, interval, count, last);
+            return;
+        }
+        self.begin(last);
+        match self.heaps.get_mut(heap.index()).filter(|known| known.held && known.sets == BOTH) {
+            Some(known) => {
+                known.last = Self::clock(last);
+                self.next_use.touch_regularly(heap, interval, count, last);
+                self.lru.touch(heap, last);
+            }
+            // It was in both sets after the first use, which is told of by itself.
+            None => self.touch(heap, last),
+        }
+    }
+
+    fn may_learn_late(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
         if !self.release(heap) {
             return;

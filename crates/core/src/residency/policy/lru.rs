@@ -54,6 +54,14 @@ impl EvictionPolicy for Lru {
         }
     }
 
+    fn touch_regularly(&mut self, heap: HeapSlot, _interval: u64, _count: u64, last: Moment) {
+        self.touch(heap, last);
+    }
+
+    fn may_learn_late(&self) -> bool {
+        true
+    }
+
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
         self.remove(heap);
     }

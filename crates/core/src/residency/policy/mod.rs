@@ -59,7 +59,7 @@ pub struct Moment {
 /// Determines which resident heaps are evicted first when memory is short.
 ///
 /// A planner has ten policies, one for each segment group and priority. Every method costs amortized O(1),
-/// except the two that choose heaps.
+/// except the two that choose heaps, and [`touch_regularly`](Self::touch_regularly).
 ///
 /// # Contract
 ///
@@ -83,6 +83,28 @@ pub trait EvictionPolicy: fmt::Debug + Send {
 
     /// Records another use of a held heap.
     fn touch(&mut self, heap: HeapSlot, now: Moment);
+
+    /// Records `count` uses of a held heap, at least one, the last one at `last`, with `interval` submissions from
+    /// one to the next.
+    ///
+    /// Called only if the policy [may learn late](Self::may_learn_late). The default calls
+    /// [`touch`](Self::touch) for each use.
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        for later in (0..count).rev() {
+            let submission = last.submission.saturating_sub(interval.saturating_mul(later));
+            self.touch(heap, Moment { submission, ..last });
+        }
+    }
+
+    /// Returns whether the policy may be told of uses late: just before the next call of another method, in the
+    /// order of the submissions, except that regular uses of a heap may be told of together, with the last of them
+    /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: it is told of each use at once.
+    ///
+    /// The answer must not change. Late calls are given the time of the last submission. A submission whose heaps are
+    /// resident then costs a quarter or less.
+    fn may_learn_late(&self) -> bool {
+        false
+    }
 
     /// Records that a heap is no longer held.
     fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment);
@@ -113,7 +135,8 @@ pub trait EvictionPolicy: fmt::Debug + Send {
     /// Calls `evict` for held heaps that are not worth keeping although there is still room, the least
     /// valuable first, up to `limit` bytes in total (the last heap may exceed it).
     ///
-    /// `fullness` is usage divided by budget, and may exceed 1. The default chooses none.
+    /// `fullness` is usage divided by budget, and may exceed 1; at less than a half, this is not called. The default
+    /// chooses none.
     fn choose_ahead(
         &mut self,
         _limit: ByteSize,

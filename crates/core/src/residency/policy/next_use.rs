@@ -33,7 +33,8 @@ use returns::Returns;
 /// The data of a heap outlive its eviction, until it is [forgotten](EvictionPolicy::forget). They take 48
 /// bytes per heap.
 ///
-/// [`touch`](EvictionPolicy::touch) costs O(1). [`choose`](EvictionPolicy::choose) costs O((victims + heaps
+/// [`touch`](EvictionPolicy::touch) costs O(1), and [`touch_regularly`](EvictionPolicy::touch_regularly) as much
+/// as the uses from which something is learned, a few dozen at most. [`choose`](EvictionPolicy::choose) costs O((victims + heaps
 /// that cannot be evicted) × classes), where classes are those of intervals and gaps in use, four per octave,
 /// at most 195; plus O(heaps that became late since the last call), once for each time a heap is late.
 ///
@@ -291,6 +292,25 @@ impl EvictionPolicy for NextUse {
         } else {
             self.move_to(heap, chain);
         }
+    }
+
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        for later in (0..count).rev() {
+            let submission = last.submission.saturating_sub(interval.saturating_mul(later));
+            let now = Moment { submission, ..last };
+            let Some(before) = self.rows.get(heap).copied() else { return };
+            self.touch(heap, now);
+            // What one interval did not change, further ones of the same length do not change, either.
+            let Some(habit) = self.rows.get_mut(heap) else { return };
+            if before.is_used_after(interval, now) && habit.is_but_later(&before) {
+                habit.skip_to(last);
+                return;
+            }
+        }
+    }
+
+    fn may_learn_late(&self) -> bool {
+        true
     }
 
     fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {

@@ -1,7 +1,7 @@
 //! Budgets, usage and reservations of the segment groups.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use heapwright_core::ByteSize;
@@ -68,6 +68,8 @@ struct Group {
     budget: AtomicU64,
     reservation: AtomicU64,
     os_usage: AtomicU64,
+    /// Whether any heap is resident, so that something can be evicted.
+    has_heaps: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -114,6 +116,7 @@ impl Budgets {
             budget: AtomicU64::new(u64::MAX),
             reservation: AtomicU64::new(0),
             os_usage: AtomicU64::new(0),
+            has_heaps: AtomicBool::new(false),
         };
         let interval = desc.effective_refresh_interval();
         let budgets = Self {
@@ -206,7 +209,7 @@ impl Budgets {
     /// Errors of the adapter; the previous report stays in force.
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         let mut state = self.lock();
-        self.refreshes.fetch_add(1, Ordering::Relaxed);
+        self.count_refresh();
         for &group in self.groups_in_use() {
             let own = &mut state[group.index()];
             self.query(group, own)?;
@@ -297,18 +300,42 @@ impl Budgets {
     /// Queries the operating system for one group.
     fn query(&self, group: SegmentGroup, state: &mut GroupState) -> Result<(), Error> {
         let Some(adapter) = &self.adapter else { return Ok(()) };
-        let info = VideoMemoryInfo::query(adapter, group)?;
-        let os = OsMemory {
-            budget: info.budget,
-            usage: info.current_usage,
-            available_for_reservation: info.available_for_reservation,
-        };
+        let os = report(adapter, group)?;
         state.os = os.is_counted().then_some(os);
         if state.os.is_none() && !std::mem::replace(&mut state.is_warned, true) {
             tracing::warn!(%group, "the adapter reports no budget for this segment group; it is unbounded");
         }
-        self.groups[group.index()].os_usage.store(info.current_usage.get(), Ordering::Relaxed);
+        self.groups[group.index()].os_usage.store(os.usage.get(), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Records whether any heap of a segment group is resident.
+    pub(crate) fn set_has_heaps(&self, group: SegmentGroup, has_heaps: bool) {
+        self.groups[group.index()].has_heaps.store(has_heaps, Ordering::Relaxed);
+    }
+
+    /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the same
+    /// as before. If not, and if it fails, nothing is applied.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        let Some(adapter) = &self.adapter else { return true };
+        let state = self.lock();
+        let is_unchanged = self.groups_in_use().iter().all(|&group| {
+            let shown = &self.groups[group.index()];
+            !shown.has_heaps.load(Ordering::Relaxed)
+                || report(adapter, group).is_ok_and(|os| {
+                    let before = state[group.index()].os;
+                    os.is_counted().then_some(os) == before && os.usage == self.usage_sample(group)
+                })
+        });
+        if is_unchanged {
+            self.count_refresh();
+        }
+        is_unchanged
+    }
+
+    /// Counts a query, with the lock held.
+    fn count_refresh(&self) {
+        self.refreshes.store(self.refreshes() + 1, Ordering::Relaxed);
     }
 
     /// Applies the last query, the limit and the requested reservation.
@@ -370,6 +397,16 @@ impl Budgets {
     fn lock(&self) -> MutexGuard<'_, [GroupState; 2]> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Queries an adapter about the memory of a segment group.
+fn report(adapter: &IDXGIAdapter3, group: SegmentGroup) -> Result<OsMemory, Error> {
+    let info = VideoMemoryInfo::query(adapter, group)?;
+    Ok(OsMemory {
+        budget: info.budget,
+        usage: info.current_usage,
+        available_for_reservation: info.available_for_reservation,
+    })
 }
 
 impl Drop for Budgets {

@@ -11,7 +11,7 @@ pub(super) const SUBMISSION: u32 = 16;
 const GAP_IN_INTERVALS: u32 = 6;
 
 /// A smoothed mean and its deviation, in which older values count less.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Smoothed {
     /// The mean; 0 while there was no value.
     pub(super) mean: u32,
@@ -49,7 +49,7 @@ impl Smoothed {
 }
 
 /// The usage pattern of a heap: runs of regular use, with gaps between them.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Habit {
     /// The low bits of the submission of the last use.
     last: u32,
@@ -114,6 +114,21 @@ impl Habit {
     #[inline]
     pub(super) fn is_used_at(&self, now: u32) -> bool {
         self.seen && self.last == now
+    }
+
+    /// Returns whether `now` is this many submissions after the last use.
+    pub(super) fn is_used_after(&self, interval: u64, now: Moment) -> bool {
+        self.seen && u64::from(Self::clock(now).wrapping_sub(self.last)) == interval
+    }
+
+    /// Returns whether the pattern is that of `before`, apart from the last use.
+    pub(super) fn is_but_later(&self, before: &Self) -> bool {
+        *self == Self { last: self.last, ..*before }
+    }
+
+    /// Sets the last use, and learns nothing.
+    pub(super) fn skip_to(&mut self, last: Moment) {
+        self.last = Self::clock(last);
     }
 
     #[inline]

@@ -249,6 +249,31 @@ fn the_operating_system_is_queried_once_per_interval() {
 }
 
 #[test]
+fn a_report_is_unchanged_where_nothing_changed_that_matters() {
+    let adapter = FaultyAdapter::new(mib(100), mib(100));
+    let budgets = of_script(&adapter, &whole()).expect("answered");
+    assert!(budgets.is_unchanged());
+    assert_eq!(adapter.script().queries, 2, "no heap is resident, so only the first queries were made");
+    budgets.set_has_heaps(LOCAL, true);
+    assert!(budgets.is_unchanged());
+    assert_eq!((adapter.script().queries, budgets.refreshes()), (3, 3));
+    adapter.change(|script| script.info[1].Budget = mib(50).get());
+    assert!(budgets.is_unchanged(), "no heap is resident there");
+    budgets.set_has_heaps(NON_LOCAL, true);
+    assert!(!budgets.is_unchanged());
+    assert_eq!(budgets.budget(NON_LOCAL), mib(100), "a comparison applies nothing");
+    budgets.refresh().expect("answered");
+    assert_eq!(budgets.budget(NON_LOCAL), mib(50));
+    assert!(budgets.is_unchanged());
+    adapter.change(|script| script.info[0].CurrentUsage = 1);
+    assert!(!budgets.is_unchanged());
+    adapter.change(|script| script.info[0].CurrentUsage = 0);
+    assert!(budgets.is_unchanged());
+    adapter.change(|script| script.query = E_FAIL);
+    assert!(!budgets.is_unchanged(), "what is not known may have changed");
+}
+
+#[test]
 fn one_of_many_threads_queries() {
     let adapter = FaultyAdapter::new(mib(100), mib(100));
     let seldom = ResidencyManagerDesc { refresh_interval: 32, ..whole() };

@@ -1,0 +1,287 @@
+//! Tests that policies that are told of uses late are told of the same uses, and decide the same.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+/// What a policy was told, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Use { heap: HeapSlot, submission: u64 },
+    Other { heap: Option<HeapSlot>, cause: &'static str },
+}
+
+/// A policy that evicts by slot, and writes down what it is told.
+#[derive(Debug)]
+struct Witness {
+    number: usize,
+    may_learn_late: bool,
+    told: Arc<Mutex<Vec<(usize, Told)>>>,
+    held: BTreeMap<HeapSlot, ()>,
+    last: u64,
+}
+
+impl Witness {
+    fn tell(&mut self, told: Told) {
+        self.told.lock().expect("no panic").push((self.number, told));
+    }
+
+    fn other(&mut self, heap: Option<HeapSlot>, cause: &'static str) {
+        self.tell(Told::Other { heap, cause });
+    }
+}
+
+impl EvictionPolicy for Witness {
+    fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, _now: Moment) {
+        self.held.insert(heap, ());
+        self.other(Some(heap), "admit");
+    }
+
+    fn touch(&mut self, heap: HeapSlot, now: Moment) {
+        assert!(self.held.contains_key(&heap), "{heap:?} is held");
+        self.tell(Told::Use { heap, submission: now.submission });
+    }
+
+    fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
+        assert!(self.may_learn_late && interval > 0 && count > 0);
+        assert!(last.submission >= self.last, "in the order of the last use");
+        self.last = last.submission;
+        for later in (0..count).rev() {
+            self.touch(heap, Moment { submission: last.submission - later * interval, ..last });
+        }
+    }
+
+    fn may_learn_late(&self) -> bool {
+        self.may_learn_late
+    }
+
+    fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
+        assert!(self.held.remove(&heap).is_some(), "{heap:?} is held");
+        self.other(Some(heap), "withdraw");
+    }
+
+    fn forget(&mut self, heap: HeapSlot) {
+        self.held.remove(&heap);
+        self.other(Some(heap), "forget");
+    }
+
+    fn choose(&mut self, _need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.other(None, "choose");
+        self.held.keys().for_each(|&heap| {
+            evict(heap);
+        });
+    }
+}
+
+/// Returns what each policy is told when a planner is taken through these steps. The uses between two other calls
+/// are sorted.
+fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Told>> {
+    let told = Arc::default();
+    let (log, created) = (Arc::clone(&told), Mutex::new(0..));
+    let kind = PolicyKind::custom("witness", move || {
+        let number = created.lock().expect("no panic").next().expect("few");
+        let held = BTreeMap::new();
+        Box::new(Witness { number, may_learn_late, told: Arc::clone(&log), held, last: 0 })
+    });
+    let mut shadowed = ShadowedPlanner::new(&kind, queues);
+    for group in [false, true] {
+        shadowed.step(Step::Memory { group, budget: 100 });
+    }
+    steps.iter().for_each(|step| shadowed.step(step.clone()));
+    // Before a plan, everything is told.
+    shadowed.step(Step::Trim { at_least: [0; 2] });
+    let mut of_each = vec![Vec::new(); 10];
+    for (number, told) in told.lock().expect("no panic").drain(..) {
+        of_each[number].push(told);
+    }
+    for told in &mut of_each {
+        let is_use = |told: &Told| matches!(told, Told::Use { .. });
+        for uses in told.chunk_by_mut(|before, after| is_use(before) == is_use(after)) {
+            if is_use(&uses[0]) {
+                uses.sort_by_key(|told| match *told {
+                    Told::Use { heap, submission } => (heap, submission),
+                    Told::Other { .. } => unreachable!("a chunk of uses"),
+                });
+            }
+        }
+    }
+    of_each
+}
+
+/// The same use again and again, and then something else.
+fn repeated_steps() -> impl Strategy<Value = Vec<Step>> {
+    let part = (prop::collection::vec(any::<u8>(), 0..6), 1..9_usize, steps());
+    prop::collection::vec(part, 1..5).prop_map(|parts| {
+        let repeat = |(heaps, count, others): (Vec<u8>, usize, Vec<Step>)| {
+            let submit = Step::Submit {
+                queue: 0,
+                heaps,
+                split: 0,
+                may_wait: false,
+                may_exceed: true,
+                outcome: Outcome::Done,
+            };
+            std::iter::repeat_n(submit, count).chain(others.into_iter().take(12)).collect::<Vec<_>>()
+        };
+        parts.into_iter().flat_map(repeat).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn policies_are_told_of_every_use_before_anything_else(queues in 1..4_usize, steps in repeated_steps()) {
+        let (late, at_once) = (witnessed(true, queues, &steps), witnessed(false, queues, &steps));
+        prop_assert_eq!(late, at_once);
+    }
+}
+
+/// Regular uses of a heap; later, some submissions pass, and some bytes are needed.
+#[derive(Debug, Clone)]
+struct Regular {
+    heap: u32,
+    interval: u64,
+    count: u64,
+    passed: u64,
+    need: Option<u64>,
+}
+
+fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
+    let interval = prop_oneof![6 => 1..4_u64, 2 => 4..200_u64, 1 => Just(65_535)];
+    let count = prop_oneof![6 => 1..8_u64, 1 => 8..300_u64];
+    let one = (0..12_u32, interval, count, 0..40_u64, prop::option::weighted(0.3, 0..9_u64))
+        .prop_map(|(heap, interval, count, passed, need)| Regular { heap, interval, count, passed, need });
+    prop::collection::vec(one, 1..60)
+}
+
+/// Returns the heaps that a policy chooses in turn. With `together`, uses are told of as a planner does.
+fn chosen(kind: &PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
+    let mut policy = kind.create();
+    let (mut now, mut all_chosen) = (Moment::default(), Vec::new());
+    let mut held = [false; 12];
+    for &Regular { heap, interval, count, passed, need } in program {
+        let slot = HeapSlot::new(heap);
+        now.submission += 1;
+        if !std::mem::replace(&mut held[slot.index()], true) {
+            policy.admit(slot, ByteSize::new(1), Admission::PagedIn, now);
+        } else {
+            policy.touch(slot, now);
+        }
+        let last = Moment { submission: now.submission + interval * (count - 1), ..now };
+        if together && count > 1 {
+            policy.touch_regularly(slot, interval, count - 1, last);
+        } else {
+            for number in 1..count {
+                let submission = now.submission + interval * number;
+                policy.touch(slot, Moment { submission, ..now });
+            }
+        }
+        now.submission = last.submission + passed;
+        if let Some(need) = need {
+            let mut victims = Vec::new();
+            policy.choose(ByteSize::new(need), now, &mut |heap| {
+                victims.push(heap);
+                Some(ByteSize::new(1))
+            });
+            for &victim in &victims {
+                held[victim.index()] = false;
+                policy.withdraw(victim, Withdrawal::Evicted, now);
+            }
+            all_chosen.append(&mut victims);
+        }
+    }
+    policy.choose(ByteSize::MAX, now, &mut |heap| {
+        all_chosen.push(heap);
+        Some(ByteSize::new(1))
+    });
+    all_chosen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn regular_uses_told_of_together_are_the_same_uses(
+        kind in prop::sample::select(PolicyKind::all()), program in regular_uses()
+    ) {
+        prop_assert!(kind.create().may_learn_late());
+        prop_assert_eq!(chosen(&kind, &program, true), chosen(&kind, &program, false));
+    }
+}
+
+#[test]
+fn a_repeated_submission_is_the_same_to_policies() {
+    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+    let log = Arc::clone(&told);
+    let mut planner = ResidencyPlanner::new(false, || {
+        let held = BTreeMap::new();
+        Box::new(Witness { number: 0, may_learn_late: true, told: Arc::clone(&log), held, last: 0 })
+    });
+    let heaps: Vec<_> = (0..3).map(|_| add(&mut planner, mib(1), Status::Resident)).collect();
+    let queue = planner.add_queue();
+    let mut expected = Vec::new();
+    for number in 1..20_usize {
+        let value = FenceValue::new(number as u64);
+        let heap = heaps[number % 3];
+        if number % 4 == 0 {
+            let cancelled = planner.begin(queue, value, Duration::ZERO);
+            planner.touch(&cancelled, &[heap]).expect("it lives");
+            planner.cancel(&cancelled);
+        }
+        let submission = planner.begin(queue, value, Duration::ZERO);
+        planner.touch(&submission, &[heap]).expect("it lives");
+        expected.push((heap.slot(), submission.moment().submission));
+    }
+    planner.remove(heaps[0]).expect("it lives");
+    let told = told.lock().expect("no panic");
+    let mut uses: Vec<_> = told
+        .iter()
+        .filter_map(|(_, told)| match *told {
+            Told::Use { heap, submission } => Some((heap, submission)),
+            Told::Other { .. } => None,
+        })
+        .collect();
+    uses.sort_by_key(|&(_, submission)| submission);
+    // The uses by the cancelled submissions are those by the repeated ones.
+    uses.dedup();
+    assert_eq!(uses, expected);
+}
+
+#[test]
+fn many_irregular_uses_are_told_of_without_a_decision() {
+    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+    let log = Arc::clone(&told);
+    let mut planner = ResidencyPlanner::new(false, || {
+        let held = BTreeMap::new();
+        Box::new(Witness { number: 0, may_learn_late: true, told: Arc::clone(&log), held, last: 0 })
+    });
+    let heap = add(&mut planner, mib(1), Status::Resident);
+    let queue = planner.add_queue();
+    let mut used = 0;
+    for number in 1..100_000_u64 {
+        let submission = planner.begin(queue, FenceValue::new(number), Duration::ZERO);
+        planner.complete(queue, FenceValue::new(number));
+        // The intervals are 1, 2, 3 and so on.
+        if (8 * number + 1).isqrt().pow(2) == 8 * number + 1 {
+            planner.touch(&submission, &[heap]).expect("it lives");
+            used += 1;
+        }
+    }
+    assert_eq!(told.lock().expect("no panic").len(), 1, "it was only created");
+    let count_uses =
+        |told: &[(usize, Told)]| told.iter().filter(|(_, told)| matches!(told, Told::Use { .. })).count();
+    for number in 100_000..200_000_u64 {
+        let submission = planner.begin(queue, FenceValue::new(number), Duration::ZERO);
+        planner.complete(queue, FenceValue::new(number));
+        if number % 5 < 2 {
+            planner.touch(&submission, &[heap]).expect("it lives");
+            used += 1;
+        }
+    }
+    let before = count_uses(&told.lock().expect("no panic"));
+    assert!(before > used / 2, "{before} of {used} uses were told of");
+    planner.remove(heap).expect("it lives");
+    assert_eq!(count_uses(&told.lock().expect("no panic")), used);
+}

@@ -1,0 +1,135 @@
+//! Uses of which policies were not told yet.
+//!
+//! Most heaps are used at regular intervals, so uses are kept as runs: a submission costs a comparison and an
+//! addition per heap, in the record that it changes anyway. No use is lost.
+
+use super::heap_table::Record;
+use super::in_flight::UsesBy;
+use super::policy::HeapSlot;
+
+/// Uses of a heap at a regular interval, the last one at its last use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The number of submissions from one use to the next; 0 for fewer than two uses.
+    interval: u16,
+    count: u16,
+}
+
+impl Run {
+    pub(super) const NONE: Self = Self { interval: 0, count: 0 };
+    const ONE: Self = Self { interval: 0, count: 1 };
+}
+
+/// Uses of a heap that its policy is told of in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Uses {
+    pub(super) heap: HeapSlot,
+    /// Orders the uses by one submission.
+    order: u32,
+    /// The number of the last submission.
+    pub(super) last: u64,
+    /// The number of submissions from one use to the next.
+    pub(super) interval: u64,
+    pub(super) count: u64,
+}
+
+/// The number of uses outside of the current runs from which on policies are told.
+const MOST_ENDED: usize = 4096;
+
+/// The uses of all heaps of which policies were not told yet.
+#[derive(Debug, Default)]
+pub(super) struct UntoldUses {
+    /// The heaps with a run, in the order of the first use.
+    heaps: Vec<HeapSlot>,
+    /// The runs that another use of their heaps ended.
+    ended: Vec<Uses>,
+    /// The list of the last call of `take`, kept so that nothing is allocated.
+    taken: Vec<Uses>,
+}
+
+impl UntoldUses {
+    /// Records the use of a resident heap by a submission, unless it has used the heap before.
+    #[inline]
+    pub(super) fn use_record(&mut self, heap: HeapSlot, record: &mut Record, uses: UsesBy) {
+        if record.last_use == uses.number {
+            return;
+        }
+        // Policies know neither locked heaps nor uses by a submission that began before the last one that used the heap.
+        if let (false, Some(passed)) = (record.is_locked, uses.number.checked_sub(record.last_use)) {
+            let run = &mut record.untold;
+            if passed == u64::from(run.interval) && run.count < u16::MAX {
+                run.count += 1;
+            } else {
+                self.add_irregular(heap, run, record.last_use, passed);
+            }
+        }
+        uses.stamp(record);
+    }
+
+    fn add_irregular(&mut self, heap: HeapSlot, run: &mut Run, last: u64, passed: u64) {
+        match (run.count, u16::try_from(passed)) {
+            (0, _) => self.heaps.push(heap),
+            (1, Ok(interval)) => {
+                *run = Run { interval, count: 2 };
+                return;
+            }
+            _ => self.ended.push(Uses::new(heap, last, *run)),
+        }
+        *run = Run::ONE;
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.heaps.is_empty()
+    }
+
+    /// Returns whether it is time to tell the policies, so that no more memory is needed.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.ended.len() >= MOST_ENDED
+    }
+
+    /// Removes all uses, and returns them in the order of the submissions. `take_run` removes a heap's run, and returns
+    /// it with the number of the last use.
+    ///
+    /// The first use of a run comes by itself, at its own time, because what changes for a heap usually changes then.
+    /// Pass the list to [`recycle`](Self::recycle) afterwards.
+    pub(super) fn take(&mut self, mut take_run: impl FnMut(HeapSlot) -> (Run, u64)) -> Vec<Uses> {
+        let mut uses = std::mem::take(&mut self.taken);
+        let ended = self.ended.drain(..);
+        let current = self.heaps.drain(..).map(|heap| {
+            let (run, last) = take_run(heap);
+            Uses::new(heap, last, run)
+        });
+        uses.extend(ended.chain(current));
+        for (at, order) in (0..uses.len()).zip(0..) {
+            // Of the heaps that a submission uses, the one that was named first comes first.
+            uses[at].order = order;
+            if let Some(rest) = uses[at].split_rest() {
+                uses.push(rest);
+            }
+        }
+        // A stable sort would allocate.
+        uses.sort_unstable_by_key(|uses| (uses.last, uses.order));
+        uses
+    }
+
+    /// Takes back the memory of a list.
+    pub(super) fn recycle(&mut self, mut uses: Vec<Uses>) {
+        uses.clear();
+        self.taken = uses;
+    }
+}
+
+impl Uses {
+    fn new(heap: HeapSlot, last: u64, run: Run) -> Self {
+        Self { heap, order: 0, last, interval: run.interval.into(), count: run.count.into() }
+    }
+
+    /// Reduces this to the first use, and returns the others, if there are any.
+    fn split_rest(&mut self) -> Option<Self> {
+        let rest = Self { count: self.count.checked_sub(1).filter(|&rest| rest > 0)?, ..*self };
+        (self.last, self.count) = (self.last - self.interval * rest.count, 1);
+        Some(rest)
+    }
+}
