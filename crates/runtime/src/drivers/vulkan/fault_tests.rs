@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use heapwright_core::ByteSize;
@@ -140,6 +141,12 @@ replacements! {
     // What the device works on must not be freed, so the wait is over when it fails.
     wait_for_fences, c"vkWaitForFences", PFN_vkWaitForFences, 0,
         (d: vk::Device, n: u32, f: *const vk::Fence, a: vk::Bool32, t: u64) -> vk::Result, late;
+    wait_semaphores, c"vkWaitSemaphores", PFN_vkWaitSemaphores, 0,
+        (d: vk::Device, i: *const vk::SemaphoreWaitInfo<'_>, t: u64) -> vk::Result, late;
+    create_semaphore, c"vkCreateSemaphore", PFN_vkCreateSemaphore, 1,
+        (d: vk::Device, i: *const vk::SemaphoreCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Semaphore) -> vk::Result;
+    destroy_semaphore, c"vkDestroySemaphore", PFN_vkDestroySemaphore, -i32::from(s != vk::Semaphore::null()),
+        (d: vk::Device, s: vk::Semaphore, c: Callbacks<'_>) -> ();
     destroy_command_pool, c"vkDestroyCommandPool", PFN_vkDestroyCommandPool,
         -i32::from(p != vk::CommandPool::null()),
         (d: vk::Device, p: vk::CommandPool, c: Callbacks<'_>) -> ();
@@ -289,6 +296,11 @@ fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
         CALLS_TO_GO.store(call, Ordering::SeqCst);
         let ended = program(device);
         let has_failed = CALLS_TO_GO.swap(0, Ordering::SeqCst) == 0;
+        // A thread that frees memory which is kept may be in the middle of that.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while LIVE.load(Ordering::SeqCst) != 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(LIVE.load(Ordering::SeqCst), 0, "call {call}: objects are left");
         if !has_failed {
             assert_eq!(ended, Ok(()));

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use ash::vk;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use super::commands::Commands;
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
+use super::paging_engine::PART;
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
-
-/// Largest part of a sparse heap's memory that is allocated at once.
-const MAX_PART: u64 = 1 << 30;
 
 /// The buffer across a heap or a reserved resource. The heap's bytes are a range of the buffer's, as Vulkan does not let
 /// the alignment of a buffer's address be chosen.
@@ -57,17 +54,22 @@ impl HeapBuffer {
         memory_type: u32,
         at: Option<GpuVirtualAddress>,
     ) -> Result<(Self, Memory), DriverError> {
-        let binding = if device.hardware().has_capture_replay {
-            Binding::Replayable { at: at.map(GpuVirtualAddress::get) }
-        } else {
-            Binding::Whole
-        };
-        let create = |padding: u64| {
+        let create = |padding: u64, binding| {
             let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
             let bytes = buffer.requirements().size;
             let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
             buffer.bind(&memory)?;
             Ok(Self::new(device, buffer, size, alignment)?.map(|buffer| (buffer, memory)))
+        };
+        let replayable = Binding::Replayable { at: at.map(GpuVirtualAddress::get) };
+        let create = |padding| match device.hardware().has_capture_replay {
+            false => create(padding, Binding::Whole),
+            // There are fewer addresses that a later process can get again than others: 128 GiB on an H200, where each
+            // heap takes a power of two. A heap beyond them has an address as good as any in this process.
+            true => match create(padding, replayable) {
+                Err(DriverError::OutOfDeviceMemory { .. }) if at.is_none() => create(padding, Binding::Whole),
+                created => created,
+            },
         };
         match (create(0)?, at) {
             (Some(whole), None) => Ok(whole),
@@ -124,35 +126,50 @@ impl HeapBuffer {
         (start, bytes.checked_next_multiple_of(self.granularity).unwrap_or(u64::MAX))
     }
 
-    /// Allocates memory for a sparse buffer, in one or several parts.
-    pub(super) fn allocate(&self, memory_type: u32, priority: f32) -> Result<Vec<Memory>, DriverError> {
-        let (_, mut left) = self.window();
-        let largest = self.device.hardware().max_allocation.min(MAX_PART);
+    /// The buffer itself.
+    pub(super) fn whole_buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Divides the memory of a sparse buffer into parts, which are bound one by one.
+    pub(super) fn parts(&self) -> Vec<PartRange> {
+        let largest = self.device.hardware().max_allocation.min(PART);
         let part = (largest - largest % self.granularity).max(self.granularity);
+        let (mut offset, mut left) = self.window();
+        let heap_end = self.base + self.size;
         let mut parts = Vec::new();
         while left > 0 {
             let size = left.min(part);
-            parts.push(Memory::allocate(&self.device, size, memory_type, priority)?);
+            let start = offset.max(self.base);
+            let len = (offset + size).min(heap_end).saturating_sub(start);
+            parts.push(PartRange { offset, size, bytes: (start, len) });
+            offset += size;
             left -= size;
         }
-        Ok(parts)
+        parts
+    }
+}
+
+/// A range of a sparse buffer with memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartRange {
+    /// The first byte in the buffer.
+    offset: u64,
+    /// The number of bytes.
+    pub(super) size: u64,
+    /// The heap's bytes among them: their offset in the buffer, and their number.
+    pub(super) bytes: (u64, u64),
+}
+
+impl PartRange {
+    /// The binding of memory to the range.
+    pub(super) fn bound_to(&self, memory: &Memory) -> vk::SparseMemoryBind {
+        self.unbound().memory(memory.handle())
     }
 
-    /// Binds memory from [`allocate`](Self::allocate) to a sparse buffer, or no memory, and waits until that is done.
-    pub(super) fn bind(&self, commands: &mut Commands, parts: Option<&[Memory]>) -> Result<(), DriverError> {
-        let (mut offset, len) = self.window();
-        let mut binds = Vec::new();
-        match parts {
-            None => binds.push(vk::SparseMemoryBind::default().resource_offset(offset).size(len)),
-            Some(parts) => {
-                for part in parts {
-                    let bind = vk::SparseMemoryBind::default().resource_offset(offset).size(part.size());
-                    binds.push(bind.memory(part.handle()));
-                    offset += part.size();
-                }
-            }
-        }
-        commands.bind(&self.buffer, &binds)
+    /// The binding of no memory to the range.
+    pub(super) fn unbound(&self) -> vk::SparseMemoryBind {
+        vk::SparseMemoryBind::default().resource_offset(self.offset).size(self.size)
     }
 }
 

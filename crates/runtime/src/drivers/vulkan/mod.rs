@@ -26,6 +26,7 @@ mod heap;
 mod heap_buffer;
 mod heap_contents;
 mod instance;
+mod kept_memory;
 mod logical_device;
 mod memory;
 mod memory_types;
@@ -33,6 +34,7 @@ mod paging_engine;
 mod recorder;
 mod reserved;
 mod reserved_addresses;
+mod timeline;
 mod validation;
 
 use std::any::Any;
@@ -187,7 +189,9 @@ impl VulkanDriver {
         };
         let sparse_types = if hardware.has_sparse_binding {
             let flags = vk::BufferCreateFlags::SPARSE_BINDING | replay_flag(&device);
-            buffer_requirements(&device, flags).memory_type_bits
+            let requirements = buffer_requirements(&device, flags);
+            // The parts that are paged are whole granules.
+            if requirements.alignment <= paging_engine::PART { requirements.memory_type_bits } else { 0 }
         } else {
             0
         };
@@ -200,8 +204,8 @@ impl VulkanDriver {
             "opened a Vulkan device"
         );
         let sparse_video = sparse_types & (1 << types.video) != 0;
-        let engine =
-            PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let engine = PagingEngine::create(&device, local, types.readback);
+        let engine = engine.map_err(call("creating the paging engine"))?;
         let can_recreate = sparse_video
             && reserved_addresses::can_recreate(&device, types.video)
                 .map_err(call("comparing the addresses of buffers"))?;
@@ -267,7 +271,10 @@ impl VulkanDriver {
                 Err(error) => return Err(error),
             }
         }
-        let make = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
+        let make = || {
+            let whole = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
+            self.engine.with_spare_freed(whole)
+        };
         let (whole, place) = at_reserved(device, args.create_at, size, alignment, make)?;
         Ok(HeapContents::fixed(whole, kind, &self.engine)?.at(place))
     }
@@ -415,7 +422,7 @@ impl Driver for VulkanDriver {
     }
 
     fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        let recorder = Recorder::create(&self.device, &self.map, self.types.readback)?;
+        let recorder = Recorder::create(&self.device, &self.map, &self.engine, self.types.readback)?;
         Ok(Box::new(ThreadQueue::start(Box::new(recorder), removal)?))
     }
 
