@@ -195,7 +195,7 @@ fn open() -> Option<Arc<LogicalDevice>> {
 fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     let failed = |error: windows_core::Error| error.code();
     // An adapter that cannot be opened is an error with words, not a code.
-    let driver = VulkanDriver::over(device).map_err(|error| {
+    let driver = VulkanDriver::over(device, PART).map_err(|error| {
         assert!(!error.to_string().is_empty());
         E_FAIL
     })?;
@@ -210,8 +210,12 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     ended
 }
 
+/// The parts of the program's heaps: three, in which eviction and return can fail at the beginning, midway and at the end.
+const PART: u64 = 1 << 16;
+const SIZE: u64 = 3 * PART;
+
 fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
-    const SIZE: u64 = 1 << 16;
+    const LEN: usize = 3 << 16;
     let failed = |error: windows_core::Error| error.code();
     let device = &gpu.device;
     let buffer = |kind| {
@@ -244,8 +248,8 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     let (written, read) = (map(&upload)?, map(&readback)?);
     // SAFETY: both are mapped, and no queue uses them yet.
     unsafe {
-        written.write_bytes(0xc3, 1 << 16);
-        read.write_bytes(0, 1 << 16);
+        written.write_bytes(0xc3, LEN);
+        read.write_bytes(0, LEN);
     }
     let copy = |target: &ID3D12Resource, source: &ID3D12Resource| {
         let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
@@ -279,7 +283,7 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     }
     copy(&readback, &video)?;
     // SAFETY: mapped memory, with which the queue is done.
-    let copied = unsafe { std::slice::from_raw_parts(read, 1 << 16) };
+    let copied = unsafe { std::slice::from_raw_parts(read, LEN) };
     assert!(copied.iter().all(|&byte| byte == 0xc3), "a program without errors has the right contents");
     assert!(gpu.current_usage(SegmentGroup::Local) >= ByteSize::new(SIZE));
     gpu.residency().check_balance().expect("a call that fails counts nothing");

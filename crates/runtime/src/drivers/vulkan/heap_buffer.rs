@@ -7,7 +7,6 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
-use super::paging_engine::PART;
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
 
 /// The buffer across a heap or a reserved resource. The heap's bytes are a range of the buffer's, as Vulkan does not let
@@ -131,9 +130,9 @@ impl HeapBuffer {
         &self.buffer
     }
 
-    /// Divides the memory of a sparse buffer into parts, which are bound one by one.
-    pub(super) fn parts(&self) -> Vec<PartRange> {
-        let largest = self.device.hardware().max_allocation.min(PART);
+    /// Divides the memory of a sparse buffer into parts of a size, which are bound one by one.
+    pub(super) fn parts(&self, size: u64) -> Vec<PartRange> {
+        let largest = self.device.hardware().max_allocation.min(size);
         let part = (largest - largest % self.granularity).max(self.granularity);
         let (mut offset, mut left) = self.window();
         let heap_end = self.base + self.size;

@@ -87,7 +87,7 @@ impl HeapContents {
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Self {
-        let parts = buffer.parts().into_iter().map(|range| Part { range, place: Place::Host(None) });
+        let parts = buffer.parts(engine.part()).into_iter().map(|range| Part { range, place: Place::Host(None) });
         let memory = HeapMemory::Paged(parts.collect());
         Self::new(buffer, memory, (memory_type, size, zeroed), engine)
     }

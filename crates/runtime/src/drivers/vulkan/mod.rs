@@ -71,7 +71,7 @@ use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
-    DriverError, DriverHeap, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
+    DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
     ResourceKind, SegmentGroup, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
@@ -159,11 +159,11 @@ impl VulkanDriver {
         if index >= count {
             return Err(VulkanError::NoSuchDevice { index, count });
         }
-        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
+        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?, paging_engine::PART)
     }
 
-    /// Creates the adapter of an open device.
-    fn over(device: Arc<LogicalDevice>) -> Result<Self, VulkanError> {
+    /// Creates the adapter of an open device. The memory of its heaps is divided into parts of `part` bytes.
+    fn over(device: Arc<LogicalDevice>, part: u64) -> Result<Self, VulkanError> {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1 << 32);
         let hardware = device.hardware();
         let is_uma = hardware.is_uma();
@@ -204,7 +204,7 @@ impl VulkanDriver {
             "opened a Vulkan device"
         );
         let sparse_video = sparse_types & (1 << types.video) != 0;
-        let engine = PagingEngine::create(&device, local, types.readback);
+        let engine = PagingEngine::create(&device, local, part, types.readback);
         let engine = engine.map_err(call("creating the paging engine"))?;
         let can_recreate = sparse_video
             && reserved_addresses::can_recreate(&device, types.video)
@@ -222,6 +222,11 @@ impl VulkanDriver {
             caps: DriverCaps {
                 ddi_version: 115,
                 architecture: types.architecture,
+                eviction: match (sparse_video, is_uma) {
+                    (true, false) => Eviction::Frees,
+                    (true, true) => Eviction::Moves,
+                    (false, _) => Eviction::Keeps,
+                },
                 resource_heap_tier: 2,
                 tight_alignment_tier: 1,
                 l1_memory_fully_cpu_accessible: is_uma || types.video_is_cpu_accessible(&hardware.memory),

@@ -17,7 +17,7 @@ use crate::ddi::DriverError;
 /// one heap serve another.
 const HOST_SIZES: (u64, u64) = (1 << 20, 64 << 20);
 
-/// Size of the parts into which the memory of a heap is divided. One is bound or freed while the next is copied. On an H200,
+/// The usual size of the parts into which the memory of a heap is divided. One is bound or freed while the next is copied. On an H200,
 /// smaller parts take longer to bind and free in all, and larger ones leave more to do after the last copy.
 pub(super) const PART: u64 = HOST_SIZES.1;
 
@@ -46,6 +46,8 @@ pub(super) struct PagingEngine {
     spare: Arc<KeptMemory<Memory>>,
     /// The memory type of copies in host memory.
     host_type: u32,
+    /// The size of the parts into which memory is divided.
+    part: u64,
 }
 
 /// What submissions need, one at a time.
@@ -107,10 +109,12 @@ impl Kept for Memory {
 }
 
 impl PagingEngine {
-    /// Creates the engine of a device with `video` bytes of memory. Copies in host memory are of the memory type `host_type`.
+    /// Creates the engine of a device with `video` bytes of memory, which is divided into parts of `part` bytes, at most
+    /// [`PART`]. Copies in host memory are of the memory type `host_type`.
     pub(super) fn create(
         device: &Arc<LogicalDevice>,
         video: ByteSize,
+        part: u64,
         host_type: u32,
     ) -> Result<Arc<Self>, DriverError> {
         let functions = device.functions();
@@ -130,6 +134,7 @@ impl PagingEngine {
             host: KeptMemory::new(HOST_KEPT.0, HOST_KEPT.1),
             spare: KeptMemory::new(video.get() / DEVICE_KEPT.0, DEVICE_KEPT.1),
             host_type,
+            part: part.min(PART),
         };
         let queue = engine.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
         let (family, _) = device.hardware().queue_family.unwrap_or((0, 1));
@@ -151,6 +156,11 @@ impl PagingEngine {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The size of the parts into which the memory of a heap is divided.
+    pub(super) fn part(&self) -> u64 {
+        self.part
     }
 
     /// Returns the timeline and its value at which new memory is bound, and filled with zeros if it is to be. That is for
