@@ -3,8 +3,9 @@
 //! * `error`: why a device cannot be found or opened.
 //! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
 //!   logical device. `validation`: messages of the validation layer.
-//! * `memory`, `commands`: Vulkan's memory, buffers and command buffers as values that free themselves.
-//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: their copies in host memory.
+//! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
+//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `kept_memory`: memory
+//!   between two uses.
 //! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
 //!   reserved resources.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.

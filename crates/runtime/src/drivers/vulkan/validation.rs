@@ -9,10 +9,9 @@ const KEPT: usize = 1000;
 
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The message about copies of sparse buffers whose memory is bound by the time of execution, but not of recording or by a
-/// queue of another family. The layer of this version, which Debian bookworm has, compares ranges of memory that it
-/// computes for sparse buffers as for others, and finds overlaps that are none (Vulkan-ValidationLayers, issues 6144 and
-/// 6316).
+/// A message about overlapping ranges of a copy, which the layer of this version, Debian bookworm's, sends for sparse buffers
+/// whose ranges do not overlap. Later versions compute them correctly (KhronosGroup/Vulkan-ValidationLayers, issue 6144 of
+/// July 2023 and pull request 6316).
 const KNOWN_ERROR: (&str, u32) =
     ("VUID-vkCmdCopyBuffer-pRegions-00117", vk::make_api_version(0, 1, 3, 239));
 
