@@ -71,7 +71,10 @@ pub fn predict(program: &Path, trace: &Path) -> Result<Prediction> {
     };
     Ok(Prediction {
         heaps_us: figure("modelled_ms")? * 1000.0 / figure("events")?,
-        hitches: report.get("hitches").and_then(serde_json::Value::as_u64).ok_or("replay reports no hitches")?,
+        hitches: report
+            .get("hitches")
+            .and_then(serde_json::Value::as_u64)
+            .ok_or("replay reports no hitches")?,
         held: [figure("mean_reserved_bytes")?, figure("peak_reserved_bytes")?],
     })
 }

@@ -19,9 +19,7 @@ pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Res
     };
     match (device, arguments.next()) {
         (Some(device), None) => Ok(Some(device)),
-        (None, _) => {
-            Err(format!("--device needs a device, one of {NAMES}"))
-        }
+        (None, _) => Err(format!("--device needs a device, one of {NAMES}")),
         (Some(_), Some(more)) => Err(format!("unknown argument {more}; there is --device DEVICE alone")),
     }
 }
@@ -50,8 +48,7 @@ pub(crate) fn open(name: Option<&str>) -> Result<Gpu, Box<dyn Error>> {
         let Instance { device, adapter, .. } = Instance::open_vulkan(index, DeviceOptions::default(), &[])?;
         return Ok(Gpu { device, adapter: Some(adapter) });
     }
-    let device = DeviceName::parse(name)
-        .ok_or_else(|| format!("{name}: none of {NAMES}"))?;
+    let device = DeviceName::parse(name).ok_or_else(|| format!("{name}: none of {NAMES}"))?;
     // SAFETY: the user of the example names an implementation of D3D12.
     Ok(unsafe { device.open() }?)
 }

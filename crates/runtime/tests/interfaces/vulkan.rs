@@ -3,7 +3,9 @@
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
-use heapwright_runtime::{DeviceOptions, Eviction, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages};
+use heapwright_runtime::{
+    DeviceOptions, Eviction, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages,
+};
 use windows_core::Interface;
 
 use crate::gpu::*;

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
-use windows_core::PCSTR;
 
 use super::*;
 use crate::api::call;
@@ -94,7 +93,9 @@ fn a_driver_that_reports_a_loss_does_not_wait_for_callbacks() {
     let (context, mut cookie) = ((&raw const gate).cast_mut().cast(), 0);
     let flags = D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS;
     // SAFETY: a live queue; the gate outlives the device.
-    unsafe { queue.RegisterMessageCallback(Some(pass), flags, context, &mut cookie) }.ok().expect("registered");
+    unsafe { queue.RegisterMessageCallback(Some(pass), flags, context, &mut cookie) }
+        .ok()
+        .expect("registered");
     let fence = device.removal().create_fence(0);
     let lock = gate.lock.lock().expect("no panics");
     let removal = Arc::clone(device.removal());

@@ -183,10 +183,8 @@ impl Commands {
         let buffers = [self.buffer];
         let mut submit = vk::SubmitInfo::default().command_buffers(&buffers);
         if !other.has_seen(value) {
-            submit = submit
-                .wait_semaphores(&semaphores)
-                .wait_dst_stage_mask(&stages)
-                .push_next(&mut timelines);
+            submit =
+                submit.wait_semaphores(&semaphores).wait_dst_stage_mask(&stages).push_next(&mut timelines);
         }
         // SAFETY: the command buffer is being recorded and then complete; the fence is not in use (type invariant); the
         // queue is locked during the submission; the semaphore's value is one that is submitted.
@@ -211,9 +209,8 @@ impl Commands {
         let functions = self.device.functions();
         let fences = [self.fence];
         // SAFETY: the fence is the device's, and the only submission that signals it is the one before.
-        self.device.waiting("vkWaitForFences", || unsafe {
-            functions.wait_for_fences(&fences, true, u64::MAX)
-        })?;
+        let wait = || unsafe { functions.wait_for_fences(&fences, true, u64::MAX) };
+        self.device.waiting("vkWaitForFences", wait)?;
         // SAFETY: as above; nothing signals the fence any more.
         unsafe { functions.reset_fences(&fences) }.map_err(|result| {
             // A fence that stays signalled cannot be used again.

@@ -53,22 +53,17 @@ impl HeapBuffer {
         memory_type: u32,
         at: Option<GpuVirtualAddress>,
     ) -> Result<(Self, Memory), DriverError> {
-        let create = |padding: u64, binding| {
+        let binding = if device.hardware().has_capture_replay {
+            Binding::Replayable { at: at.map(GpuVirtualAddress::get) }
+        } else {
+            Binding::Whole
+        };
+        let create = |padding: u64| {
             let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
             let bytes = buffer.requirements().size;
             let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
             buffer.bind(&memory)?;
             Ok(Self::new(device, buffer, size, alignment)?.map(|buffer| (buffer, memory)))
-        };
-        let replayable = Binding::Replayable { at: at.map(GpuVirtualAddress::get) };
-        let create = |padding| match device.hardware().has_capture_replay {
-            false => create(padding, Binding::Whole),
-            // There are fewer addresses that a later process can get again than others: 128 GiB on an H200, where each
-            // heap takes a power of two. A heap beyond them has an address as good as any in this process.
-            true => match create(padding, replayable) {
-                Err(DriverError::OutOfDeviceMemory { .. }) if at.is_none() => create(padding, Binding::Whole),
-                created => created,
-            },
         };
         match (create(0)?, at) {
             (Some(whole), None) => Ok(whole),

@@ -87,7 +87,8 @@ impl HeapContents {
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Self {
-        let parts = buffer.parts(engine.part()).into_iter().map(|range| Part { range, place: Place::Host(None) });
+        let parts =
+            buffer.parts(engine.part()).into_iter().map(|range| Part { range, place: Place::Host(None) });
         let memory = HeapMemory::Paged(parts.collect());
         Self::new(buffer, memory, (memory_type, size, zeroed), engine)
     }
@@ -351,7 +352,10 @@ impl HeapContents {
         match &self.memory {
             HeapMemory::Fixed(memory) => memory.set_priority(priority),
             HeapMemory::Paged(parts) => {
-                parts.iter().filter_map(|part| part.place.memory()).for_each(|own| own.set_priority(priority));
+                parts
+                    .iter()
+                    .filter_map(|part| part.place.memory())
+                    .for_each(|own| own.set_priority(priority));
             }
         }
     }

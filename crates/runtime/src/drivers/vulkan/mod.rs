@@ -72,8 +72,8 @@ use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
-    DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
-    ResourceKind, SegmentGroup, VideoMemory,
+    DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation,
+    ResourceArgs, ResourceKind, SegmentGroup, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
 

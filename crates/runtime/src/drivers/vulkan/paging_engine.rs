@@ -177,12 +177,7 @@ impl PagingEngine {
     }
 
     /// Allocates device memory.
-    pub(super) fn allocate(
-        &self,
-        size: u64,
-        memory_type: u32,
-        priority: f32,
-    ) -> Result<Memory, DriverError> {
+    pub(super) fn allocate(&self, size: u64, memory_type: u32, priority: f32) -> Result<Memory, DriverError> {
         self.with_spare_freed(|| Memory::allocate(&self.device, size, memory_type, priority))
     }
 
@@ -296,9 +291,8 @@ impl PagingEngine {
     /// The semaphores and values that a submission after other work waits for. Later submissions to the same queue are
     /// ordered by barriers alone.
     fn pending(&self, after: Submitted) -> [Option<(vk::Semaphore, u64)>; 2] {
-        let wait = |timeline: &Timeline, value| {
-            (!timeline.has_seen(value)).then_some((timeline.handle(), value))
-        };
+        let wait =
+            |timeline: &Timeline, value| (!timeline.has_seen(value)).then_some((timeline.handle(), value));
         [wait(&self.copied, after.copied), wait(&self.bound, after.bound)]
     }
 

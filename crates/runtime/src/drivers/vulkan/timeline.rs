@@ -19,8 +19,7 @@ pub(super) struct Timeline {
 
 impl Timeline {
     pub(super) fn create(device: &Arc<LogicalDevice>) -> Result<Self, DriverError> {
-        let mut kind =
-            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let mut kind = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         // SAFETY: the feature is enabled, and the structures outlive the call.
         let semaphore = unsafe { device.functions().create_semaphore(&info, None) }
