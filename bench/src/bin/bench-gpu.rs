@@ -23,7 +23,8 @@ struct Args {
     /// The program heapwright, for conformance and replays; left out without it.
     #[arg(long, value_name = "FILE")]
     heapwright: Option<PathBuf>,
-    /// Size of one buffer of the bandwidth measurements, in MiB.
+    /// Size of one buffer of the bandwidth measurements, in MiB. Heaps of a quarter of it and of four times as much are
+    /// evicted, too.
     #[arg(long, default_value_t = 1024)]
     size_mib: u64,
     /// Working set of the residency measurement, in GiB.
@@ -90,8 +91,8 @@ fn run(args: &Args) -> Result<bool> {
     table.add("allocations", cost::allocations(index));
     table.add("copies", bandwidth::copies(index, size));
     table.add("writes", bandwidth::writes(index, size.min(GIB)));
-    table.add("eviction", bandwidth::eviction(index, size));
-    table.add("traces", traces::beside_vma(index, &args.traces));
+    table.add("eviction", bandwidth::eviction(index, &[size / 4, size, size * 4]));
+    table.add("traces", traces::beside_vma(index, &args.traces, args.heapwright.as_deref()));
     table.add("residency", residency::quarter(index, args.working_set_gib * GIB));
     write!(anstream::stdout(), "{table}")?;
     Ok(table.all_held())

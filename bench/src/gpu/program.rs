@@ -28,10 +28,8 @@ pub fn replay(program: &Path, device: &str, traces: &[PathBuf]) -> Result<Vec<Ro
     for trace in traces {
         let arguments = ["replay", "--verify", "--json", "--device", device];
         let output = Command::new(program).args(arguments).arg(trace).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
         let name = trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let report: serde_json::Value =
-            text.lines().next().map(serde_json::from_str).transpose()?.unwrap_or_default();
+        let report = first_line(&output.stdout)?;
         let figure = |key: &str| report.get(key).map_or_else(|| "?".to_owned(), ToString::to_string);
         rows.push(Row::required(
             format!("replay --verify {name}"),
@@ -41,4 +39,42 @@ pub fn replay(program: &Path, device: &str, traces: &[PathBuf]) -> Result<Vec<Ro
         ));
     }
     Ok(rows)
+}
+
+/// Parses the first line of a program's output.
+fn first_line(output: &[u8]) -> Result<serde_json::Value> {
+    let text = String::from_utf8_lossy(output);
+    Ok(text.lines().next().map(serde_json::from_str).transpose()?.unwrap_or_default())
+}
+
+/// What the cost model predicts for a trace.
+#[derive(Debug)]
+pub struct Prediction {
+    /// Time for heaps, per operation, in microseconds.
+    pub heaps_us: f64,
+    /// Number of operations whose time for heaps is above 0.25 ms.
+    pub hitches: u64,
+    /// Mean and peak of the memory held, in bytes.
+    pub held: [f64; 2],
+}
+
+/// Has the program replay a trace on a simulated GPU with the cost model of `replay`.
+///
+/// # Errors
+///
+/// Returns an error if the program cannot be run or its output lacks a figure.
+pub fn predict(program: &Path, trace: &Path) -> Result<Prediction> {
+    let output = Command::new(program).args(["replay", "--json"]).arg(trace).output()?;
+    let report = first_line(&output.stdout)?;
+    let figure = |key: &str| {
+        report.get(key).and_then(serde_json::Value::as_f64).ok_or_else(|| format!("replay reports no {key}"))
+    };
+    Ok(Prediction {
+        heaps_us: figure("modelled_ms")? * 1000.0 / figure("events")?,
+        hitches: report
+            .get("hitches")
+            .and_then(serde_json::Value::as_u64)
+            .ok_or("replay reports no hitches")?,
+        held: [figure("mean_reserved_bytes")?, figure("peak_reserved_bytes")?],
+    })
 }

@@ -54,7 +54,10 @@ fn the_device_is_named_as_for_the_program() {
 #[test]
 fn an_argument_that_names_no_device_is_an_error_that_names_it() {
     let error = hello_allocator::run(Some("d3d11")).expect_err("no such device");
-    assert_eq!(error.to_string(), "d3d11: none of host, host:PROFILE, d3d12, d3d12:NUMBER and d3d12:PATH");
+    assert_eq!(
+        error.to_string(),
+        "d3d11: none of host, host:PROFILE, vulkan, vulkan:INDEX, d3d12, d3d12:NUMBER and d3d12:PATH"
+    );
     let error = hello_allocator::run(Some("d3d12:no/such.so")).expect_err("no such library");
     assert!(error.to_string().starts_with("cannot load no/such.so: "), "{error}");
 }

@@ -52,7 +52,7 @@ pub mod residency;
 mod rules;
 pub mod write_tracking;
 
-pub use ddi::{Architecture, GpuVirtualAddressRange, SegmentGroup};
+pub use ddi::{Architecture, Eviction, GpuVirtualAddressRange, SegmentGroup};
 pub use drivers::host::profile::{BudgetStep, HostProfile, SegmentProfile};
 #[cfg(feature = "vulkan")]
 pub use drivers::vulkan::{VulkanError, VulkanGpu, validation_messages as vulkan_validation_messages};

@@ -3,7 +3,10 @@
 use std::error::Error;
 
 use heapwright_loader::{DeviceName, Gpu};
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance, VulkanGpu};
+
+/// The forms of a device's name.
+const NAMES: &str = "host, host:PROFILE, vulkan, vulkan:INDEX, d3d12, d3d12:NUMBER and d3d12:PATH";
 
 /// Returns the device that the program's arguments name: none, or the value of `--device`.
 pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Result<Option<String>, String> {
@@ -16,9 +19,7 @@ pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Res
     };
     match (device, arguments.next()) {
         (Some(device), None) => Ok(Some(device)),
-        (None, _) => {
-            Err("--device needs a device: host, host:PROFILE, d3d12, d3d12:NUMBER or d3d12:PATH".to_owned())
-        }
+        (None, _) => Err(format!("--device needs a device, one of {NAMES}")),
         (Some(_), Some(more)) => Err(format!("unknown argument {more}; there is --device DEVICE alone")),
     }
 }
@@ -29,6 +30,7 @@ pub(crate) fn from_arguments(arguments: impl IntoIterator<Item = String>) -> Res
 /// |---|---|
 /// | none, or `host` | heapwright's own runtime, a simulated GPU: no Windows, no driver |
 /// | `host:uma` | another simulated GPU, as `heapwright devices` lists them |
+/// | `vulkan`, `vulkan:1` | heapwright's own runtime on a GPU with a Vulkan driver |
 /// | `d3d12` | Windows' D3D12, its default adapter |
 /// | `d3d12:1` | the second adapter, as `heapwright devices` numbers them |
 /// | `d3d12:PATH` | a shared library that exports `D3D12CreateDevice` |
@@ -42,8 +44,11 @@ pub(crate) fn open(name: Option<&str>) -> Result<Gpu, Box<dyn Error>> {
         return Ok(Gpu { device, adapter: profile.has_adapter.then_some(adapter) });
     }
     let name = name.unwrap_or_default();
-    let device = DeviceName::parse(name)
-        .ok_or_else(|| format!("{name}: none of host, host:PROFILE, d3d12, d3d12:NUMBER and d3d12:PATH"))?;
+    if let Some(index) = VulkanGpu::parse_name(name) {
+        let Instance { device, adapter, .. } = Instance::open_vulkan(index, DeviceOptions::default(), &[])?;
+        return Ok(Gpu { device, adapter: Some(adapter) });
+    }
+    let device = DeviceName::parse(name).ok_or_else(|| format!("{name}: none of {NAMES}"))?;
     // SAFETY: the user of the example names an implementation of D3D12.
     Ok(unsafe { device.open() }?)
 }

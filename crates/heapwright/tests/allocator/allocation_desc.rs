@@ -184,7 +184,7 @@ fn user_data_and_names_are_kept_and_told() {
         // SAFETY: the resource is live, and the buffer has as many bytes as are said.
         let found =
             unsafe { made.resource().GetPrivateData(&guid, &mut size, Some(name.as_mut_ptr().cast())) };
-        if found == DXGI_ERROR_NOT_FOUND && gpu.simulated().is_none() {
+        if found == DXGI_ERROR_NOT_FOUND && gpu.own().is_none() {
             gpu.say("without reading names back: GetPrivateData does not know what SetName was told");
             continue;
         }

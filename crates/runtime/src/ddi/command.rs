@@ -219,4 +219,9 @@ pub(crate) trait DriverQueue: Send + Sync {
 pub(crate) trait RemovalSink: Send + Sync {
     /// Reports that the device is lost for `reason`. `message` says what happened and names the object.
     fn remove(&self, reason: HRESULT, message: String);
+
+    /// Like [`remove`](Self::remove), for a caller that holds locks of the driver: on return the device is removed, and
+    /// another thread reports the message, to callbacks which may call the driver, and ends the waits for fences.
+    #[cfg_attr(not(any(feature = "vulkan", test)), expect(dead_code, reason = "only a real GPU is lost so"))]
+    fn remove_elsewhere(self: Arc<Self>, reason: HRESULT, message: String);
 }

@@ -298,13 +298,31 @@ impl Architecture {
     }
 }
 
-/// The capabilities of a driver, which determine the results of `CheckFeatureSupport`.
+/// What `Evict` does with the memory of a heap that the CPU cannot access.
+///
+/// Memory that the CPU can access (heap types UPLOAD, READBACK and GPU_UPLOAD) stays where it is on a real GPU, as programs
+/// have pointers to it: the heap remains charged to its segment group, and its memory gets the lowest priority. On the
+/// simulated GPU it is freed like all other memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// The bytes move to host memory, and the device memory is freed, on a real GPU within 0.2 seconds if no other heap
+    /// becomes resident that can use it.
+    Frees,
+    /// As above, but CPU and GPU share one memory: the heap is no longer charged, and nothing is gained by that.
+    Moves,
+    /// The memory stays and remains charged; it gets the lowest priority.
+    Keeps,
+}
+
+/// The capabilities of a driver, most of which determine the results of `CheckFeatureSupport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DriverCaps {
     /// The DDI version of the driver, on which some rules depend.
     pub(crate) ddi_version: u32,
     /// The memory architecture of the GPU.
     pub(crate) architecture: Architecture,
+    /// What eviction does with memory. D3D12 has no such cap.
+    pub(crate) eviction: Eviction,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 requires separate heaps for buffers and textures, 2 does not.
     pub(crate) resource_heap_tier: u8,
     /// The driver's `D3D12_TIGHT_ALIGNMENT_TIER` (tight alignment specification), 0 or 1.

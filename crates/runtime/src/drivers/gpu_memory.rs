@@ -17,7 +17,7 @@ pub(super) trait GpuMemory {
     /// Copies bytes from GPU memory to this process, after all accesses before.
     fn read(&mut self, source: u64, bytes: &mut [u8]) -> Result<(), PageFault>;
 
-    /// Fills `size` bytes, a multiple of the pattern's length, with the pattern.
+    /// Fills `size` bytes, a multiple of the pattern's length, with the pattern. An empty pattern fills nothing.
     fn fill(&mut self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault>;
 
     /// Finishes all accesses before. Their effects are then visible to the CPU and to other queues.

@@ -5,7 +5,7 @@ use heapwright_d3d12::*;
 
 use super::Instance;
 use crate::api::device::Device;
-use crate::ddi::SegmentGroup;
+use crate::ddi::{Eviction, SegmentGroup};
 
 impl Instance {
     /// Creates a heap in a segment group: of type DEFAULT in the local group, of type UPLOAD in the non-local group.
@@ -78,6 +78,20 @@ impl Instance {
         // SAFETY: every element that is not null is a live COM object; the device checks everything else and detects if
         // the GPU uses evicted memory.
         unsafe { self.checking_device()?.Evict(objects) }.ok()
+    }
+
+    /// Returns what [`evict`](Self::evict) does with the memory of heaps that the CPU cannot access.
+    ///
+    /// ```
+    /// use heapwright_runtime::{Eviction, HostProfile, Instance};
+    ///
+    /// let gpu = Instance::open(HostProfile::default_profile())?;
+    /// assert_eq!(gpu.eviction(), Eviction::Frees);
+    /// # Ok::<(), windows_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn eviction(&self) -> Eviction {
+        self.gpu.caps().eviction
     }
 
     /// Returns the device if it belongs to this runtime, which validates what other implementations require of their

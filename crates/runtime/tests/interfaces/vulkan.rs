@@ -3,7 +3,9 @@
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 use heapwright_d3d12::*;
-use heapwright_runtime::{DeviceOptions, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages};
+use heapwright_runtime::{
+    DeviceOptions, Eviction, Instance, SegmentGroup, VulkanGpu, vulkan_validation_messages,
+};
 use windows_core::Interface;
 
 use crate::gpu::*;
@@ -38,12 +40,9 @@ impl Gpu {
         self.instance.current_usage(SegmentGroup::Local).get()
     }
 
-    /// Returns whether eviction frees memory.
+    /// Returns whether an evicted heap is no longer charged.
     fn frees_memory(&self) -> bool {
-        let heap = pageable(&default_heap(&self.device, 1 << 16, D3D12_HEAP_FLAG_NONE));
-        let before = self.usage();
-        self.instance.evict(&heap).succeeds();
-        self.usage() < before
+        self.instance.eviction() != Eviction::Keeps
     }
 
     fn placed(&self, heap: &ID3D12Heap, offset: u64, width: u64) -> ID3D12Resource {
@@ -105,6 +104,72 @@ fn eviction_frees_memory_and_keeps_address_and_contents() {
         unsafe { queue.list.CopyBufferRegion(&readback, 0, &buffer, 0, width) };
         queue.run();
         assert!(bytes(&readback) == expected, "round {round}: the contents differ");
+    }
+}
+
+/// Heaps of several parts, among them more than are copied at once: each byte is back after eviction and return, also if
+/// the heap is evicted again before it has arrived.
+#[test]
+fn large_heaps_return_whole() {
+    let Some(gpu) = Gpu::open() else { return };
+    const MIB: u64 = 1 << 20;
+    let queue = Queue::direct(&gpu.device);
+    for size in [65 * MIB, 640 * MIB + (64 << 10)] {
+        let heap = default_heap(&gpu.device, size, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED);
+        let buffer = gpu.placed(&heap, 0, size);
+        // A page of each MiB is written, and what is between two of them is not compared.
+        let pages: Vec<u64> = (0..size).step_by(1 << 20).chain([size - 4096]).collect();
+        let width = pages.len() as u64 * 4096;
+        let (upload, readback) = (
+            commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, width),
+            commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, width),
+        );
+        let expected = pattern(usize::try_from(width).expect("small"), size);
+        bytes(&upload).copy_from_slice(&expected);
+        for (index, &page) in (0..).zip(&pages) {
+            unsafe { queue.list.CopyBufferRegion(&buffer, page, &upload, index * 4096, 4096) };
+        }
+        queue.run();
+        let (before, object) = (gpu.usage(), pageable(&heap));
+        gpu.instance.evict(&object).succeeds();
+        assert_eq!(before - gpu.usage(), if gpu.frees_memory() { size } else { 0 });
+        let fence = create_fence(&gpu.device, 0);
+        unsafe { gpu.device.EnqueueMakeResident(D3D12_RESIDENCY_FLAG_NONE, &object, &fence, 1) }.succeeds();
+        gpu.instance.evict(&object).succeeds();
+        gpu.instance.make_resident(&object).succeeds();
+        assert_eq!(gpu.usage(), before);
+        bytes(&readback).fill(0);
+        for (index, &page) in (0..).zip(&pages) {
+            unsafe { queue.list.CopyBufferRegion(&readback, index * 4096, &buffer, page, 4096) };
+        }
+        queue.run();
+        assert!(bytes(&readback) == expected, "a heap of {size} bytes: the contents differ");
+    }
+}
+
+/// Memory to which the CPU has pointers stays, as the caps say, and remains charged.
+#[test]
+fn memory_that_the_cpu_accesses_stays() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: u64 = 1 << 20;
+    for kind in [D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_TYPE_READBACK, D3D12_HEAP_TYPE_GPU_UPLOAD] {
+        if create_heap(&gpu.device, &heap_desc(kind, SIZE)).is_err() {
+            assert_eq!(kind, D3D12_HEAP_TYPE_GPU_UPLOAD, "the others always exist");
+            continue;
+        }
+        let buffer = commit(&gpu.device, kind, SIZE);
+        let object = [Some(buffer.cast().expect("a committed resource is pageable"))];
+        let usage = || {
+            let of = |group| gpu.instance.current_usage(group).get();
+            of(SegmentGroup::Local) + of(SegmentGroup::NonLocal)
+        };
+        let (before, contents) = (usage(), bytes(&buffer));
+        contents.fill(0x77);
+        gpu.instance.evict(&object).succeeds();
+        assert_eq!(usage(), before, "heap type {kind}");
+        contents[0] = 0x78;
+        gpu.instance.make_resident(&object).succeeds();
+        assert_eq!((contents[0], contents[1]), (0x78, 0x77), "heap type {kind}");
     }
 }
 

@@ -83,20 +83,25 @@ impl Removal {
 
     /// Removes the device because of a call for which D3D12 does so.
     pub(in crate::api) fn remove_for(&self, refusal: &Refusal) {
-        let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT;
-        self.lose(Refusal::new(refusal.hresult(), refusal.to_string()).with_id(id));
+        self.lose(at_fault(refusal.hresult(), refusal.to_string()));
     }
 
     fn lose(&self, why: Refusal) {
-        let fences = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.reason.set(why.hresult()).is_err() {
-                return;
-            }
-            std::mem::take(&mut state.fences)
-        };
+        if let Some(fences) = self.begin(&why) {
+            self.announce(&why, fences);
+        }
+    }
+
+    /// Removes the device. Returns the fences to be set, or `None` if it is removed already.
+    fn begin(&self, why: &Refusal) -> Option<Vec<Weak<Fence>>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.reason.set(why.hresult()).is_ok().then(|| std::mem::take(&mut state.fences))
+    }
+
+    /// Reports the removal and sets the fences.
+    fn announce(&self, why: &Refusal, fences: Vec<Weak<Fence>>) {
         // Logged before the fences are set, so that a thread woken by a fence finds the message.
-        self.log.refused("device removal", &why);
+        self.log.refused("device removal", why);
         for fence in fences {
             if let Some(fence) = fence.upgrade() {
                 fence.lose();
@@ -105,9 +110,26 @@ impl Removal {
     }
 }
 
+/// Returns a removal that is the fault of this process.
+fn at_fault(reason: HRESULT, message: String) -> Refusal {
+    Refusal::new(reason, message).with_id(D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT)
+}
+
 impl RemovalSink for Removal {
     fn remove(&self, reason: HRESULT, message: String) {
-        let id = D3D12_MESSAGE_ID_DEVICE_REMOVAL_PROCESS_AT_FAULT;
-        self.lose(Refusal::new(reason, message).with_id(id));
+        self.lose(at_fault(reason, message));
+    }
+
+    fn remove_elsewhere(self: Arc<Self>, reason: HRESULT, message: String) {
+        let why = at_fault(reason, message);
+        let Some(fences) = self.begin(&why) else { return };
+        let left = fences.clone();
+        let removal = Arc::clone(&self);
+        let announce = move || removal.announce(&why, fences);
+        let thread = std::thread::Builder::new().name("heapwright removal".to_owned());
+        if let Err(error) = thread.spawn(announce) {
+            tracing::error!(%error, "failed to spawn a thread; the removal of the device is not reported");
+            left.iter().filter_map(Weak::upgrade).for_each(|fence| fence.lose());
+        }
     }
 }

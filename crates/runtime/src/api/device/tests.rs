@@ -1,4 +1,8 @@
-//! Tests of the arguments of device creation.
+//! Tests of device creation and removal.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
@@ -51,4 +55,51 @@ fn a_device_keeps_its_reserved_ranges_until_it_is_destroyed() {
     create(&driver, empty).expect("an empty range is accepted");
     drop(device);
     assert_eq!(first_heap_address(&*driver), start);
+}
+
+/// What a message callback waits for, and whether it was called.
+#[derive(Default)]
+struct Gate {
+    lock: Mutex<()>,
+    is_called: AtomicBool,
+}
+
+unsafe extern "system" fn pass(
+    _category: D3D12_MESSAGE_CATEGORY,
+    _severity: D3D12_MESSAGE_SEVERITY,
+    _id: D3D12_MESSAGE_ID,
+    _text: PCSTR,
+    gate: *mut c_void,
+) {
+    // SAFETY: the test registered the callback with a gate that outlives the device.
+    let gate = unsafe { &*gate.cast::<Gate>() };
+    let _lock = gate.lock.lock().expect("no panics");
+    gate.is_called.store(true, Ordering::SeqCst);
+}
+
+/// A driver reports the loss of its device while it holds locks, for which message callbacks may wait. The device is
+/// removed before they return, and its fences are set after that.
+#[test]
+fn a_driver_that_reports_a_loss_does_not_wait_for_callbacks() {
+    let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(HostProfile::default_profile()));
+    let nowhere = GpuVirtualAddress::new(1 << 16).expect("not null");
+    let device = create(&driver, GpuVirtualAddressRange { start: nowhere, size: ByteSize::ZERO });
+    let device = device.expect("a device");
+    let gate = Gate::default();
+    let queue: ID3D12InfoQueue1 = Device::shown(&device).cast().expect("the debug layer is on");
+    let (context, mut cookie) = ((&raw const gate).cast_mut().cast(), 0);
+    let flags = D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS;
+    // SAFETY: a live queue; the gate outlives the device.
+    unsafe { queue.RegisterMessageCallback(Some(pass), flags, context, &mut cookie) }
+        .ok()
+        .expect("registered");
+    let fence = device.removal().create_fence(0);
+    let lock = gate.lock.lock().expect("no panics");
+    let removal = Arc::clone(device.removal());
+    removal.remove_elsewhere(DXGI_ERROR_DEVICE_REMOVED, "lost".to_owned());
+    assert_eq!(device.removal().reason(), Some(DXGI_ERROR_DEVICE_REMOVED));
+    assert!(!gate.is_called.load(Ordering::SeqCst) && fence.value() == 0);
+    drop(lock);
+    fence.wait(u64::MAX);
+    assert!(gate.is_called.load(Ordering::SeqCst));
 }

@@ -85,8 +85,11 @@ impl GpuMemory for HostMemory {
     }
 
     fn fill(&mut self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
+        if pattern.is_empty() {
+            return Ok(());
+        }
         // Repeat the pattern, so that fewer spans are looked up.
-        let repeats = (4096 / pattern.len().max(1)).max(1);
+        let repeats = (4096 / pattern.len()).max(1);
         let run = pattern.repeat(repeats);
         let mut done = 0;
         while done < size {

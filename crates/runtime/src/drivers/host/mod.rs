@@ -46,8 +46,8 @@ use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DeviceArgs,
-    Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, HeapArgs, MemoryPool, ResourceAllocation,
-    ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
+    Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, Eviction, HeapArgs, MemoryPool,
+    ResourceAllocation, ResourceArgs, ResourceKind, SegmentGroup, TextureArgs, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
 
@@ -90,6 +90,7 @@ impl HostDriver {
             caps: DriverCaps {
                 ddi_version: profile.ddi_version,
                 architecture: profile.architecture,
+                eviction: Eviction::Frees,
                 resource_heap_tier: profile.resource_heap_tier,
                 tight_alignment_tier: u8::from(profile.tight_buffer_alignment.is_some()),
                 l1_memory_fully_cpu_accessible: on_uma || profile.l1_memory_fully_cpu_accessible,

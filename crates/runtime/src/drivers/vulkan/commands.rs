@@ -1,17 +1,63 @@
 //! A command buffer whose commands are executed and waited for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ash::vk;
 use heapwright_core::ByteSize;
 
 use super::logical_device::LogicalDevice;
-use super::memory::Buffer;
+use super::timeline::Timeline;
 use crate::ddi::DriverError;
 
-/// How often a wait that runs out of memory is repeated, a millisecond apart, before the device counts as lost.
-const RETRIES: u32 = 1000;
+/// Accesses to memory before or after a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Writes of all kinds, of whichever queue.
+    AnyWrite,
+    /// Copies and fills.
+    Transfer,
+    /// The CPU's.
+    Host,
+}
+
+impl Access {
+    fn before(self) -> (vk::PipelineStageFlags, vk::AccessFlags) {
+        use vk::{AccessFlags as Flags, PipelineStageFlags as Stage};
+        match self {
+            Self::AnyWrite => (Stage::ALL_COMMANDS, Flags::MEMORY_WRITE),
+            // Reads before writes need only be ordered.
+            Self::Transfer => (Stage::TRANSFER, Flags::TRANSFER_WRITE),
+            Self::Host => (Stage::HOST, Flags::HOST_WRITE),
+        }
+    }
+
+    fn after(self) -> (vk::PipelineStageFlags, vk::AccessFlags) {
+        use vk::{AccessFlags as Flags, PipelineStageFlags as Stage};
+        match self {
+            Self::AnyWrite => (Stage::ALL_COMMANDS, Flags::MEMORY_READ | Flags::MEMORY_WRITE),
+            Self::Transfer => (Stage::TRANSFER, Flags::TRANSFER_READ | Flags::TRANSFER_WRITE),
+            Self::Host => (Stage::HOST, Flags::HOST_READ | Flags::HOST_WRITE),
+        }
+    }
+}
+
+/// Makes the writes of all accesses before visible to the ones after, and orders reads before writes.
+///
+/// # Safety
+///
+/// The command buffer is the device's and being recorded.
+pub(super) unsafe fn barrier(
+    functions: &ash::Device,
+    buffer: vk::CommandBuffer,
+    before: Access,
+    after: Access,
+) {
+    let ((from, written), (to, accessed)) = (before.before(), after.after());
+    let barriers = [vk::MemoryBarrier::default().src_access_mask(written).dst_access_mask(accessed)];
+    let flags = vk::DependencyFlags::empty();
+    // SAFETY: guaranteed by the caller; the structures outlive the call.
+    unsafe { functions.cmd_pipeline_barrier(buffer, from, to, flags, &barriers, &[], &[]) };
+}
 
 /// A command buffer, with the fence of its execution, on one queue.
 ///
@@ -64,7 +110,7 @@ impl Commands {
     /// The command buffer, in the state of recording.
     pub(super) fn recording(&mut self) -> Result<vk::CommandBuffer, DriverError> {
         if !self.is_recording {
-            self.check_present()?;
+            self.device.check_present()?;
             let functions = self.device.functions();
             let flags = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
             let info = vk::CommandBufferBeginInfo::default().flags(flags);
@@ -78,53 +124,19 @@ impl Commands {
                     .map_err(self.device.creating("vkBeginCommandBuffer", ByteSize::ZERO))?;
             }
             self.is_recording = true;
-            self.see_earlier_writes();
+            // Those of earlier submissions, on whichever queue they were: their fences, which were waited for, make them
+            // available and no more.
+            // SAFETY: the command buffer is being recorded.
+            unsafe { barrier(functions, self.buffer, Access::AnyWrite, Access::Transfer) };
         }
         Ok(self.buffer)
     }
 
-    /// Makes the writes of all earlier submissions visible, on whichever queue they were: their fences, which were waited
-    /// for, make them available and no more.
-    fn see_earlier_writes(&self) {
-        use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
-        let barriers = [vk::MemoryBarrier::default()
-            .src_access_mask(Access::MEMORY_WRITE)
-            .dst_access_mask(Access::TRANSFER_READ | Access::TRANSFER_WRITE)];
-        let (from, to) = (Stage::ALL_COMMANDS, Stage::TRANSFER);
-        let flags = vk::DependencyFlags::empty();
-        // SAFETY: the command buffer is being recorded.
-        unsafe {
-            self.device.functions().cmd_pipeline_barrier(self.buffer, from, to, flags, &barriers, &[], &[]);
-        }
-    }
-
-    /// Refuses work for a device that is lost.
-    fn check_present(&self) -> Result<(), DriverError> {
-        match self.device.lost() {
-            None => Ok(()),
-            Some(_) => Err(DriverError::DeviceLost { call: "an earlier call" }),
-        }
-    }
-
     /// Makes all writes of the commands so far visible to the ones after, and orders reads before writes.
     pub(super) fn barrier(&mut self) -> Result<(), DriverError> {
-        use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
         let buffer = self.recording()?;
-        let barriers = [vk::MemoryBarrier::default()
-            .src_access_mask(Access::TRANSFER_WRITE)
-            .dst_access_mask(Access::TRANSFER_READ | Access::TRANSFER_WRITE)];
         // SAFETY: the command buffer is being recorded.
-        unsafe {
-            self.device.functions().cmd_pipeline_barrier(
-                buffer,
-                Stage::TRANSFER,
-                Stage::TRANSFER,
-                vk::DependencyFlags::empty(),
-                &barriers,
-                &[],
-                &[],
-            );
-        }
+        unsafe { barrier(self.device.functions(), buffer, Access::Transfer, Access::Transfer) };
         Ok(())
     }
 
@@ -156,63 +168,40 @@ impl Commands {
         Ok(())
     }
 
-    /// Executes the recorded commands and waits until they are done and their writes visible to the CPU. Without
-    /// commands, only notices if the device is lost.
-    pub(super) fn execute(&mut self) -> Result<(), DriverError> {
-        use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
-        self.check_present()?;
+    /// Executes the recorded commands, after the work of another queue up to a value of its timeline, and waits until they
+    /// are done and their writes visible to the CPU. Without commands, only notices if the device is lost.
+    pub(super) fn execute(&mut self, (other, value): (&Timeline, u64)) -> Result<(), DriverError> {
+        self.device.check_present()?;
         if !self.is_recording {
             return Ok(());
         }
         self.is_recording = false;
         let functions = self.device.functions();
-        let barriers = [vk::MemoryBarrier::default()
-            .src_access_mask(Access::TRANSFER_WRITE)
-            .dst_access_mask(Access::HOST_READ | Access::HOST_WRITE)];
+        let (semaphores, values) = ([other.handle()], [value]);
+        let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
+        let mut timelines = vk::TimelineSemaphoreSubmitInfo::default().wait_semaphore_values(&values);
         let buffers = [self.buffer];
-        let submits = [vk::SubmitInfo::default().command_buffers(&buffers)];
+        let mut submit = vk::SubmitInfo::default().command_buffers(&buffers);
+        if !other.has_seen(value) {
+            submit =
+                submit.wait_semaphores(&semaphores).wait_dst_stage_mask(&stages).push_next(&mut timelines);
+        }
         // SAFETY: the command buffer is being recorded and then complete; the fence is not in use (type invariant); the
-        // queue is locked during the submission.
+        // queue is locked during the submission; the semaphore's value is one that is submitted.
         unsafe {
-            functions.cmd_pipeline_barrier(
-                self.buffer,
-                Stage::TRANSFER,
-                Stage::HOST,
-                vk::DependencyFlags::empty(),
-                &barriers,
-                &[],
-                &[],
-            );
+            barrier(functions, self.buffer, Access::Transfer, Access::Host);
             functions
                 .end_command_buffer(self.buffer)
                 .map_err(self.device.creating("vkEndCommandBuffer", ByteSize::ZERO))?;
             let submitted = {
                 let queue = self.device.queue(self.queue);
-                functions.queue_submit(*queue, &submits, self.fence)
+                functions.queue_submit(*queue, &[submit], self.fence)
             };
             submitted.map_err(self.device.creating("vkQueueSubmit", ByteSize::ZERO))?;
         }
-        self.wait()
-    }
-
-    /// Changes the memory of a range of a sparse buffer, and waits until that is done.
-    pub(super) fn bind(
-        &mut self,
-        buffer: &Buffer,
-        binds: &[vk::SparseMemoryBind],
-    ) -> Result<(), DriverError> {
-        self.check_present()?;
-        let functions = self.device.functions();
-        let buffers = [vk::SparseBufferMemoryBindInfo::default().buffer(buffer.handle()).binds(binds)];
-        let infos = [vk::BindSparseInfo::default().buffer_binds(&buffers)];
-        let submitted = {
-            let queue = self.device.queue(self.queue);
-            // SAFETY: the buffer is sparse and the ranges are aligned and within it and the memory, which the caller of
-            // the method keeps alive while it is bound; the fence is not in use (type invariant).
-            unsafe { functions.queue_bind_sparse(*queue, &infos, self.fence) }
-        };
-        submitted.map_err(self.device.creating("vkQueueBindSparse", ByteSize::new(buffer.size())))?;
-        self.wait()
+        self.wait()?;
+        other.saw(value);
+        Ok(())
     }
 
     /// Waits for the fence and resets it.
@@ -220,30 +209,14 @@ impl Commands {
         let functions = self.device.functions();
         let fences = [self.fence];
         // SAFETY: the fence is the device's, and the only submission that signals it is the one before.
-        unsafe {
-            let mut waited = functions.wait_for_fences(&fences, true, u64::MAX);
-            // Nothing that the commands use may be freed before they are done, so running out of memory is no reason to
-            // give up at once.
-            for _ in 0..RETRIES {
-                if !matches!(
-                    waited,
-                    Err(vk::Result::ERROR_OUT_OF_HOST_MEMORY | vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)
-                ) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(1));
-                waited = functions.wait_for_fences(&fences, true, u64::MAX);
-            }
-            waited.map_err(|result| {
-                self.device.lose("vkWaitForFences", result);
-                DriverError::DeviceLost { call: "vkWaitForFences" }
-            })?;
+        let wait = || unsafe { functions.wait_for_fences(&fences, true, u64::MAX) };
+        self.device.waiting("vkWaitForFences", wait)?;
+        // SAFETY: as above; nothing signals the fence any more.
+        unsafe { functions.reset_fences(&fences) }.map_err(|result| {
             // A fence that stays signalled cannot be used again.
-            functions.reset_fences(&fences).map_err(|result| {
-                self.device.lose("vkResetFences", result);
-                DriverError::DeviceLost { call: "vkResetFences" }
-            })
-        }
+            self.device.lose("vkResetFences", result);
+            DriverError::DeviceLost { call: "vkResetFences" }
+        })
     }
 }
 

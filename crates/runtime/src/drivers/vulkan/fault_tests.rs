@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use ash::vk;
 use heapwright_core::ByteSize;
@@ -140,6 +141,12 @@ replacements! {
     // What the device works on must not be freed, so the wait is over when it fails.
     wait_for_fences, c"vkWaitForFences", PFN_vkWaitForFences, 0,
         (d: vk::Device, n: u32, f: *const vk::Fence, a: vk::Bool32, t: u64) -> vk::Result, late;
+    wait_semaphores, c"vkWaitSemaphores", PFN_vkWaitSemaphores, 0,
+        (d: vk::Device, i: *const vk::SemaphoreWaitInfo<'_>, t: u64) -> vk::Result, late;
+    create_semaphore, c"vkCreateSemaphore", PFN_vkCreateSemaphore, 1,
+        (d: vk::Device, i: *const vk::SemaphoreCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Semaphore) -> vk::Result;
+    destroy_semaphore, c"vkDestroySemaphore", PFN_vkDestroySemaphore, -i32::from(s != vk::Semaphore::null()),
+        (d: vk::Device, s: vk::Semaphore, c: Callbacks<'_>) -> ();
     destroy_command_pool, c"vkDestroyCommandPool", PFN_vkDestroyCommandPool,
         -i32::from(p != vk::CommandPool::null()),
         (d: vk::Device, p: vk::CommandPool, c: Callbacks<'_>) -> ();
@@ -188,7 +195,7 @@ fn open() -> Option<Arc<LogicalDevice>> {
 fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     let failed = |error: windows_core::Error| error.code();
     // An adapter that cannot be opened is an error with words, not a code.
-    let driver = VulkanDriver::over(device).map_err(|error| {
+    let driver = VulkanDriver::over(device, PART).map_err(|error| {
         assert!(!error.to_string().is_empty());
         E_FAIL
     })?;
@@ -203,8 +210,12 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     ended
 }
 
+/// The parts of the program's heaps: three, in which eviction and return can fail at the beginning, midway and at the end.
+const PART: u64 = 1 << 16;
+const SIZE: u64 = 3 * PART;
+
 fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
-    const SIZE: u64 = 1 << 16;
+    const LEN: usize = 3 << 16;
     let failed = |error: windows_core::Error| error.code();
     let device = &gpu.device;
     let buffer = |kind| {
@@ -237,8 +248,8 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     let (written, read) = (map(&upload)?, map(&readback)?);
     // SAFETY: both are mapped, and no queue uses them yet.
     unsafe {
-        written.write_bytes(0xc3, 1 << 16);
-        read.write_bytes(0, 1 << 16);
+        written.write_bytes(0xc3, LEN);
+        read.write_bytes(0, LEN);
     }
     let copy = |target: &ID3D12Resource, source: &ID3D12Resource| {
         let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
@@ -272,7 +283,7 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     }
     copy(&readback, &video)?;
     // SAFETY: mapped memory, with which the queue is done.
-    let copied = unsafe { std::slice::from_raw_parts(read, 1 << 16) };
+    let copied = unsafe { std::slice::from_raw_parts(read, LEN) };
     assert!(copied.iter().all(|&byte| byte == 0xc3), "a program without errors has the right contents");
     assert!(gpu.current_usage(SegmentGroup::Local) >= ByteSize::new(SIZE));
     gpu.residency().check_balance().expect("a call that fails counts nothing");
@@ -289,6 +300,11 @@ fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
         CALLS_TO_GO.store(call, Ordering::SeqCst);
         let ended = program(device);
         let has_failed = CALLS_TO_GO.swap(0, Ordering::SeqCst) == 0;
+        // A thread that frees memory which is kept may be in the middle of that.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while LIVE.load(Ordering::SeqCst) != 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(LIVE.load(Ordering::SeqCst), 0, "call {call}: objects are left");
         if !has_failed {
             assert_eq!(ended, Ok(()));

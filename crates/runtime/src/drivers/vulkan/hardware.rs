@@ -20,6 +20,8 @@ pub(super) struct Hardware {
     pub(super) memory: vk::PhysicalDeviceMemoryProperties,
     /// A queue family that copies, and binds sparse memory if the device can, and the number of its queues.
     pub(super) queue_family: Option<(u32, u32)>,
+    /// Another queue family that binds sparse memory.
+    pub(super) binding_family: Option<u32>,
     pub(super) extensions: Extensions,
     has_timeline: bool,
     has_addresses: bool,
@@ -91,6 +93,9 @@ impl Hardware {
             kind: basic.device_type,
             memory,
             queue_family: queue_family.map(|(family, count, _)| (family, count)),
+            binding_family: queue_family
+                .filter(|(_, _, binds)| *binds)
+                .and_then(|(family, ..)| binding_family(&families, family)),
             extensions: Extensions {
                 memory_budget: has(ash::ext::memory_budget::NAME),
                 memory_priority: has(ash::ext::memory_priority::NAME),
@@ -175,6 +180,19 @@ fn queue_family(families: &[vk::QueueFamilyProperties], wants_sparse: bool) -> O
         )
     });
     best.map(|(index, family)| (index, family.queue_count, binds(family)))
+}
+
+/// Chooses a queue family that binds sparse memory beside another: the one that can do least otherwise, as its queues share
+/// the least with those of the other.
+fn binding_family(families: &[vk::QueueFamilyProperties], other: u32) -> Option<u32> {
+    let binds = |family: &vk::QueueFamilyProperties| {
+        family.queue_count > 0 && family.queue_flags.contains(vk::QueueFlags::SPARSE_BINDING)
+    };
+    (0..)
+        .zip(families)
+        .filter(|(index, family)| *index != other && binds(family))
+        .min_by_key(|(index, family)| (family.queue_flags.as_raw().count_ones(), *index))
+        .map(|(index, _)| index)
 }
 
 /// Returns the alignment, or 1 for what is no power of two.

@@ -10,6 +10,7 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_map::{AddressMap, Target};
 use super::heap_contents::HeapContents;
+use super::paging_engine::Submitted;
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::segment::{Charge, Residence, Segments};
@@ -26,11 +27,13 @@ pub(super) struct VulkanHeap {
     map: Arc<AddressMap>,
     address: GpuVirtualAddress,
     buffer: (vk::Buffer, u64),
+    /// The work that creates the heap's memory, which queues wait for.
+    new: Submitted,
+    /// The memory. Of the two locks, this one is taken first. Its memory is freed before the charge ends.
+    contents: Mutex<HeapContents>,
     residency: Mutex<Residency>,
     /// Notified when the heap has been paged in, when it is evicted, and when the last use by a queue ends.
     changed: Condvar,
-    /// The memory. Of the two locks, this one is taken first.
-    contents: Mutex<HeapContents>,
     record: PageableRecord,
     this: Weak<Self>,
 }
@@ -76,9 +79,10 @@ impl VulkanHeap {
             .then(|| Charge::of_resident(segments, Residence::In(group), charged))
             .transpose()?;
         if !has_memory && !args.not_resident {
-            contents.allocate()?;
-            contents.restore()?;
+            contents.begin_return()?;
+            contents.end_return();
         }
+        let new = contents.work();
         let (address, buffer) = (contents.address(), contents.buffer());
         let count = u32::from(!args.not_resident);
         let record = ledger.created(args.pageable, size, !args.not_resident);
@@ -93,6 +97,8 @@ impl VulkanHeap {
                 map: Arc::clone(map),
                 address,
                 buffer,
+                new,
+                contents: Mutex::new(contents),
                 residency: Mutex::new(Residency {
                     count,
                     charge,
@@ -102,7 +108,6 @@ impl VulkanHeap {
                     uses: 0,
                 }),
                 changed: Condvar::new(),
-                contents: Mutex::new(contents),
                 record,
                 this: Weak::clone(this),
             }
@@ -139,6 +144,11 @@ impl VulkanHeap {
         Some((buffer, base + offset, left))
     }
 
+    /// The work of the paging engine after which queues may use the heap, as long as it is paged in.
+    pub(super) fn new_at(&self) -> Submitted {
+        self.new
+    }
+
     /// Returns whether the heap is paged in.
     pub(super) fn has_arrived(&self) -> bool {
         self.residency().has_arrived
@@ -157,7 +167,7 @@ impl VulkanHeap {
         if !self.residency().is_in(stay) {
             return Ok(());
         }
-        let restored = contents.restore();
+        let restored = contents.finish_return();
         if let Err(error) = &restored {
             tracing::error!(%error, "paging in failed: {}", self.describe());
         }
@@ -184,10 +194,13 @@ impl VulkanHeap {
         if self.residency().count > 0 {
             return Ok(());
         }
-        match contents.page_out() {
-            Ok(true) => self.residency().charge = None,
-            // The memory cannot be freed, and stays charged.
-            Ok(false) => {}
+        let paged_out = contents.page_out();
+        if !contents.has_device_memory() {
+            self.residency().charge = None;
+        }
+        match paged_out {
+            // Memory that cannot be freed stays charged.
+            Ok(()) => {}
             Err(error @ DriverError::DeviceLost { .. }) => return Err(error),
             Err(error) => tracing::warn!(%error, "the heap keeps its memory: {}", self.describe()),
         }
@@ -236,13 +249,23 @@ impl DriverHeap for VulkanHeap {
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
         // Paging out may be under way; it ends before the contents can be locked.
         let mut contents = self.contents();
-        let mut residency = self.residency();
-        let is_first = residency.count == 0;
-        if is_first && residency.charge.is_none() {
-            let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.charged)?;
-            contents.allocate()?;
-            residency.charge = Some(charge);
+        let (is_first, is_charged) = {
+            let residency = self.residency();
+            (residency.count == 0, residency.charge.is_some())
+        };
+        // Without the lock of the residency, which queues take. Only calls of this function raise the count, one at a time.
+        if is_first {
+            let charge = (!is_charged)
+                .then(|| Charge::of_resident(&self.segments, Residence::In(self.group), self.charged))
+                .transpose()?;
+            let begun = contents.begin_return();
+            if begun.is_ok() || contents.has_device_memory() {
+                let mut residency = self.residency();
+                residency.charge = charge.or(residency.charge.take());
+            }
+            begun?;
         }
+        let mut residency = self.residency();
         if is_first {
             residency.stay += 1;
         }

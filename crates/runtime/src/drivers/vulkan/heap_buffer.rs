@@ -5,13 +5,9 @@ use std::sync::Arc;
 use ash::vk;
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
-use super::commands::Commands;
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
 use crate::ddi::{CreateAtFault, DriverError, GpuVirtualAddressRange};
-
-/// Largest part of a sparse heap's memory that is allocated at once.
-const MAX_PART: u64 = 1 << 30;
 
 /// The buffer across a heap or a reserved resource. The heap's bytes are a range of the buffer's, as Vulkan does not let
 /// the alignment of a buffer's address be chosen.
@@ -124,35 +120,50 @@ impl HeapBuffer {
         (start, bytes.checked_next_multiple_of(self.granularity).unwrap_or(u64::MAX))
     }
 
-    /// Allocates memory for a sparse buffer, in one or several parts.
-    pub(super) fn allocate(&self, memory_type: u32, priority: f32) -> Result<Vec<Memory>, DriverError> {
-        let (_, mut left) = self.window();
-        let largest = self.device.hardware().max_allocation.min(MAX_PART);
+    /// The buffer itself.
+    pub(super) fn whole_buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Divides the memory of a sparse buffer into parts of a size, which are bound one by one.
+    pub(super) fn parts(&self, size: u64) -> Vec<PartRange> {
+        let largest = self.device.hardware().max_allocation.min(size);
         let part = (largest - largest % self.granularity).max(self.granularity);
+        let (mut offset, mut left) = self.window();
+        let heap_end = self.base + self.size;
         let mut parts = Vec::new();
         while left > 0 {
             let size = left.min(part);
-            parts.push(Memory::allocate(&self.device, size, memory_type, priority)?);
+            let start = offset.max(self.base);
+            let len = (offset + size).min(heap_end).saturating_sub(start);
+            parts.push(PartRange { offset, size, bytes: (start, len) });
+            offset += size;
             left -= size;
         }
-        Ok(parts)
+        parts
+    }
+}
+
+/// A range of a sparse buffer with memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PartRange {
+    /// The first byte in the buffer.
+    offset: u64,
+    /// The number of bytes.
+    pub(super) size: u64,
+    /// The heap's bytes among them: their offset in the buffer, and their number.
+    pub(super) bytes: (u64, u64),
+}
+
+impl PartRange {
+    /// The binding of memory to the range.
+    pub(super) fn bound_to(&self, memory: &Memory) -> vk::SparseMemoryBind {
+        self.unbound().memory(memory.handle())
     }
 
-    /// Binds memory from [`allocate`](Self::allocate) to a sparse buffer, or no memory, and waits until that is done.
-    pub(super) fn bind(&self, commands: &mut Commands, parts: Option<&[Memory]>) -> Result<(), DriverError> {
-        let (mut offset, len) = self.window();
-        let mut binds = Vec::new();
-        match parts {
-            None => binds.push(vk::SparseMemoryBind::default().resource_offset(offset).size(len)),
-            Some(parts) => {
-                for part in parts {
-                    let bind = vk::SparseMemoryBind::default().resource_offset(offset).size(part.size());
-                    binds.push(bind.memory(part.handle()));
-                    offset += part.size();
-                }
-            }
-        }
-        commands.bind(&self.buffer, &binds)
+    /// The binding of no memory to the range.
+    pub(super) fn unbound(&self) -> vk::SparseMemoryBind {
+        vk::SparseMemoryBind::default().resource_offset(self.offset).size(self.size)
     }
 }
 

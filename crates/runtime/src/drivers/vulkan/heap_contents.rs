@@ -1,5 +1,6 @@
 //! The memory of a heap, and its movement between the device and the host.
 
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,13 +8,18 @@ use std::time::Instant;
 use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
-use super::heap_buffer::HeapBuffer;
+use super::heap_buffer::{HeapBuffer, PartRange};
 use super::memory::Memory;
-use super::paging_engine::{HostCopy, PagingEngine};
+use super::paging_engine::{HostPart, PagingEngine, Submitted};
 use super::reserved_addresses::ReservedPlace;
 use crate::ddi::DriverError;
 
 /// The memory of a heap.
+///
+/// # Invariants
+///
+/// The GPU uses the buffer, its memory and the copies in host memory only until `work` is done, and in commands of queues,
+/// which keep the heap alive.
 pub(super) struct HeapContents {
     // The memory is freed after the buffer that it is bound to: fields are dropped in order.
     buffer: HeapBuffer,
@@ -23,22 +29,42 @@ pub(super) struct HeapContents {
     priority: f32,
     /// Whether new memory is filled with zeros.
     zeroed: bool,
+    /// The work of the paging engine on the heap.
+    work: Submitted,
     engine: Arc<PagingEngine>,
     /// The reserved addresses that the heap occupies. Dropped last.
     _place: Option<ReservedPlace>,
 }
 
-/// Where the bytes of a heap are.
+/// How a heap has memory.
 enum HeapMemory {
-    /// In device memory that is bound once and can be freed only together with its buffer.
+    /// Device memory that is bound once and can be freed only together with its buffer.
     Fixed(Memory),
-    /// In device memory that is bound by sparse binding.
-    Device(Vec<Memory>),
-    /// In device memory that is not bound yet, and still in their former place.
-    Arriving(Vec<Memory>, Option<HostCopy>),
-    /// In host memory; `None` before the heap is resident for the first time.
-    Away(Option<HostCopy>),
+    /// Parts, each of which may be in device memory, bound by sparse binding, or in host memory.
+    Paged(Vec<Part>),
 }
+
+/// A part of a heap.
+struct Part {
+    range: PartRange,
+    place: Place,
+}
+
+/// Where the bytes of a part are.
+enum Place {
+    /// In host memory; `None` before the heap is resident for the first time.
+    Host(Option<HostPart>),
+    /// In host memory, from which the GPU copies them to the device memory, or zeros to be written there.
+    Arriving(Memory, Option<HostPart>),
+    /// In device memory.
+    Device(Memory),
+}
+
+/// Number of parts that are copied to the host at once. The ones before are given back meanwhile.
+const LEAVING_AT_ONCE: usize = 8;
+
+/// A part on its way to the host: its index, the work that unbinds its memory, and the copy of its bytes, if it is new.
+type Leaving = (usize, Submitted, Option<HostPart>);
 
 impl HeapContents {
     /// Takes over memory that stays bound to a buffer.
@@ -48,7 +74,10 @@ impl HeapContents {
         engine: &Arc<PagingEngine>,
     ) -> Result<Self, DriverError> {
         let mut contents = Self::new(buffer, HeapMemory::Fixed(memory), (memory_type, size, zeroed), engine);
-        contents.fill_with_zeros()?;
+        if zeroed {
+            let range = (contents.buffer.base(), size.get());
+            contents.work = zero(engine, contents.buffer.handle(), range, Submitted::default())?;
+        }
         Ok(contents)
     }
 
@@ -58,7 +87,10 @@ impl HeapContents {
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Self {
-        Self::new(buffer, HeapMemory::Away(None), (memory_type, size, zeroed), engine)
+        let parts =
+            buffer.parts(engine.part()).into_iter().map(|range| Part { range, place: Place::Host(None) });
+        let memory = HeapMemory::Paged(parts.collect());
+        Self::new(buffer, memory, (memory_type, size, zeroed), engine)
     }
 
     fn new(
@@ -67,13 +99,15 @@ impl HeapContents {
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Self {
-        let priority = super::memory::NORMAL_PRIORITY;
-        Self { buffer, memory, memory_type, size, _place: None, priority, zeroed, engine: Arc::clone(engine) }
+        let (priority, work) = (super::memory::NORMAL_PRIORITY, Submitted::default());
+        let engine = Arc::clone(engine);
+        Self { buffer, memory, memory_type, size, priority, zeroed, work, engine, _place: None }
     }
 
     /// Keeps the heap's reserved addresses until its memory is freed.
-    pub(super) fn at(self, place: Option<ReservedPlace>) -> Self {
-        Self { _place: place, ..self }
+    pub(super) fn at(mut self, place: Option<ReservedPlace>) -> Self {
+        self._place = place;
+        self
     }
 
     pub(super) fn address(&self) -> GpuVirtualAddress {
@@ -85,24 +119,32 @@ impl HeapContents {
         (self.buffer.handle(), self.buffer.base())
     }
 
+    /// The work after which queues may use the heap.
+    pub(super) fn work(&self) -> Submitted {
+        self.work
+    }
+
     /// Returns whether the heap occupies device memory.
     pub(super) fn has_device_memory(&self) -> bool {
-        !matches!(self.memory, HeapMemory::Away(_))
+        match &self.memory {
+            HeapMemory::Fixed(_) => true,
+            HeapMemory::Paged(parts) => parts.iter().any(|part| !matches!(part.place, Place::Host(_))),
+        }
     }
 
     /// Returns the size of the heap's device memory, now or when it has any.
     pub(super) fn device_size(&self) -> ByteSize {
         ByteSize::new(match &self.memory {
             HeapMemory::Fixed(memory) => memory.size(),
-            HeapMemory::Device(_) | HeapMemory::Arriving(..) | HeapMemory::Away(_) => {
-                self.buffer.bound_size()
-            }
+            HeapMemory::Paged(_) => self.buffer.bound_size(),
         })
     }
 
     /// Returns a pointer to a byte of the heap in this process, for heaps that the CPU accesses.
     pub(super) fn map(&self, offset: u64) -> Result<NonNull<u8>, DriverError> {
         let HeapMemory::Fixed(memory) = &self.memory else { return Err(DriverError::NotCpuAccessible) };
+        // The memory may not be zero yet.
+        self.engine.wait(self.work)?;
         let outside = DriverError::HostOutOfMemory { requested: self.size };
         let within = offset.checked_add(self.buffer.base()).filter(|&within| within < memory.size());
         let within = within.and_then(|within| usize::try_from(within).ok()).ok_or(outside)?;
@@ -110,88 +152,274 @@ impl HeapContents {
         Ok(unsafe { memory.map()?.add(within) })
     }
 
-    /// Allocates device memory for a heap that is away. It is bound by [`restore`](Self::restore).
-    pub(super) fn allocate(&mut self) -> Result<(), DriverError> {
-        if let HeapMemory::Away(copy) = &mut self.memory {
-            let start = Instant::now();
-            let memory = self.buffer.allocate(self.memory_type, self.priority)?;
-            tracing::trace!(size = self.size.get(), time = ?start.elapsed(), "allocated");
-            self.memory = HeapMemory::Arriving(memory, copy.take());
-        }
-        Ok(())
-    }
-
-    /// Binds allocated memory and copies the bytes into it. On error, the bytes remain where they were.
-    pub(super) fn restore(&mut self) -> Result<(), DriverError> {
+    /// Begins to bring the heap to device memory: allocates it, and has the GPU bind it and copy the bytes, or write zeros
+    /// to a new heap. On error, the bytes remain where they were.
+    pub(super) fn begin_return(&mut self) -> Result<(), DriverError> {
         let start = Instant::now();
-        let HeapMemory::Arriving(memory, copy) = &mut self.memory else {
-            self.set_priority(self.priority);
-            return Ok(());
-        };
-        self.engine.bind(&self.buffer, Some(memory))?;
-        let bound = start.elapsed();
-        let copied = match copy {
-            Some(copy) => self.engine.copy_in(copy, self.buffer.handle(), self.buffer.base()),
-            None if self.zeroed => {
-                self.engine.zero(self.buffer.handle(), self.buffer.base(), self.size.get())
-            }
-            None => Ok(()),
-        };
-        if let Err(error) = copied {
-            // What cannot be unbound cannot be freed either, and stays.
-            self.engine.bind(&self.buffer, None)?;
-            return Err(error);
+        let begun = self.return_parts();
+        match &begun {
+            Ok(()) => tracing::trace!(size = self.size.get(), time = ?start.elapsed(), "return begun"),
+            Err(_) => self.undo_return(),
         }
-        tracing::trace!(size = self.size.get(), ?bound, total = ?start.elapsed(), "paged in");
-        self.memory = HeapMemory::Device(std::mem::take(memory));
+        begun
+    }
+
+    fn return_parts(&mut self) -> Result<(), DriverError> {
+        self.set_priority(self.priority);
+        let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(()) };
+        let (engine, buffer) = (&self.engine, self.buffer.handle());
+        let mut bound = Submitted::default();
+        for part in parts {
+            let Place::Host(copy) = &mut part.place else { continue };
+            let is_copied = copy.is_some();
+            let memory = match engine.take_spare(part.range.size, self.priority) {
+                Some(memory) => memory,
+                None => {
+                    if is_copied {
+                        // One after the other: allocation excludes binding in the operating system's driver, and done in a
+                        // row would delay it, and with it the copies, until the end.
+                        engine.wait(bound)?;
+                    }
+                    engine.allocate(part.range.size, self.memory_type, self.priority)?
+                }
+            };
+            // A new heap is not used beside a copy, and on the queue of its zeros its memory is bound sooner.
+            let binds = [part.range.bound_to(&memory)];
+            bound = engine.bind(self.buffer.whole_buffer(), &binds, Submitted::default(), is_copied)?;
+            self.work = self.work.and(bound);
+            let copy = copy.take();
+            let source = copy.as_ref().map(HostPart::handle);
+            part.place = Place::Arriving(memory, copy);
+            let (at, size) = part.range.bytes;
+            let written = match source {
+                Some(source) => {
+                    let region = vk::BufferCopy { src_offset: 0, dst_offset: at, size };
+                    copy_range(engine, source, buffer, region, bound)
+                }
+                None if self.zeroed => zero(engine, buffer, (at, size), bound),
+                // The memory is there when this is done.
+                None => engine.submit(bound, |_, _| {}),
+            };
+            self.work = self.work.and(written?);
+        }
         Ok(())
     }
 
-    /// Copies the bytes to host memory and frees the device memory. Returns false if the heap's memory cannot be freed.
-    /// On error, the bytes remain where they were.
-    pub(super) fn page_out(&mut self) -> Result<bool, DriverError> {
-        match &mut self.memory {
+    /// Frees the device memory of parts that have not arrived. What cannot be unbound cannot be freed either, and stays.
+    fn undo_return(&mut self) {
+        let HeapMemory::Paged(parts) = &mut self.memory else { return };
+        let arriving = parts.iter().filter(|part| matches!(part.place, Place::Arriving(..)));
+        let binds: Vec<_> = arriving.map(|part| part.range.unbound()).collect();
+        if binds.is_empty() {
+            return;
+        }
+        let unbound = self.engine.bind(self.buffer.whole_buffer(), &binds, self.work, false);
+        match unbound.and_then(|unbound| {
+            self.work = self.work.and(unbound);
+            self.engine.wait(self.work)
+        }) {
+            Ok(()) => parts.iter_mut().for_each(|part| part.place.retreat()),
+            Err(DriverError::DeviceLost { .. }) => self.lose_memory(),
+            Err(error) => tracing::warn!(%error, "the memory of a failed return stays"),
+        }
+    }
+
+    /// Takes note of the end of a return whose zeros, if any, queues wait for.
+    pub(super) fn end_return(&mut self) {
+        if let HeapMemory::Paged(parts) = &mut self.memory {
+            parts.iter_mut().for_each(|part| part.place.arrive());
+        }
+    }
+
+    /// Waits until the heap is in device memory, after [`begin_return`](Self::begin_return).
+    pub(super) fn finish_return(&mut self) -> Result<(), DriverError> {
+        self.engine.wait(self.work)?;
+        self.end_return();
+        Ok(())
+    }
+
+    /// Copies the bytes to host memory and gives the device memory back, if the heap's memory can be freed.
+    ///
+    /// On error, the heap keeps its memory; if that happens midway, some parts are in host memory, and a return brings them
+    /// back. The memory of a lost device is freed with its bytes.
+    pub(super) fn page_out(&mut self) -> Result<(), DriverError> {
+        let start = Instant::now();
+        let parts = match &mut self.memory {
             HeapMemory::Fixed(memory) => {
                 // All that can be done is to let the operating system take this memory first.
                 memory.set_priority(LOWEST_PRIORITY);
-                Ok(false)
+                return Ok(());
             }
-            HeapMemory::Device(_) => {
-                let start = Instant::now();
-                let (handle, base) = (self.buffer.handle(), self.buffer.base());
-                let copy = self.engine.copy_out(handle, base, self.size.get())?;
-                let copied = start.elapsed();
-                self.engine.bind(&self.buffer, None)?;
-                let unbound = start.elapsed();
-                self.memory = HeapMemory::Away(Some(copy));
-                tracing::trace!(size = self.size.get(), ?copied, ?unbound, total = ?start.elapsed(), "paged out");
-                Ok(true)
+            HeapMemory::Paged(parts) => parts,
+        };
+        let copy = |part: &Part| match part.place {
+            Place::Device(_) => self.engine.host_part(part.range.bytes.1).map(Some),
+            Place::Arriving(..) | Place::Host(_) => Ok(None),
+        };
+        // Before anything is moved, as this fails the most.
+        let copies = parts.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
+        let mut leaving: VecDeque<Leaving> = VecDeque::new();
+        let mut result = Ok(());
+        for (index, copy) in copies.into_iter().enumerate() {
+            match self.send_away(index, copy) {
+                Ok(sent) => leaving.extend(sent),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
             }
-            HeapMemory::Arriving(_, copy) => {
-                self.memory = HeapMemory::Away(copy.take());
-                Ok(true)
+            if leaving.len() > LEAVING_AT_ONCE {
+                result = leaving.pop_front().map_or(Ok(()), |part| self.end_leaving(part));
             }
-            HeapMemory::Away(_) => Ok(true),
+            if result.is_err() {
+                break;
+            }
+        }
+        for part in leaving {
+            result = result.and(self.end_leaving(part));
+        }
+        if matches!(result, Err(DriverError::DeviceLost { .. })) {
+            self.lose_memory();
+        }
+        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?result, "paged out");
+        result
+    }
+
+    /// Has the GPU copy a part to the host and unbind its memory.
+    fn send_away(&mut self, index: usize, copy: Option<HostPart>) -> Result<Option<Leaving>, DriverError> {
+        let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(None) };
+        let Some(part) = parts.get(index) else { return Ok(None) };
+        let (engine, buffer) = (&self.engine, self.buffer.whole_buffer());
+        if matches!(part.place, Place::Host(_)) {
+            return Ok(None);
+        }
+        if let Some(copy) = &copy {
+            let (at, size) = part.range.bytes;
+            let region = vk::BufferCopy { src_offset: at, dst_offset: 0, size };
+            let copied = copy_range(engine, buffer.handle(), copy.handle(), region, self.work)?;
+            self.work = self.work.and(copied);
+        }
+        match engine.bind(buffer, &[part.range.unbound()], self.work, true) {
+            Ok(unbound) => {
+                self.work = self.work.and(unbound);
+                Ok(Some((index, unbound, copy)))
+            }
+            Err(error) => {
+                // The copy is dropped when the GPU is done with it.
+                engine.wait(self.work)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until the memory of a part is unbound, and gives it back.
+    fn end_leaving(&mut self, (index, unbound, copy): Leaving) -> Result<(), DriverError> {
+        let waited = self.engine.wait(unbound);
+        let HeapMemory::Paged(parts) = &mut self.memory else { return waited };
+        let Some(part) = parts.get_mut(index) else { return waited };
+        let left = std::mem::replace(&mut part.place, Place::Host(None));
+        let (memory, copy) = match left {
+            Place::Device(memory) => (memory, copy),
+            Place::Arriving(memory, own) => (memory, own),
+            Place::Host(own) => {
+                part.place = Place::Host(own);
+                return waited;
+            }
+        };
+        part.place = Place::Host(copy);
+        if waited.is_ok() {
+            self.engine.give_back(memory);
+        }
+        waited
+    }
+
+    /// Frees the memory of a lost device, which does not use it any more.
+    fn lose_memory(&mut self) {
+        let _ = self.engine.wait(self.work);
+        if let HeapMemory::Paged(parts) = &mut self.memory {
+            for part in parts {
+                part.place.retreat();
+                if let Place::Device(_) = part.place {
+                    part.place = Place::Host(None);
+                }
+            }
         }
     }
 
     /// Sets the priority of the memory, now and when it is allocated again.
     pub(super) fn set_priority(&mut self, priority: f32) {
         self.priority = priority;
-        let parts = match &self.memory {
-            HeapMemory::Fixed(memory) => std::slice::from_ref(memory),
-            HeapMemory::Device(parts) | HeapMemory::Arriving(parts, _) => parts,
-            HeapMemory::Away(_) => &[],
-        };
-        parts.iter().for_each(|part| part.set_priority(priority));
+        match &self.memory {
+            HeapMemory::Fixed(memory) => memory.set_priority(priority),
+            HeapMemory::Paged(parts) => {
+                parts
+                    .iter()
+                    .filter_map(|part| part.place.memory())
+                    .for_each(|own| own.set_priority(priority));
+            }
+        }
+    }
+}
+
+impl Drop for HeapContents {
+    fn drop(&mut self) {
+        // If the device is lost, nothing is in execution.
+        let _ = self.engine.wait(self.work);
+    }
+}
+
+impl Place {
+    fn memory(&self) -> Option<&Memory> {
+        match self {
+            Self::Host(_) => None,
+            Self::Arriving(memory, _) | Self::Device(memory) => Some(memory),
+        }
     }
 
-    fn fill_with_zeros(&mut self) -> Result<(), DriverError> {
-        if !self.zeroed {
-            return Ok(());
-        }
-        self.engine.zero(self.buffer.handle(), self.buffer.base(), self.size.get())
+    /// Ends the arrival of a part.
+    fn arrive(&mut self) {
+        *self = match std::mem::replace(self, Self::Host(None)) {
+            Self::Arriving(memory, _) => Self::Device(memory),
+            place @ (Self::Host(_) | Self::Device(_)) => place,
+        };
     }
+
+    /// Ends the arrival of a part whose memory is unbound.
+    fn retreat(&mut self) {
+        *self = match std::mem::replace(self, Self::Host(None)) {
+            Self::Arriving(_, copy) => Self::Host(copy),
+            place @ (Self::Host(_) | Self::Device(_)) => place,
+        };
+    }
+}
+
+/// Has the GPU fill a range, of a multiple of 4 bytes, with zeros.
+fn zero(
+    engine: &PagingEngine,
+    buffer: vk::Buffer,
+    (offset, size): (u64, u64),
+    after: Submitted,
+) -> Result<Submitted, DriverError> {
+    engine.submit(after, |functions, commands| {
+        // SAFETY: the command buffer is being recorded; the range is in the buffer; the heap waits for the work before it
+        // destroys the buffer.
+        unsafe { functions.cmd_fill_buffer(commands, buffer, offset, size, 0) };
+    })
+}
+
+/// Has the GPU copy a range between a heap's buffer and host memory.
+fn copy_range(
+    engine: &PagingEngine,
+    source: vk::Buffer,
+    target: vk::Buffer,
+    region: vk::BufferCopy,
+    after: Submitted,
+) -> Result<Submitted, DriverError> {
+    engine.submit(after, |functions, commands| {
+        // SAFETY: the command buffer is being recorded; the range is in both buffers, which do not overlap; the heap waits
+        // for the work before it drops either.
+        unsafe { functions.cmd_copy_buffer(commands, source, target, &[region]) };
+    })
 }
 
 /// The priority of memory that is evicted but cannot be freed.

@@ -1,6 +1,6 @@
 //! The Vulkan instance: the loader, and the validation layer if it is requested.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use ash::vk;
@@ -39,7 +39,8 @@ impl VulkanInstance {
             .api_version(vk::API_VERSION_1_3);
         let layers: &[*const _] = if validates { &[VALIDATION_LAYER.as_ptr()] } else { &[] };
         let extensions: &[*const _] = if validates { &[ash::ext::debug_utils::NAME.as_ptr()] } else { &[] };
-        let mut messenger = messenger_info();
+        let layer = if validates { layer_version(&entry) } else { 0 };
+        let mut messenger = messenger_info(layer);
         let mut info = vk::InstanceCreateInfo::default()
             .application_info(&application)
             .enabled_layer_names(layers)
@@ -57,7 +58,7 @@ impl VulkanInstance {
         if validates {
             let debug = ash::ext::debug_utils::Instance::new(&instance._entry, &instance.functions);
             // SAFETY: the extension is enabled, and the structure outlives the call.
-            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(), None) }
+            let messenger = unsafe { debug.create_debug_utils_messenger(&messenger_info(layer), None) }
                 .map_err(VulkanError::of("vkCreateDebugUtilsMessengerEXT"))?;
             instance.messenger = Some((debug, messenger));
         }
@@ -93,30 +94,50 @@ impl Drop for VulkanInstance {
     }
 }
 
-fn messenger_info() -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
+/// Returns the version of the validation layer, or 0 if it is not installed.
+fn layer_version(entry: &ash::Entry) -> u32 {
+    // SAFETY: a plain call of the loader.
+    let layers = unsafe { entry.enumerate_instance_layer_properties() }.unwrap_or_default();
+    let own = |layer: &&vk::LayerProperties| layer.layer_name_as_c_str() == Ok(VALIDATION_LAYER);
+    layers.iter().find(own).map_or(0, |layer| layer.spec_version)
+}
+
+/// Describes the receiver of messages of the validation layer, whose version is passed to it.
+fn messenger_info(layer: u32) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
     use vk::{DebugUtilsMessageSeverityFlagsEXT as Severity, DebugUtilsMessageTypeFlagsEXT as Type};
-    vk::DebugUtilsMessengerCreateInfoEXT::default()
+    let version = usize::try_from(layer).unwrap_or(0);
+    let mut info = vk::DebugUtilsMessengerCreateInfoEXT::default()
         .message_severity(Severity::ERROR | Severity::WARNING)
         .message_type(Type::VALIDATION | Type::PERFORMANCE)
-        .pfn_user_callback(Some(received))
+        .pfn_user_callback(Some(received));
+    // The number itself: the pointer is not to be dereferenced.
+    info.p_user_data = std::ptr::without_provenance_mut(version);
+    info
 }
 
 /// Receives a message of the validation layer.
 ///
 /// # Safety
 ///
-/// As Vulkan calls it: `data` is null or points to a message.
+/// As Vulkan calls it: `data` is null or points to a message, whose texts are null or zero-terminated.
 unsafe extern "system" fn received(
     _severity: vk::DebugUtilsMessageSeverityFlagsEXT,
     _types: vk::DebugUtilsMessageTypeFlagsEXT,
     data: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,
-    _user: *mut c_void,
+    layer: *mut c_void,
 ) -> vk::Bool32 {
     // SAFETY: guaranteed by the caller.
-    let text = unsafe { data.as_ref() }.filter(|data| !data.p_message.is_null()).map(|data| {
-        // SAFETY: Vulkan passes a zero-terminated string.
-        unsafe { CStr::from_ptr(data.p_message) }.to_string_lossy().into_owned()
-    });
-    validation::report(text.unwrap_or_else(|| "a message without text".to_owned()));
+    let data = unsafe { data.as_ref() };
+    let text = |of: fn(&vk::DebugUtilsMessengerCallbackDataEXT<'_>) -> *const c_char| {
+        data.map(of).filter(|text| !text.is_null()).map(|text| {
+            // SAFETY: the text is zero-terminated (guaranteed by the caller).
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        })
+    };
+    let id = text(|data| data.p_message_id_name).unwrap_or_default();
+    if !validation::is_known_error(&id, u32::try_from(layer.addr()).unwrap_or(0)) {
+        let message = text(|data| data.p_message);
+        validation::report(message.unwrap_or_else(|| "a message without text".to_owned()));
+    }
     vk::FALSE
 }

@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use ash::vk;
 use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
@@ -18,6 +19,8 @@ pub(super) struct LogicalDevice {
     functions: ash::Device,
     hardware: Hardware,
     queues: Vec<Mutex<vk::Queue>>,
+    /// A queue of another family that binds sparse memory.
+    binding_queue: Option<Mutex<vk::Queue>>,
     next_queue: AtomicUsize,
     set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
     /// The first call that lost the device.
@@ -32,6 +35,9 @@ pub(super) struct LogicalDevice {
 
 /// The number of queues that the driver uses at most. D3D12 queues share them.
 const MAX_QUEUES: u32 = 8;
+
+/// How often a wait that runs out of memory is repeated, a millisecond apart, before the device counts as lost.
+const RETRIES: u32 = 1000;
 
 impl LogicalDevice {
     /// Opens a device.
@@ -48,8 +54,11 @@ impl LogicalDevice {
         hardware.check()?;
         let (family, count) = hardware.queue_family.unwrap_or((0, 1));
         let priorities = vec![1.0; usize::try_from(count.min(MAX_QUEUES)).unwrap_or(1)];
-        let families =
-            [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&priorities)];
+        let queues = |family, priorities| {
+            vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(priorities)
+        };
+        let mut families = vec![queues(family, &priorities[..])];
+        families.extend(hardware.binding_family.map(|family| queues(family, &[1.0][..])));
         let (sparse, replay) = (hardware.has_sparse_binding, hardware.has_capture_replay);
         let features = vk::PhysicalDeviceFeatures::default().sparse_binding(sparse);
         let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default()
@@ -97,6 +106,9 @@ impl LogicalDevice {
         // SAFETY: the device was created with as many queues of this family.
         let queues = queues.map(|index| Mutex::new(unsafe { functions.get_device_queue(family, index) }));
         let queues = queues.collect();
+        // SAFETY: the device was created with a queue of this family, too.
+        let binding_queue = |family| Mutex::new(unsafe { functions.get_device_queue(family, 0) });
+        let binding_queue = hardware.binding_family.map(binding_queue);
         let set_priority = hardware.extensions.pageable_device_local_memory.then(|| {
             ash::ext::pageable_device_local_memory::Device::new(instance.functions(), &functions)
                 .fp()
@@ -106,6 +118,7 @@ impl LogicalDevice {
             functions,
             hardware,
             queues,
+            binding_queue,
             next_queue: AtomicUsize::new(0),
             set_priority,
             lost: OnceLock::new(),
@@ -144,6 +157,13 @@ impl LogicalDevice {
         self.queues[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the queue that binds sparse memory while the first queue copies: one of another family, if there is one. Between
+    /// queues of one family, a wait can take as long as the GPU's time slice.
+    pub(super) fn binding_queue(&self) -> MutexGuard<'_, vk::Queue> {
+        let own = self.binding_queue.as_ref().unwrap_or(&self.queues[0]);
+        own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Sets the priority of memory, if the device supports that.
     pub(super) fn set_priority(&self, memory: vk::DeviceMemory, priority: f32) {
         if let Some(set_priority) = self.set_priority {
@@ -170,12 +190,12 @@ impl LogicalDevice {
     }
 
     /// Notes that a call failed for a reason after which the device's state is unknown, and removes the D3D12 devices if
-    /// this is the first such failure. The caller holds no lock of a Vulkan queue.
+    /// this is the first such failure.
     pub(super) fn lose(&self, call: &'static str, result: vk::Result) {
         let what = format!("{call} returned {result} ({})", result.as_raw());
         if self.lost.set(what).is_ok() {
             let removals = std::mem::take(&mut *self.removals());
-            removals.iter().filter_map(Weak::upgrade).for_each(|removal| self.remove(&*removal));
+            removals.iter().filter_map(Weak::upgrade).for_each(|removal| self.remove(removal));
         }
     }
 
@@ -187,12 +207,12 @@ impl LogicalDevice {
             removals.push(Arc::downgrade(removal));
         }
         // If the loss came before it could be reported; a device is removed only once.
-        self.remove(&**removal);
+        self.remove(Arc::clone(removal));
     }
 
-    fn remove(&self, removal: &dyn RemovalSink) {
+    fn remove(&self, removal: Arc<dyn RemovalSink>) {
         if let Some(what) = self.lost() {
-            removal.remove(DXGI_ERROR_DEVICE_REMOVED, format!("the GPU is lost: {what}"));
+            removal.remove_elsewhere(DXGI_ERROR_DEVICE_REMOVED, format!("the GPU is lost: {what}"));
         }
     }
 
@@ -203,6 +223,38 @@ impl LogicalDevice {
     /// Returns the description of the failure that lost the device, if it is lost.
     pub(super) fn lost(&self) -> Option<&str> {
         self.lost.get().map(String::as_str)
+    }
+
+    /// Refuses work for a device that is lost.
+    pub(super) fn check_present(&self) -> Result<(), DriverError> {
+        match self.lost() {
+            None => Ok(()),
+            Some(_) => Err(DriverError::DeviceLost { call: "an earlier call" }),
+        }
+    }
+
+    /// Waits for the GPU by a call of `wait`.
+    pub(super) fn waiting(
+        &self,
+        call: &'static str,
+        wait: impl Fn() -> Result<(), vk::Result>,
+    ) -> Result<(), DriverError> {
+        let mut waited = wait();
+        // Nothing that the commands use may be freed before they are done, so running out of memory is no reason to give up
+        // at once.
+        for _ in 0..RETRIES {
+            let (host, device) =
+                (vk::Result::ERROR_OUT_OF_HOST_MEMORY, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY);
+            if waited != Err(host) && waited != Err(device) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            waited = wait();
+        }
+        waited.map_err(|result| {
+            self.lose(call, result);
+            DriverError::DeviceLost { call }
+        })
     }
 
     /// Returns a closure for `map_err` that converts the result of a call that creates something of `requested` bytes.

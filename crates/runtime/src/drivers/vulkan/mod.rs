@@ -3,8 +3,9 @@
 //! * `error`: why a device cannot be found or opened.
 //! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
 //!   logical device. `validation`: messages of the validation layer.
-//! * `memory`, `commands`: Vulkan's memory, buffers and command buffers as values that free themselves.
-//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: their copies in host memory.
+//! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
+//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `kept_memory`: memory
+//!   between two uses.
 //! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
 //!   reserved resources.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
@@ -26,6 +27,7 @@ mod heap;
 mod heap_buffer;
 mod heap_contents;
 mod instance;
+mod kept_memory;
 mod logical_device;
 mod memory;
 mod memory_types;
@@ -33,6 +35,7 @@ mod paging_engine;
 mod recorder;
 mod reserved;
 mod reserved_addresses;
+mod timeline;
 mod validation;
 
 use std::any::Any;
@@ -69,8 +72,8 @@ use crate::ddi::command::{DriverQueue, RemovalSink};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
-    DriverError, DriverHeap, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation, ResourceArgs,
-    ResourceKind, SegmentGroup, VideoMemory,
+    DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation,
+    ResourceArgs, ResourceKind, SegmentGroup, VideoMemory,
 };
 use crate::residency::ResidencyLedger;
 
@@ -157,11 +160,11 @@ impl VulkanDriver {
         if index >= count {
             return Err(VulkanError::NoSuchDevice { index, count });
         }
-        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?)
+        Self::over(LogicalDevice::open(&instance, hardware.swap_remove(index))?, paging_engine::PART)
     }
 
-    /// Creates the adapter of an open device.
-    fn over(device: Arc<LogicalDevice>) -> Result<Self, VulkanError> {
+    /// Creates the adapter of an open device. The memory of its heaps is divided into parts of `part` bytes.
+    fn over(device: Arc<LogicalDevice>, part: u64) -> Result<Self, VulkanError> {
         static NEXT_LUID: AtomicU64 = AtomicU64::new(1 << 32);
         let hardware = device.hardware();
         let is_uma = hardware.is_uma();
@@ -187,7 +190,9 @@ impl VulkanDriver {
         };
         let sparse_types = if hardware.has_sparse_binding {
             let flags = vk::BufferCreateFlags::SPARSE_BINDING | replay_flag(&device);
-            buffer_requirements(&device, flags).memory_type_bits
+            let requirements = buffer_requirements(&device, flags);
+            // The parts that are paged are whole granules.
+            if requirements.alignment <= paging_engine::PART { requirements.memory_type_bits } else { 0 }
         } else {
             0
         };
@@ -200,8 +205,8 @@ impl VulkanDriver {
             "opened a Vulkan device"
         );
         let sparse_video = sparse_types & (1 << types.video) != 0;
-        let engine =
-            PagingEngine::create(&device, types.readback).map_err(call("creating the paging engine"))?;
+        let engine = PagingEngine::create(&device, local, part, types.readback);
+        let engine = engine.map_err(call("creating the paging engine"))?;
         let can_recreate = sparse_video
             && reserved_addresses::can_recreate(&device, types.video)
                 .map_err(call("comparing the addresses of buffers"))?;
@@ -218,6 +223,11 @@ impl VulkanDriver {
             caps: DriverCaps {
                 ddi_version: 115,
                 architecture: types.architecture,
+                eviction: match (sparse_video, is_uma) {
+                    (true, false) => Eviction::Frees,
+                    (true, true) => Eviction::Moves,
+                    (false, _) => Eviction::Keeps,
+                },
                 resource_heap_tier: 2,
                 tight_alignment_tier: 1,
                 l1_memory_fully_cpu_accessible: is_uma || types.video_is_cpu_accessible(&hardware.memory),
@@ -267,7 +277,10 @@ impl VulkanDriver {
                 Err(error) => return Err(error),
             }
         }
-        let make = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
+        let make = || {
+            let whole = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
+            self.engine.with_spare_freed(whole)
+        };
         let (whole, place) = at_reserved(device, args.create_at, size, alignment, make)?;
         Ok(HeapContents::fixed(whole, kind, &self.engine)?.at(place))
     }
@@ -415,7 +428,7 @@ impl Driver for VulkanDriver {
     }
 
     fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        let recorder = Recorder::create(&self.device, &self.map, self.types.readback)?;
+        let recorder = Recorder::create(&self.device, &self.map, &self.engine, self.types.readback)?;
         Ok(Box::new(ThreadQueue::start(Box::new(recorder), removal)?))
     }
 

@@ -1,230 +1,338 @@
-//! The paging engine: copies heaps between the device and the host, and binds their memory.
+//! The paging engine: binds the memory of heaps, and copies their bytes between the device and the host.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ash::vk;
+use heapwright_core::ByteSize;
 
-use super::commands::Commands;
-use super::heap_buffer::HeapBuffer;
+use super::commands::{Access, barrier};
+use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
-use super::memory::{Memory, StagingBuffer};
+use super::memory::{Buffer, Memory, StagingBuffer};
+use super::timeline::Timeline;
 use crate::ddi::DriverError;
 
-/// Sizes of the parts of a heap's copy in host memory: powers of two from the first to the second. Parts are reused, and a
-/// small number of sizes lets those of one heap serve another.
-const PARTS: (u64, u64) = (1 << 20, 64 << 20);
+/// Sizes of host memory: powers of two from the first to the second. It is reused, and a small number of sizes lets that of
+/// one heap serve another.
+const HOST_SIZES: (u64, u64) = (1 << 20, 64 << 20);
 
-/// Bytes of host memory without contents that are kept for the next eviction, as its allocation takes longer than the
-/// copy.
-const MAX_KEPT: u64 = 4 << 30;
+/// The usual size of the parts into which the memory of a heap is divided. One is bound or freed while the next is copied. On an H200,
+/// smaller parts take longer to bind and free in all, and larger ones leave more to do after the last copy.
+pub(super) const PART: u64 = HOST_SIZES.1;
 
-/// How long host memory without contents is kept.
-const KEPT_FOR: Duration = Duration::from_secs(1);
+/// Host memory of evicted heaps without contents: the bytes that are kept for the next eviction, and for how long.
+/// Allocation takes ten times as long as the copy.
+const HOST_KEPT: (u64, Duration) = (4 << 30, Duration::from_secs(1));
 
-/// The paging engine of a device, which one caller uses at a time.
+/// Device memory of evicted heaps that is kept for the next heap that becomes resident: the fraction of all device memory,
+/// and for how long. Memory is usually evicted to make room for other heaps, and its release and allocation take as long as
+/// two copies. The time is short, as the memory counts as free from the eviction on.
+const DEVICE_KEPT: (u64, Duration) = (32, Duration::from_millis(100));
+
+/// Number of command buffers: of parts that are copied at once.
+const COMMAND_BUFFERS: usize = 16;
+
+/// The paging engine of a device.
+///
+/// Work is submitted without waiting for it. Copies are on one queue, and each submission signals the next value of the
+/// timeline `copied`. Memory is bound and unbound on the same queue, or, while copies go on, on a queue of another family.
 pub(super) struct PagingEngine {
-    commands: Mutex<Commands>,
     device: Arc<LogicalDevice>,
+    copied: Timeline,
+    bound: Timeline,
+    queue: Mutex<Queue>,
+    host: Arc<KeptMemory<StagingBuffer>>,
+    spare: Arc<KeptMemory<Memory>>,
     /// The memory type of copies in host memory.
     host_type: u32,
-    kept: Mutex<Kept>,
-    this: Weak<Self>,
+    /// The size of the parts into which memory is divided.
+    part: u64,
 }
 
-/// Parts of host memory without contents.
-#[derive(Default)]
-struct Kept {
-    /// The parts of each size, with the time from which on they have been kept, ascending.
-    parts: BTreeMap<u64, VecDeque<(Instant, StagingBuffer)>>,
-    bytes: u64,
-    /// Whether a thread frees what is not used.
-    is_swept: bool,
+/// What submissions need, one at a time.
+struct Queue {
+    pool: vk::CommandPool,
+    /// The command buffers, with the value of `copied` at which each can be used again.
+    buffers: Vec<(vk::CommandBuffer, u64)>,
+    next: usize,
+    /// The last value that a submission signals, of each timeline.
+    copied: u64,
+    bound: u64,
 }
 
-/// The bytes of a heap in host memory.
-pub(super) struct HostCopy {
-    parts: Vec<StagingBuffer>,
-    size: u64,
-    engine: Arc<PagingEngine>,
+/// Work that was submitted to the paging engine: the values at which it is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Submitted {
+    copied: u64,
+    bound: u64,
 }
 
-impl Drop for HostCopy {
+impl Submitted {
+    /// Both this work and that.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { copied: self.copied.max(other.copied), bound: self.bound.max(other.bound) }
+    }
+}
+
+/// Host memory for bytes of an evicted heap. Once dropped, it may serve the next eviction; the GPU must be done with it.
+pub(super) struct HostPart {
+    /// Present until dropped.
+    buffer: Option<StagingBuffer>,
+    kept: Arc<KeptMemory<StagingBuffer>>,
+}
+
+impl HostPart {
+    pub(super) fn handle(&self) -> vk::Buffer {
+        self.buffer.as_ref().map_or(vk::Buffer::null(), StagingBuffer::handle)
+    }
+}
+
+impl Drop for HostPart {
     fn drop(&mut self) {
-        self.engine.keep(std::mem::take(&mut self.parts));
+        if let Some(buffer) = self.buffer.take() {
+            self.kept.give_back(buffer);
+        }
+    }
+}
+
+impl Kept for StagingBuffer {
+    fn size(&self) -> u64 {
+        self.size()
+    }
+}
+
+impl Kept for Memory {
+    fn size(&self) -> u64 {
+        self.size()
     }
 }
 
 impl PagingEngine {
-    /// Creates the engine. It works on the device's first queue.
-    pub(super) fn create(device: &Arc<LogicalDevice>, host_type: u32) -> Result<Arc<Self>, DriverError> {
-        let commands = Mutex::new(Commands::create(device, 0)?);
-        Ok(Arc::new_cyclic(|this| Self {
-            commands,
+    /// Creates the engine of a device with `video` bytes of memory, which is divided into parts of `part` bytes, at most
+    /// [`PART`]. Copies in host memory are of the memory type `host_type`.
+    pub(super) fn create(
+        device: &Arc<LogicalDevice>,
+        video: ByteSize,
+        part: u64,
+        host_type: u32,
+    ) -> Result<Arc<Self>, DriverError> {
+        let functions = device.functions();
+        let (copied, bound) = (Timeline::create(device)?, Timeline::create(device)?);
+        // Complete from the beginning, so that dropping it destroys what was created.
+        let mut engine = Self {
             device: Arc::clone(device),
+            copied,
+            bound,
+            queue: Mutex::new(Queue {
+                pool: vk::CommandPool::null(),
+                buffers: Vec::new(),
+                next: 0,
+                copied: 0,
+                bound: 0,
+            }),
+            host: KeptMemory::new(HOST_KEPT.0, HOST_KEPT.1),
+            spare: KeptMemory::new(video.get() / DEVICE_KEPT.0, DEVICE_KEPT.1),
             host_type,
-            kept: Mutex::default(),
-            this: Weak::clone(this),
-        }))
-    }
-
-    fn commands(&self) -> MutexGuard<'_, Commands> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Binds memory to the buffer of a heap, or no memory.
-    pub(super) fn bind(&self, buffer: &HeapBuffer, memory: Option<&[Memory]>) -> Result<(), DriverError> {
-        buffer.bind(&mut self.commands(), memory)
-    }
-
-    /// Fills a range, of a multiple of 4 bytes, with zeros.
-    pub(super) fn zero(&self, buffer: vk::Buffer, offset: u64, size: u64) -> Result<(), DriverError> {
-        let mut commands = self.commands();
-        commands.fill(buffer, offset, size, 0)?;
-        commands.execute()
-    }
-
-    /// Copies a range of a buffer to host memory.
-    pub(super) fn copy_out(
-        self: &Arc<Self>,
-        source: vk::Buffer,
-        offset: u64,
-        size: u64,
-    ) -> Result<HostCopy, DriverError> {
-        let mut copy = HostCopy { parts: Vec::new(), size, engine: Arc::clone(self) };
-        let mut left = size;
-        while left > 0 {
-            let part = self.part(part_size(left))?;
-            left -= part.size().min(left);
-            copy.parts.push(part);
-        }
-        let mut commands = self.commands();
-        copy.each(|part, at, len| {
-            let region = vk::BufferCopy { src_offset: offset + at, dst_offset: 0, size: len };
-            commands.copy(source, part, &[region])
-        })?;
-        commands.execute()?;
-        Ok(copy)
-    }
-
-    /// Copies host memory back to a range of a buffer.
-    pub(super) fn copy_in(
-        &self,
-        copy: &HostCopy,
-        target: vk::Buffer,
-        offset: u64,
-    ) -> Result<(), DriverError> {
-        let mut commands = self.commands();
-        copy.each(|part, at, len| {
-            let region = vk::BufferCopy { src_offset: 0, dst_offset: offset + at, size: len };
-            commands.copy(part, target, &[region])
-        })?;
-        commands.execute()
-    }
-
-    fn part(&self, size: u64) -> Result<StagingBuffer, DriverError> {
-        let kept = self.kept().take(size);
-        kept.map_or_else(|| StagingBuffer::create(&self.device, size, self.host_type), Ok)
-    }
-
-    /// Keeps host memory for the next eviction, or frees it.
-    fn keep(&self, parts: Vec<StagingBuffer>) {
-        let now = Instant::now();
-        let mut kept = self.kept();
-        let mut freed: Vec<_> = parts.into_iter().filter_map(|part| kept.add(part, now)).collect();
-        if kept.bytes > 0 && !kept.is_swept {
-            kept.is_swept = self.start_sweep();
-            if !kept.is_swept {
-                freed.extend(kept.take_older(now));
-            }
-        }
-        // Freed without the lock.
-        drop(kept);
-        drop(freed);
-    }
-
-    /// Starts a thread that frees what is not used, and ends when nothing is kept. Returns false if there is no thread.
-    fn start_sweep(&self) -> bool {
-        let engine = Weak::clone(&self.this);
-        let sweep = move || {
-            let mut is_swept = true;
-            while is_swept {
-                std::thread::sleep(KEPT_FOR);
-                let Some(engine) = engine.upgrade() else { return };
-                let mut kept = engine.kept();
-                let before = Instant::now().checked_sub(KEPT_FOR);
-                let freed = before.map(|before| kept.take_older(before));
-                is_swept = kept.bytes > 0;
-                kept.is_swept = is_swept;
-                drop(kept);
-                drop(freed);
-            }
+            part: part.min(PART),
         };
-        let started = std::thread::Builder::new().name("heapwright host memory".to_owned()).spawn(sweep);
-        if let Err(error) = &started {
-            tracing::warn!(%error, "failed to spawn a thread; host memory is not kept");
-        }
-        started.is_ok()
-    }
-}
-
-impl Kept {
-    /// Adds a part, or returns it if too much is kept.
-    fn add(&mut self, part: StagingBuffer, now: Instant) -> Option<StagingBuffer> {
-        let bytes = self.bytes + part.size();
-        if bytes > MAX_KEPT {
-            return Some(part);
-        }
-        self.bytes = bytes;
-        self.parts.entry(part.size()).or_default().push_back((now, part));
-        None
+        let queue = engine.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (family, _) = device.hardware().queue_family.unwrap_or((0, 1));
+        let info = vk::CommandPoolCreateInfo::default()
+            .queue_family_index(family)
+            .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER);
+        // SAFETY: the family is one that the device was created with.
+        queue.pool = unsafe { functions.create_command_pool(&info, None) }
+            .map_err(device.creating("vkCreateCommandPool", ByteSize::ZERO))?;
+        let count = u32::try_from(COMMAND_BUFFERS).unwrap_or(1);
+        let info =
+            vk::CommandBufferAllocateInfo::default().command_pool(queue.pool).command_buffer_count(count);
+        // SAFETY: the pool is the device's.
+        let buffers = unsafe { functions.allocate_command_buffers(&info) }
+            .map_err(device.creating("vkAllocateCommandBuffers", ByteSize::ZERO))?;
+        queue.buffers = buffers.into_iter().map(|buffer| (buffer, 0)).collect();
+        Ok(Arc::new(engine))
     }
 
-    /// Takes the part of a size that was added last, so that those that are not needed grow old.
-    fn take(&mut self, size: u64) -> Option<StagingBuffer> {
-        let (_, part) = self.parts.get_mut(&size)?.pop_back()?;
-        self.bytes -= size;
-        Some(part)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the parts that have been kept since `before` or longer.
-    fn take_older(&mut self, before: Instant) -> Vec<StagingBuffer> {
-        let mut taken = Vec::new();
-        for parts in self.parts.values_mut() {
-            let old = parts.partition_point(|(since, _)| *since <= before);
-            taken.extend(parts.drain(..old).map(|(_, part)| part));
-        }
-        self.bytes -= taken.iter().map(StagingBuffer::size).sum::<u64>();
-        taken
+    /// The size of the parts into which the memory of a heap is divided.
+    pub(super) fn part(&self) -> u64 {
+        self.part
     }
-}
 
-/// Returns the size of the next part of a copy of which `left` bytes are left.
-fn part_size(left: u64) -> u64 {
-    let (least, most) = PARTS;
-    left.checked_next_power_of_two().unwrap_or(most).clamp(least, most)
-}
+    /// Returns the timeline and its value at which new memory is bound, and filled with zeros if it is to be. That is for
+    /// other queues to wait for.
+    pub(super) fn copies_until(&self, new: Submitted) -> (&Timeline, u64) {
+        (&self.copied, new.copied)
+    }
 
-impl HostCopy {
-    /// Calls `each` for every part with its offset in the heap and its number of bytes.
-    fn each(
+    /// Takes device memory that is kept, of the type of all heaps that can be paged out.
+    pub(super) fn take_spare(&self, size: u64, priority: f32) -> Option<Memory> {
+        let memory = self.spare.take(size)?;
+        memory.set_priority(priority);
+        Some(memory)
+    }
+
+    /// Allocates device memory.
+    pub(super) fn allocate(&self, size: u64, memory_type: u32, priority: f32) -> Result<Memory, DriverError> {
+        self.with_spare_freed(|| Memory::allocate(&self.device, size, memory_type, priority))
+    }
+
+    /// Allocates memory by `allocate`. If the device has too little, frees the memory that is kept and repeats that.
+    pub(super) fn with_spare_freed<T>(
         &self,
-        mut each: impl FnMut(vk::Buffer, u64, u64) -> Result<(), DriverError>,
-    ) -> Result<(), DriverError> {
-        let mut at = 0;
-        for part in &self.parts {
-            let len = part.size().min(self.size - at);
-            each(part.handle(), at, len)?;
-            at += len;
+        allocate: impl Fn() -> Result<T, DriverError>,
+    ) -> Result<T, DriverError> {
+        match allocate() {
+            Err(DriverError::OutOfDeviceMemory { .. }) if self.spare.free() => allocate(),
+            done => done,
         }
-        Ok(())
     }
+
+    /// Takes back the memory of a heap that can be paged out. It is bound to nothing.
+    pub(super) fn give_back(&self, memory: Memory) {
+        self.spare.give_back(memory);
+    }
+
+    /// Returns host memory for `size` bytes, at most [`PART`].
+    pub(super) fn host_part(&self, size: u64) -> Result<HostPart, DriverError> {
+        let size = host_size(size);
+        let create = || StagingBuffer::create(&self.device, size, self.host_type);
+        let buffer = self.host.take(size).map_or_else(create, Ok)?;
+        Ok(HostPart { buffer: Some(buffer), kept: Arc::clone(&self.host) })
+    }
+
+    /// Submits changes of the memory of a sparse buffer, after other work. While copies go on, `beside` has them done on
+    /// another queue; without, they are done before the next copies.
+    pub(super) fn bind(
+        &self,
+        buffer: &Buffer,
+        binds: &[vk::SparseMemoryBind],
+        after: Submitted,
+        beside: bool,
+    ) -> Result<Submitted, DriverError> {
+        self.device.check_present()?;
+        let mut queue = self.queue();
+        let buffers = [vk::SparseBufferMemoryBindInfo::default().buffer(buffer.handle()).binds(binds)];
+        let value = queue.bound + 1;
+        let waits = self.pending(after);
+        let (semaphores, values): (Vec<_>, Vec<_>) = waits.into_iter().flatten().unzip();
+        let (signalled, signal_values) = ([self.bound.handle()], [value]);
+        let mut timelines = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&values)
+            .signal_semaphore_values(&signal_values);
+        let infos = [vk::BindSparseInfo::default()
+            .buffer_binds(&buffers)
+            .wait_semaphores(&semaphores)
+            .signal_semaphores(&signalled)
+            .push_next(&mut timelines)];
+        let submitted = {
+            let own = if beside { self.device.binding_queue() } else { self.device.queue(0) };
+            // SAFETY: the buffer is sparse and the ranges are aligned and within it and the memory, which the caller of the
+            // method keeps alive until the work is done; the semaphores are timelines, which this lock orders.
+            unsafe { self.device.functions().queue_bind_sparse(*own, &infos, vk::Fence::null()) }
+        };
+        submitted.map_err(self.device.creating("vkQueueBindSparse", ByteSize::new(buffer.size())))?;
+        queue.bound = value;
+        Ok(Submitted { copied: 0, bound: value })
+    }
+
+    /// Submits commands that `record` records, after other work, and after all commands before.
+    ///
+    /// What the commands use must stay alive until they are done.
+    pub(super) fn submit(
+        &self,
+        after: Submitted,
+        record: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> Result<Submitted, DriverError> {
+        self.device.check_present()?;
+        let mut queue = self.queue();
+        let index = queue.next;
+        let (buffer, free_at) = queue.buffers[index];
+        self.copied.wait(free_at)?;
+        let (functions, value) = (self.device.functions(), queue.copied + 1);
+        let waits = self.pending(Submitted { copied: 0, ..after });
+        let (semaphores, values): (Vec<_>, Vec<_>) = waits.into_iter().flatten().unzip();
+        let stages = vec![vk::PipelineStageFlags::ALL_COMMANDS; semaphores.len()];
+        let (signalled, signal_values, buffers) = ([self.copied.handle()], [value], [buffer]);
+        let mut timelines = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&values)
+            .signal_semaphore_values(&signal_values);
+        let submits = [vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .wait_semaphores(&semaphores)
+            .wait_dst_stage_mask(&stages)
+            .signal_semaphores(&signalled)
+            .push_next(&mut timelines)];
+        let flags = vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT;
+        let info = vk::CommandBufferBeginInfo::default().flags(flags);
+        let creating = |call| self.device.creating(call, ByteSize::ZERO);
+        // SAFETY: the command buffer is not in use, as its value was waited for, and beginning resets it; what the commands
+        // use stays alive (condition of the method); the semaphores are timelines, which this lock orders.
+        unsafe {
+            functions.begin_command_buffer(buffer, &info).map_err(creating("vkBeginCommandBuffer"))?;
+            barrier(functions, buffer, Access::AnyWrite, Access::Transfer);
+            record(functions, buffer);
+            barrier(functions, buffer, Access::Transfer, Access::Host);
+            functions.end_command_buffer(buffer).map_err(creating("vkEndCommandBuffer"))?;
+            let own = self.device.queue(0);
+            functions.queue_submit(*own, &submits, vk::Fence::null())
+        }
+        .map_err(creating("vkQueueSubmit"))?;
+        queue.copied = value;
+        queue.buffers[index].1 = value;
+        queue.next = (index + 1) % queue.buffers.len();
+        Ok(Submitted { copied: value, bound: 0 })
+    }
+
+    /// The semaphores and values that a submission after other work waits for. Later submissions to the same queue are
+    /// ordered by barriers alone.
+    fn pending(&self, after: Submitted) -> [Option<(vk::Semaphore, u64)>; 2] {
+        let wait =
+            |timeline: &Timeline, value| (!timeline.has_seen(value)).then_some((timeline.handle(), value));
+        [wait(&self.copied, after.copied), wait(&self.bound, after.bound)]
+    }
+
+    /// Blocks until work is done.
+    pub(super) fn wait(&self, work: Submitted) -> Result<(), DriverError> {
+        self.bound.wait(work.bound)?;
+        self.copied.wait(work.copied)
+    }
+}
+
+impl Drop for PagingEngine {
+    fn drop(&mut self) {
+        let queue = self.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let all = Submitted { copied: queue.copied, bound: queue.bound };
+        let pool = queue.pool;
+        // If the device is lost, nothing is in execution.
+        let _ = self.wait(all);
+        // SAFETY: nothing is in execution; a null handle is ignored; the pool frees its buffers.
+        unsafe { self.device.functions().destroy_command_pool(pool, None) };
+    }
+}
+
+/// Returns the size of the host memory for `size` bytes.
+fn host_size(size: u64) -> u64 {
+    let (least, most) = HOST_SIZES;
+    size.checked_next_power_of_two().unwrap_or(most).clamp(least, most)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_memory_has_few_sizes_and_holds_what_is_asked_for() {
+        let (least, most) = HOST_SIZES;
+        for size in [1, 4096, least, least + 1, 3 << 20, most - 1, most] {
+            let own = host_size(size);
+            assert!(own.is_power_of_two() && (least..=most).contains(&own), "{size}");
+            assert!(own >= size, "{size} is held");
+            assert!(own / 2 < size || own == least, "{size}: no more than twice as large");
+        }
+    }
+}

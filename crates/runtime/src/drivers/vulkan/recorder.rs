@@ -11,6 +11,7 @@ use super::hazards::Hazards;
 use super::heap::VulkanHeap;
 use super::logical_device::LogicalDevice;
 use super::memory::StagingBuffer;
+use super::paging_engine::{PagingEngine, Submitted};
 use crate::ddi::{DriverError, DriverHeap as _};
 use crate::drivers::gpu_memory::GpuMemory;
 use crate::drivers::page_fault::{FaultCause, PageFault};
@@ -30,6 +31,9 @@ pub(super) struct Recorder {
     device: Arc<LogicalDevice>,
     map: Arc<AddressMap>,
     commands: Commands,
+    engine: Arc<PagingEngine>,
+    /// The paging engine's work on new heaps that recorded commands use.
+    new: Submitted,
     /// The heaps that recorded commands use, by their first address.
     heaps: BTreeMap<u64, Arc<VulkanHeap>>,
     /// Regions that are not recorded yet, from one buffer to another.
@@ -66,12 +70,15 @@ impl Recorder {
     pub(super) fn create(
         device: &Arc<LogicalDevice>,
         map: &Arc<AddressMap>,
+        engine: &Arc<PagingEngine>,
         host_type: u32,
     ) -> Result<Self, DriverError> {
         Ok(Self {
             device: Arc::clone(device),
             map: Arc::clone(map),
             commands: Commands::create(device, device.choose_queue())?,
+            engine: Arc::clone(engine),
+            new: Submitted::default(),
             heaps: BTreeMap::new(),
             regions: Vec::new(),
             buffers: (vk::Buffer::null(), vk::Buffer::null()),
@@ -124,6 +131,7 @@ impl Recorder {
     /// Begins to use a heap.
     fn use_heap(&mut self, heap: Arc<VulkanHeap>, address: u64, size: u64) -> Result<Span, PageFault> {
         heap.begin_use(address)?;
+        self.new = self.new.and(heap.new_at());
         self.heaps.insert(heap.gpu_virtual_address().get(), heap);
         self.span_of_used(address, size).ok_or_else(|| PageFault::new(address, FaultCause::Unmapped))
     }
@@ -207,7 +215,8 @@ impl Recorder {
     /// Executes what is recorded, waits, and ends the uses of heaps.
     fn execute(&mut self) -> Result<(), PageFault> {
         let recorded = self.record_regions();
-        let executed = self.commands.execute().map_err(|error| self.failed(error));
+        let executed = self.commands.execute(self.engine.copies_until(self.new));
+        let executed = executed.map_err(|error| self.failed(error));
         self.hazards.clear();
         self.staged = 0;
         self.end_uses();
@@ -229,7 +238,7 @@ impl Recorder {
         pattern: &[u8],
         done: u64,
     ) -> Result<u64, PageFault> {
-        let pattern_len = pattern.len().max(1);
+        let pattern_len = pattern.len();
         let phase = len(done % pattern_len as u64, target)?;
         let repeats = (PATTERN_RUN / pattern_len).max(1);
         let run: Vec<u8> =
@@ -334,6 +343,9 @@ impl GpuMemory for Recorder {
     }
 
     fn fill(&mut self, target: u64, size: u64, pattern: &[u8]) -> Result<(), PageFault> {
+        if pattern.is_empty() {
+            return Ok(());
+        }
         let mut done = 0;
         let word = word_of(pattern);
         while done < size {
