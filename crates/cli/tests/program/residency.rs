@@ -384,11 +384,11 @@ fn an_unknown_name_is_told_what_there_is() {
 #[test]
 fn generated_workloads_run_under_published_policies() {
     let [lru, aged] =
-        &json(&["--policy", "lru", "--policy", "d3dx12-residency", "generated:two-queues:3"])[..]
+        &json(&["--policy", "lru", "--policy", "d3dx12-residency", "generated:two-queues:8"])[..]
     else {
         panic!("two policies")
     };
-    assert_eq!((&lru["scenario"], &lru["policy"]), (&"generated:two-queues:3".into(), &"lru".into()));
+    assert_eq!((&lru["scenario"], &lru["policy"]), (&"generated:two-queues:8".into(), &"lru".into()));
     assert_eq!(aged["policy"], "d3dx12-residency");
     assert_eq!(lru["lower_bound_bytes"], aged["lower_bound_bytes"]);
     assert!(lru["bytes_in"].as_u64() > lru["lower_bound_bytes"].as_u64(), "{lru}");

@@ -63,7 +63,7 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
 #[test]
 fn every_policy_is_above_the_bound() {
     for shape in [Shape::Serving, Shape::TwoQueues, Shape::Budgets] {
-        let workload = workload(shape, 3);
+        let workload = workload(shape, 8);
         let bound = offline_bound(&workload).bytes_in;
         assert!(!bound.is_zero(), "{} pages nothing", workload.name);
         for kind in policy_kinds() {
