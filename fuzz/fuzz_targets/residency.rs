@@ -12,7 +12,7 @@ use shadowed_planner::{ShadowedPlanner, Step};
 
 fuzz_target!(|input: (u8, u8, Vec<Step>)| {
     let (kind, queues, steps) = input;
-    let kinds = heapwright_policies::kinds();
+    let kinds = heapwright_simulation::policy_kinds();
     let mut shadowed =
         ShadowedPlanner::new(&kinds[usize::from(kind) % kinds.len()], 1 + usize::from(queues % 3));
     for step in steps.into_iter().take(200) {

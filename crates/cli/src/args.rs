@@ -350,21 +350,28 @@ impl RequiredClass {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESIDENCY_HELP, after_long_help = RESIDENCY_LONG_HELP)]
 pub(crate) struct ResidencyArgs {
-    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input
-    /// [default: all built-in scenarios except the controls]
+    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input;
+    /// or generated workloads [default: all built-in scenarios and traces]
+    ///
+    /// generated:SHAPE:SEED is a generated workload (--list has the shapes). generated:development and generated:evaluation are
+    /// the 20 workloads of each shape with which policies are developed (seeds from 0), and only evaluated (seeds from 1000).
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<String>,
 
-    /// Policy to simulate; may be repeated [default: all]
+    /// Policy to simulate, or `all`; may be repeated [default: the policies of the library]
     #[arg(long, value_name = "NAME")]
     pub(crate) policy: Vec<String>,
+
+    /// Budget in percent of the peak size of live heaps in local memory, in place of the scenario's; may be repeated
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) budget: Vec<u32>,
 
     /// Write an SVG file with a chart of each scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// List the built-in scenarios, traces and policies, and exit
-    #[arg(long, conflicts_with_all = ["scenarios", "policy", "plot"])]
+    /// List the built-in scenarios, traces, shapes of generated workloads and policies, and exit
+    #[arg(long, conflicts_with_all = ["scenarios", "policy", "budget", "plot"])]
     pub(crate) list: bool,
 
     /// Print one JSON object per line for each scenario and policy
@@ -675,6 +682,8 @@ Examples:
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy lru --policy next-use session.hws
+  heapwright residency --policy all generated:evaluation
+  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\
@@ -682,6 +691,8 @@ Examples:
   heapwright residency level-change
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
+  heapwright residency --policy all generated:evaluation
+  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
   heapwright residency --list
 
 Measurements:
@@ -696,6 +707,11 @@ Measurements:
   stalls         number of times that the CPU waited for the GPU before an eviction
   frame p50, p99 simulated time between the ends of consecutive frames: median and 99th
                  percentile (nearest rank)
+  of best        in / in of the policy that pages in least in this scenario: geometric mean and
+                 maximum over the scenarios, with 64 MiB added to both, so that scenarios that page
+                 in next to nothing do not count as much as the others
+  of lru         the same / in of LRU: maximum
+  longest stall  of all scenarios
 
 Simulated time: the CPU works for cpu-ms per frame and runs at most frames-in-flight frames ahead
 of the GPU. Each queue executes its submissions in order. A submission starts after its heaps have
@@ -742,8 +758,8 @@ in order of allocation, starting over at the end. The budget is 60 % of the peak
 JSON keys (stable; a key never changes its meaning):
   scenario, policy, default (whether it is the default policy), bytes_in, bytes_out,
   lower_bound_bytes, ratio (null if only the bound is 0), stalls, frame_ms {p50, p99}, stall_ms
-  (sum of all stalls), simulated_ms (sum of all frames), cold_bytes (the part of the bound due to
-  first uses), belady_bytes (bytes that Belady's algorithm pages in with whole heaps),
+  (sum of all stalls), longest_stall_ms, simulated_ms (sum of all frames), cold_bytes (the part of
+  the bound due to first uses), belady_bytes (bytes that Belady's algorithm pages in with whole heaps),
   over_budget_frames (frames in which the heaps of one submission exceed the budget), frames,
   submissions, heaps.
 

@@ -5,17 +5,20 @@
 //! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
 //!   [`simulate`].
 //! - [`offline_bound`] is the lower bound of paging for any policy.
+//! - `published` has published policies, to compare those of `heapwright-core` with: [`policy_kinds`].
 //!
-//! The command `heapwright residency` and the comparison of policies in `policies/` use this crate.
+//! The command `heapwright residency` uses this crate.
 
+mod published;
 mod scenario;
 mod simulation;
 mod workload;
 
+pub use published::{AgedLru, AgedLruDesc, Lirs, S3Fifo, Sieve, policy_kinds};
 pub use scenario::{Scenario, ScenarioError, built_in};
 pub use simulation::{EVICT_AHEAD, Outcome, SimulationFailed, simulate};
 pub use workload::bound::{OfflineBound, offline_bound};
 pub use workload::{
-    CannotDerive, Frame, HeapNumber, NoWorkload, PagingCost, Random, TooMuch, WorkHeap, WorkSubmission,
-    Workload, expand, from_session, from_trace,
+    CannotDerive, Frame, Generated, HeapNumber, NoWorkload, PagingCost, Random, Shape, TooMuch,
+    UnknownGenerated, WorkHeap, WorkSubmission, Workload, expand, from_session, from_trace,
 };

@@ -9,10 +9,11 @@ mod table;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use heapwright_core::residency::policy::{PolicyKind, UnknownPolicy};
+use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, NoWorkload, Scenario, ScenarioError, SimulationFailed, TooMuch, Workload,
-    built_in, expand, from_session, from_trace, offline_bound, simulate as simulate_workload,
+    CannotDerive, EVICT_AHEAD, Generated, NoWorkload, Scenario, ScenarioError, Shape, SimulationFailed,
+    TooMuch, UnknownGenerated, Workload, built_in, expand, from_session, from_trace, offline_bound,
+    policy_kinds, simulate as simulate_workload,
 };
 use heapwright_trace::session::{Action, Record};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError};
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
     let names: Vec<&str> = if args.scenarios.is_empty() { all.collect() } else { names.collect() };
     for name in names {
         match Source::find(name) {
-            Ok(source) => sources.push(source),
+            Ok(found) => sources.extend(found),
             Err(error) => {
                 output.error(&error);
                 exit = exit.and(error.exit());
@@ -67,8 +68,11 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
         }
     }
     let mut reports = Vec::new();
-    for source in &sources {
-        match simulate(source, &policies, !args.json, output) {
+    let budgets: Vec<Option<u32>> = args.budget.iter().copied().map(Some).collect();
+    let budgets = if budgets.is_empty() { vec![None] } else { budgets };
+    let runs = sources.iter().flat_map(|source| budgets.iter().map(move |&budget| (source, budget)));
+    for (source, budget) in runs {
+        match simulate(source, budget, &policies, !args.json, output) {
             Ok(of_scenario) => {
                 if args.json {
                     for report in &of_scenario {
@@ -109,13 +113,15 @@ enum Source {
     Trace(Trace),
     /// A session with submissions.
     Session(PathBuf),
+    Generated(Generated),
 }
 
 /// Why a scenario has no result.
 #[derive(Debug, thiserror::Error)]
 enum ResidencyError {
     #[error(
-        "unknown scenario or file {name:?}; available: {}, scenario files (.toml) and traces (.csv, .csv.gz)",
+        "unknown scenario or file {name:?}; available: {}, generated workloads (generated:SHAPE:SEED), scenario files (.toml) \
+         and traces (.csv, .csv.gz)",
         list_of_names()
     )]
     Unknown { name: String },
@@ -131,8 +137,10 @@ enum ResidencyError {
     Derive(#[from] CannotDerive),
     #[error(transparent)]
     Session(#[from] NoWorkload),
-    #[error("--policy: {0}")]
-    Policy(#[from] UnknownPolicy),
+    #[error(transparent)]
+    Generated(#[from] UnknownGenerated),
+    #[error("--policy: unknown eviction policy {name:?}; available: {}", list_of_policies())]
+    Policy { name: String },
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
     #[error(transparent)]
@@ -157,12 +165,25 @@ fn list_of_names() -> String {
     names.join(", ")
 }
 
+fn list_of_policies() -> String {
+    let kinds = policy_kinds();
+    let names: Vec<&str> = kinds.iter().map(PolicyKind::name).chain([ALL]).collect();
+    names.join(", ")
+}
+
 /// Bytes by which a trace is told from a scenario.
 const FIRST_LEN: u64 = 16;
 
 impl Source {
-    /// A scenario or trace that comes with the program, or else a file.
-    fn find(name: &str) -> Result<Self, ResidencyError> {
+    /// Generated workloads, a scenario or trace that comes with the program, or else a file.
+    fn find(name: &str) -> Result<Vec<Self>, ResidencyError> {
+        if Generated::is_name(name) {
+            return Ok(Generated::named(name)?.into_iter().map(Self::Generated).collect());
+        }
+        Self::find_one(name).map(|source| vec![source])
+    }
+
+    fn find_one(name: &str) -> Result<Self, ResidencyError> {
         if let Some(scenario) = built_in::find(name) {
             return Ok(Self::Scenario(scenario));
         }
@@ -228,6 +249,7 @@ impl Source {
                 let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
                 Ok(from_session(&name, path.clone(), records(path)?)?)
             }
+            Self::Generated(generated) => Ok(generated.workload()),
         }
     }
 }
@@ -245,29 +267,43 @@ fn has_heaps(record: &Result<Record, TraceError>) -> bool {
     matches!(record, Ok(Record { action: Action::DefineSet { heaps, .. }, .. }) if !heaps.is_empty())
 }
 
-/// The policies that are asked for, each once; all of them, the default first, where none is.
+/// The name that stands for all policies.
+const ALL: &str = "all";
+
+/// Returns the policies that are asked for, each once; without any, those of the library, the default first.
 fn policies(names: &[String]) -> Result<Vec<PolicyKind>, ResidencyError> {
     if names.is_empty() {
         return Ok(PolicyKind::all().to_vec());
     }
-    let mut policies = Vec::new();
+    let mut policies: Vec<PolicyKind> = Vec::new();
     for name in names {
-        let policy: PolicyKind = name.parse()?;
-        if !policies.contains(&policy) {
-            policies.push(policy);
+        let named: Vec<PolicyKind> =
+            policy_kinds().into_iter().filter(|kind| name == ALL || name == kind.name()).collect();
+        if named.is_empty() {
+            return Err(ResidencyError::Policy { name: name.clone() });
+        }
+        for kind in named {
+            if policies.iter().all(|known| known.name() != kind.name()) {
+                policies.push(kind);
+            }
         }
     }
     Ok(policies)
 }
 
-/// Simulates one scenario under each policy.
+/// Simulates one scenario under each policy, with the budget in percent of its peak if one is given.
 fn simulate(
     source: &Source,
+    budget: Option<u32>,
     policies: &[PolicyKind],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, ResidencyError> {
-    let workload = source.workload()?;
+    let mut workload = source.workload()?;
+    if let Some(percent) = budget {
+        workload.set_local_budget(percent);
+        workload.name = format!("{}:{percent}%", workload.name);
+    }
     let bound = offline_bound(&workload);
     let frames = workload.frames.len() as u64;
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
@@ -303,9 +339,14 @@ fn list(json: bool, output: &mut Output) -> Result<Exit, OutputError> {
     for (name, _) in TRACES {
         print_listed("trace", name, "a recorded trace, use derived from lifetime", json, output)?;
     }
-    for policy in PolicyKind::all() {
-        let description = if *policy == PolicyKind::default() { "the default" } else { "" };
-        print_listed("policy", policy.name(), description, json, output)?;
+    for shape in Shape::ALL {
+        let name = format!("generated:{}:SEED", shape.name());
+        print_listed("generated", &name, shape.description(), json, output)?;
+    }
+    for policy in policy_kinds() {
+        let description = if policy == PolicyKind::default() { "the default" } else { "" };
+        let is_ours = PolicyKind::all().contains(&policy);
+        print_listed(if is_ours { "policy" } else { "published" }, policy.name(), description, json, output)?;
     }
     Ok(Exit::Success)
 }
@@ -320,6 +361,6 @@ fn print_listed(
     if json {
         output.result(&serde_json::json!({ "kind": kind, "name": name, "description": description }))
     } else {
-        output.result(&format!("{kind:<9} {name:<17} {description}").trim_end())
+        output.result(&format!("{kind:<9} {name:<27} {description}").trim_end())
     }
 }

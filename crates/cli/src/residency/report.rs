@@ -20,6 +20,7 @@ pub(super) struct ResidencyReport {
     pub(super) stalls: u64,
     pub(super) frame_ms: FrameMs,
     pub(super) stall_ms: f64,
+    pub(super) longest_stall_ms: f64,
     /// All frames together.
     pub(super) simulated_ms: f64,
     pub(super) cold_bytes: u64,
@@ -57,6 +58,7 @@ impl ResidencyReport {
             stalls: outcome.stalls,
             frame_ms: FrameMs { p50: percentile(&times, 50), p99: percentile(&times, 99) },
             stall_ms: milliseconds(outcome.stall_time),
+            longest_stall_ms: milliseconds(outcome.longest_stall),
             simulated_ms: milliseconds(times.iter().sum()),
             cold_bytes: bound.cold_bytes.get(),
             belady_bytes: bound.belady_bytes.get(),
@@ -99,29 +101,83 @@ fn round(number: f64, parts: f64) -> f64 {
     (number * parts).round() / parts
 }
 
-/// Geometric mean and maximum of the ratios of a policy.
+/// Geometric mean and maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Summary {
+pub(super) struct MeanAndMax {
     pub(super) mean: f64,
     pub(super) max: f64,
-    /// Scenarios without a ratio, which are not in the figures.
-    pub(super) without: usize,
 }
 
-/// Over the reports of one policy; nothing where no report has a ratio.
-pub(super) fn summarize<'a>(reports: impl Iterator<Item = &'a ResidencyReport>) -> Option<Summary> {
-    let (mut logarithms, mut max, mut count, mut without) = (0.0, 0.0_f64, 0_u32, 0);
+impl MeanAndMax {
+    /// Returns nothing for no ratio.
+    fn of(ratios: impl Iterator<Item = f64>) -> Option<Self> {
+        let (mut logarithms, mut max, mut count) = (0.0, 0.0_f64, 0_u32);
+        for ratio in ratios {
+            logarithms += ratio.ln();
+            max = max.max(ratio);
+            count += 1;
+        }
+        (count > 0).then(|| Self { mean: (logarithms / f64::from(count)).exp(), max })
+    }
+}
+
+/// A policy over all scenarios.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Summary {
+    pub(super) policy: &'static str,
+    pub(super) default: bool,
+    /// Over the lower bound.
+    pub(super) of_bound: Option<MeanAndMax>,
+    /// The number of scenarios without a ratio, which are not in `of_bound`.
+    pub(super) without: usize,
+    pub(super) of_best: Option<MeanAndMax>,
+    pub(super) of_lru: Option<MeanAndMax>,
+    pub(super) bytes_in: u64,
+    pub(super) longest_stall_ms: f64,
+}
+
+/// The policy that the others are compared with.
+pub(super) const LRU: &str = "lru";
+
+/// The bytes that are added to those of two policies before they are compared.
+const LITTLE: u64 = 64 << 20;
+
+/// Summarizes the reports of each policy, in the order of their first reports. The reports of a scenario follow each other.
+pub(super) fn summarize(reports: &[ResidencyReport]) -> Vec<Summary> {
+    let mut policies: Vec<&'static str> = Vec::new();
     for report in reports {
-        match report.ratio {
-            Some(ratio) => {
-                logarithms += ratio.ln();
-                max = max.max(ratio);
-                count += 1;
-            }
-            None => without += 1,
+        if !policies.contains(&report.policy) {
+            policies.push(report.policy);
         }
     }
-    (count > 0).then(|| Summary { mean: (logarithms / f64::from(count)).exp(), max, without })
+    policies.into_iter().map(|policy| summarize_policy(policy, reports)).collect()
+}
+
+fn summarize_policy(policy: &'static str, reports: &[ResidencyReport]) -> Summary {
+    let of_policy: Vec<&ResidencyReport> = reports.iter().filter(|report| report.policy == policy).collect();
+    let (mut of_best, mut of_lru) = (Vec::new(), Vec::new());
+    for scenario in reports.chunk_by(|left, right| left.scenario == right.scenario) {
+        let Some(own) = scenario.iter().find(|report| report.policy == policy) else { continue };
+        let best = scenario.iter().map(|report| report.bytes_in).min().unwrap_or(0);
+        of_best.push(compared(own.bytes_in, best));
+        let lru = scenario.iter().find(|report| report.policy == LRU);
+        of_lru.extend(lru.map(|lru| compared(own.bytes_in, lru.bytes_in)));
+    }
+    Summary {
+        policy,
+        default: of_policy.iter().any(|report| report.default),
+        of_bound: MeanAndMax::of(of_policy.iter().filter_map(|report| report.ratio)),
+        without: of_policy.iter().filter(|report| report.ratio.is_none()).count(),
+        of_best: MeanAndMax::of(of_best.into_iter()),
+        of_lru: MeanAndMax::of(of_lru.into_iter()),
+        bytes_in: of_policy.iter().map(|report| report.bytes_in).sum(),
+        longest_stall_ms: of_policy.iter().map(|report| report.longest_stall_ms).fold(0.0, f64::max),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three decimals need no more than 53 bits")]
+fn compared(bytes: u64, with: u64) -> f64 {
+    (bytes + LITTLE) as f64 / (with + LITTLE) as f64
 }
 
 #[cfg(test)]
@@ -151,17 +207,37 @@ mod tests {
             report.to_json(),
             "{\"scenario\":\"s\",\"policy\":\"lru\",\"default\":false,\"bytes_in\":5,\"bytes_out\":3,\
              \"lower_bound_bytes\":4,\"ratio\":1.25,\"stalls\":2,\"frame_ms\":{\"p50\":16.5,\"p99\":33.0},\
-             \"stall_ms\":1.5,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
+             \"stall_ms\":1.5,\"longest_stall_ms\":1.0,\"simulated_ms\":170.0,\"cold_bytes\":1,\"belady_bytes\":4,\"over_budget_frames\":0,\"frames\":10,\"submissions\":20,\"heaps\":7}"
         );
     }
 
     #[test]
-    fn the_mean_is_geometric() {
-        let reports = [report(Some(1.0)), report(Some(4.0)), report(None)];
-        let summary = summarize(reports.iter()).unwrap();
-        assert!((summary.mean - 2.0).abs() < 1e-12);
-        assert_eq!((summary.max, summary.without), (4.0, 1));
-        assert_eq!(summarize(reports[2..].iter()), None);
+    fn a_policy_is_summarized_over_all_scenarios() {
+        let of = |scenario: &str, policy, mib: u64, ratio| ResidencyReport {
+            scenario: scenario.to_owned(),
+            policy,
+            bytes_in: mib << 20,
+            ..report(ratio)
+        };
+        let reports = [
+            of("a", "next-use", 192, Some(1.0)),
+            of("a", "lru", 64, Some(1.0)),
+            of("b", "next-use", 0, Some(4.0)),
+            of("b", "lru", 192, None),
+        ];
+        let [next_use, lru] = &summarize(&reports)[..] else { panic!() };
+        let near = |found: Option<MeanAndMax>, mean: f64, max: f64| {
+            let found = found.unwrap();
+            assert!((found.mean - mean).abs() < 1e-12 && (found.max - max).abs() < 1e-12, "{found:?}");
+        };
+        assert_eq!((next_use.policy, next_use.bytes_in, next_use.without), ("next-use", 192 << 20, 0));
+        near(next_use.of_bound, 2.0, 4.0);
+        near(next_use.of_best, 2.0_f64.sqrt(), 2.0);
+        near(next_use.of_lru, 0.5_f64.sqrt(), 2.0);
+        assert_eq!((lru.policy, lru.without), ("lru", 1));
+        near(lru.of_best, 2.0, 4.0);
+        near(lru.of_lru, 1.0, 1.0);
+        assert!(summarize(&[]).is_empty());
     }
 
     fn report(ratio: Option<f64>) -> ResidencyReport {
@@ -176,6 +252,7 @@ mod tests {
             stalls: 2,
             frame_ms: FrameMs { p50: 16.5, p99: 33.0 },
             stall_ms: 1.5,
+            longest_stall_ms: 1.0,
             simulated_ms: 170.0,
             cold_bytes: 1,
             belady_bytes: 4,

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
-use super::report::{ResidencyReport, Summary, summarize};
+use super::report::{LRU, MeanAndMax, ResidencyReport, Summary, summarize};
 use crate::format;
 
 /// A table of all scenarios, a row for each policy, and one of what they come to.
@@ -15,29 +15,16 @@ pub(super) fn render(reports: &[ResidencyReport]) -> String {
         }
     }
     let mut text = table(&HEADINGS, rows, 2);
-    let mut policies: Vec<&str> = Vec::new();
-    for report in reports {
-        if !policies.contains(&report.policy) {
-            policies.push(report.policy);
-        }
-    }
-    let summaries = policies.iter().filter_map(|&policy| {
-        let of_policy = || reports.iter().filter(move |report| report.policy == policy);
-        let is_default = of_policy().any(|report| report.default);
-        summarize(of_policy()).map(|summary| summary_row(policy, is_default, summary))
-    });
     text.push_str("\n\n");
-    text.push_str(&table(&SUMMARY_HEADINGS, summaries.collect(), 1));
+    text.push_str(&table(&SUMMARY_HEADINGS, summarize(reports).iter().map(summary_row).collect(), 1));
     text
 }
-
-/// The policy that the others are compared with.
-const LRU: &str = "lru";
 
 const HEADINGS: [&str; 10] =
     ["scenario", "policy", "in", "bound", "ratio", "lru", "out", "stalls", "frame p50", "frame p99"];
 
-const SUMMARY_HEADINGS: [&str; 3] = ["policy", "ratio, geometric mean", "maximum"];
+const SUMMARY_HEADINGS: [&str; 8] =
+    ["policy", "in", "ratio, mean", "maximum", "of best, mean", "maximum", "of lru", "longest stall"];
 
 fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String> {
     let name = if is_first { report.scenario.clone() } else { String::new() };
@@ -55,10 +42,23 @@ fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String
     ]
 }
 
-fn summary_row(policy: &str, is_default: bool, summary: Summary) -> Vec<String> {
-    let Summary { mean, max, without } = summary;
-    let max = if without > 0 { format!("{max:.3}, {without} without a ratio") } else { format!("{max:.3}") };
-    vec![policy_name(policy, is_default), format!("{mean:.3}"), max]
+fn summary_row(summary: &Summary) -> Vec<String> {
+    let mean = |of: Option<MeanAndMax>| decimals(of.map(|of| of.mean));
+    let max = |of: Option<MeanAndMax>| decimals(of.map(|of| of.max));
+    let without = match summary.without {
+        0 => String::new(),
+        without => format!(", {without} without a ratio"),
+    };
+    vec![
+        policy_name(summary.policy, summary.default),
+        format::size(summary.bytes_in),
+        mean(summary.of_bound),
+        max(summary.of_bound) + &without,
+        mean(summary.of_best),
+        max(summary.of_best),
+        max(summary.of_lru),
+        format::duration(summary.longest_stall_ms * 1e6),
+    ]
 }
 
 fn policy_name(policy: &str, is_default: bool) -> String {

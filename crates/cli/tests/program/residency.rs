@@ -162,6 +162,7 @@ fn the_json_has_exactly_the_documented_keys_and_is_the_same_each_time() {
         "stalls",
         "frame_ms",
         "stall_ms",
+        "longest_stall_ms",
         "simulated_ms",
         "cold_bytes",
         "belady_bytes",
@@ -354,7 +355,56 @@ fn an_unknown_name_is_told_what_there_is() {
     }
     let said = heapwright(["residency", "--policy", "newest"]);
     let error = said.one_error(2);
-    assert!(error.starts_with("--policy: unknown eviction policy \"newest\"; available: "), "{error}");
+    assert!(
+        error.starts_with("--policy: unknown eviction policy \"newest\"; available: adaptive, "),
+        "{error}"
+    );
+    assert!(error.ends_with(", lirs, all"), "{error}");
+    let said = heapwright(["residency", "generated:worlds:1"]);
+    let error = said.one_error(2);
+    assert!(
+        error.starts_with("no generated workload is called \"generated:worlds:1\"; expected generated:"),
+        "{error}"
+    );
+}
+
+#[test]
+fn generated_workloads_run_under_published_policies() {
+    let [lru, aged] =
+        &json(&["--policy", "lru", "--policy", "d3dx12-residency", "generated:two-queues:8"])[..]
+    else {
+        panic!("two policies")
+    };
+    assert_eq!((&lru["scenario"], &lru["policy"]), (&"generated:two-queues:8".into(), &"lru".into()));
+    assert_eq!(aged["policy"], "d3dx12-residency");
+    assert_eq!(lru["lower_bound_bytes"], aged["lower_bound_bytes"]);
+    assert!(lru["bytes_in"].as_u64() > lru["lower_bound_bytes"].as_u64(), "{lru}");
+    let shapes = listed("generated");
+    assert!(shapes.contains(&"generated:two-queues:SEED".to_owned()), "{shapes:?}");
+    assert!(listed("published").contains(&"s3-fifo".to_owned()));
+}
+
+#[test]
+fn all_policies_are_simulated_on_request() {
+    let folder = Folder::new();
+    let path = folder.file("small.toml", SMALL);
+    let reports = json(&["--policy", "lru", "--policy", "all", &path]);
+    let policies: BTreeSet<&str> = reports.iter().map(|report| report["policy"].as_str().unwrap()).collect();
+    assert_eq!((reports.len(), policies.len()), (7, 7));
+    assert_eq!(reports[0]["policy"], "lru", "in the order in which they are given");
+}
+
+#[test]
+fn a_budget_replaces_that_of_the_scenario() {
+    let folder = Folder::new();
+    let path = folder.file("small.toml", SMALL);
+    // Eleven heaps of 1 MiB: all of them, then the one that is always used and one more.
+    let reports = json(&["--policy", "lru", "--budget", "100", "--budget", "19", &path]);
+    let found: Vec<_> = reports.iter().map(|report| (&report["scenario"], &report["bytes_in"])).collect();
+    assert_eq!(found[0], (&"small:100%".into(), &(10_u64 << 20).into()));
+    assert_eq!(found[1], (&"small:19%".into(), &(101_u64 << 20).into()));
+    let said = heapwright(["residency", "--budget", "0", &path]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
 }
 
 #[test]

@@ -1,4 +1,10 @@
 //! Built-in scenarios.
+//!
+//! They are examples of the file format, and the yardstick by which the default policy was judged first. As tests of policies,
+//! generated workloads have replaced most of them: for a scenario, the distance of the nearest of 440 generated workloads of
+//! the development part is the factor by which the ratio of any of six policies to the best of them differs at most
+//! (2026-11-23). It is 1.30 for `cyclic-scan` and 1.13 for `hot-set-and-scan`, which separate policies as no generated workload
+//! does, 1.08 for the control `zipf`, and at most 1.02 for the others.
 
 use super::Scenario;
 

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub stalls: u64,
     /// The total time of those waits.
     pub stall_time: Duration,
+    /// The longest of those waits.
+    pub longest_stall: Duration,
     /// The time from the end of the previous frame to the end of each; for the first frame, from the
     /// beginning.
     pub frame_times: Vec<Duration>,
@@ -373,6 +375,7 @@ impl<'a> Simulation<'a> {
                     }
                     self.outcome.stalls += 1;
                     self.outcome.stall_time = self.outcome.stall_time.saturating_add(waited);
+                    self.outcome.longest_stall = self.outcome.longest_stall.max(waited);
                     self.catch_up()?;
                 }
             }

@@ -39,7 +39,7 @@ use super::{Frame, HeapNumber, PagingCost, WorkHeap, Workload, as_index};
 pub(crate) const EVENTS_PER_SUBMISSION: usize = 8;
 
 /// The budget in percent of the peak.
-pub(crate) const BUDGET_PERCENT: u64 = 60;
+pub(crate) const BUDGET_PERCENT: u32 = 60;
 
 /// The cost of a PCI Express 4.0 bus with sixteen lanes, as in the scenarios.
 pub(super) const PAGING: PagingCost =
@@ -230,22 +230,6 @@ fn assemble(trace: &Trace, sizes: &[ByteSize], slices: &[Slice]) -> Workload {
             workload.frames[last].died.push(heap);
         }
     }
-    let budget = budget(&workload);
-    for frame in &mut workload.frames {
-        frame.budget = [budget, ByteSize::ZERO];
-    }
+    workload.set_local_budget(BUDGET_PERCENT);
     workload
-}
-
-/// Returns the fraction of the peak.
-fn budget(workload: &Workload) -> ByteSize {
-    let size = |heap: &HeapNumber| u128::from(workload.heap(*heap).size.get());
-    let (mut live, mut peak) = (0_u128, 0_u128);
-    for frame in &workload.frames {
-        live += frame.born.iter().map(size).sum::<u128>();
-        peak = peak.max(live);
-        live -= frame.died.iter().map(size).sum::<u128>();
-    }
-    let share = peak * u128::from(BUDGET_PERCENT) / 100;
-    ByteSize::new(u64::try_from(share).unwrap_or(u64::MAX))
 }

@@ -2,12 +2,14 @@
 //!
 //! - [`expand`](mod@expand) creates a workload from a scenario, with [`patterns`] of [`random`] numbers;
 //!   [`from_trace`](mod@from_trace) creates one from a trace, and [`from_session`](mod@from_session) from a session.
+//!   [`generated`] creates one from a seed.
 //! - [`bound`] is the lower bound of paging for a workload.
 
 pub(super) mod bound;
 mod expand;
 mod from_session;
 mod from_trace;
+mod generated;
 mod patterns;
 mod random;
 
@@ -20,6 +22,7 @@ use heapwright_core::residency::{PriorityLevel, SegmentGroup};
 pub use self::expand::{TooMuch, expand};
 pub use self::from_session::{NoWorkload, from_session};
 pub use self::from_trace::{CannotDerive, from_trace};
+pub use self::generated::{Generated, Shape, UnknownGenerated};
 pub use self::random::Random;
 
 /// Frames of submissions, with the heaps that each submission uses.
@@ -127,6 +130,27 @@ impl Workload {
     /// Returns a heap.
     pub fn heap(&self, number: HeapNumber) -> &WorkHeap {
         &self.heaps[as_index(number)]
+    }
+
+    /// Sets the budget of the local segment group, in percent of the peak size of its live heaps.
+    pub fn set_local_budget(&mut self, percent: u32) {
+        let size = |heap: &WorkHeap| match heap.group {
+            SegmentGroup::Local => u128::from(heap.size.get()),
+            SegmentGroup::NonLocal => 0,
+        };
+        let sum = |heaps: &[HeapNumber]| heaps.iter().map(|&heap| size(self.heap(heap))).sum::<u128>();
+        let mut live: u128 = self.heaps.iter().filter(|heap| heap.is_first).map(size).sum();
+        let mut peak = live;
+        for frame in &self.frames {
+            live += sum(&frame.born);
+            peak = peak.max(live);
+            live -= sum(&frame.died);
+        }
+        let share = peak * u128::from(percent) / 100;
+        let budget = ByteSize::new(u64::try_from(share).unwrap_or(u64::MAX));
+        for frame in &mut self.frames {
+            frame.budget[SegmentGroup::Local.index()] = budget;
+        }
     }
 
     /// Adds a submission that uses `set`.

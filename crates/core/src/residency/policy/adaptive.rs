@@ -4,45 +4,64 @@ use super::chains::{Chain, Rows};
 use super::{Admission, EvictionPolicy, HeapSlot, Lru, Moment, NextUse, Withdrawal, spare_unneeded};
 use crate::ByteSize;
 
-/// Follows [`NextUse`] or [`Lru`], whichever pages in less.
+/// Follows [`NextUse`] while it pages in less than [`Lru`], and [`Lru`] otherwise.
 ///
 /// Each of the two is an *expert*: the policy simulates the set of heaps that the expert would keep resident,
 /// on the same uses and with the same number of bytes, and counts the bytes that it would page in. Only sizes
-/// and uses are simulated. One expert is the *leader*: heaps that are not in its set are evicted first, then
-/// those that the leader chooses. [`Lru`] leads at first.
+/// and uses are simulated. One expert is the *leader*. Heaps that are in neither set are evicted first, then
+/// those that are in the other expert's set only, and last those that the leader chooses. So a change of the
+/// leader costs nothing at once, and heaps that both would keep stay resident.
 ///
-/// The other expert becomes the leader when it has paged in less than the leader by more than an eighth of
-/// the capacity (the bytes held while memory is short), and by more than the bytes of its set that are not
-/// resident, which the change costs. An advantage of the leader counts up to the capacity, so that a long
-/// good past does not delay a change.
+/// [`NextUse`] leads while two conditions hold, which are checked whenever heaps are chosen:
+///
+/// - It has paged in less than [`Lru`] by more than a 32nd of the capacity (the bytes held while memory is
+///   short). The difference counts up to the capacity in either direction, so that a long past does not delay
+///   a change.
+/// - The policy itself has not paged in more than 17/16 of what [`Lru`] would have and a 64th of the capacity.
+///   Otherwise it follows [`Lru`] until that is true again.
 ///
 /// # Bound
 ///
-/// For heaps of one size, a constant capacity, and victims that can all be evicted, the bytes paged in are at
-/// most three times what either expert alone pages in, plus three times the capacity and the first uses, on
-/// *any* sequence of uses:
+/// For heaps of one size, a constant capacity C, and victims that can all be evicted, let A, N and L be the
+/// bytes that this policy, [`NextUse`] and [`Lru`] page in on *any* sequence of uses, without first uses:
 ///
-/// - While an expert leads, the heaps paged in are those that it pages in, and once those that were missing
-///   when it became the leader.
-/// - Let D be the excess at which a leader is replaced. When it leads again, it must first lose D again, so
-///   each expert's own cost while it leads is at least the sum of the excesses at its beginning and its end.
-///   The excesses of the other expert's times are thus at most one more times its own cost.
-/// - A change costs less than D, which is one more times its own cost.
+/// - A ≤ 17/16 L + 65/64 C. When the second condition held for the last time, A was at most 17/16 L + C/64.
+///   Since then [`Lru`] leads, and its misses are those of this policy, but for the heaps of its set that were
+///   not resident when it began to lead, which are at most C.
+/// - A ≤ N + L. A heap in both sets is resident: the use that put it there made it so, and only what leaves
+///   the leader's set, or is outside of it, is evicted. So one of the experts pages in whatever this policy
+///   does.
+/// - A ≤ 37 N + 2 C. Most of it is due to the second condition. Only misses of [`NextUse`] alone increase the
+///   excess over L, and while the condition forces [`Lru`] to lead, a 16th of the bytes paged in reduce it: at
+///   most 16 N. At most 17 N bytes of the set of [`NextUse`] are evicted meanwhile, and are paged in again. Its
+///   own misses, those that increase the difference, and those after each change that the difference caused,
+///   before which [`NextUse`] must lose 31/32 C, are 4 N + 2 C.
 ///
-/// The rest is the last, unfinished time. In the simulated workloads of `policies/`, it is far less.
+/// A submission may exceed each bound by the bytes of its heaps, because experts are compared between
+/// submissions. In practice A is near the better of the two: see `heapwright residency --policy all
+/// generated:evaluation`.
 ///
 /// # Cost
 ///
-/// As of both experts, in time and memory, and 32 bytes per heap: 92 bytes per heap in total. While memory
+/// As of both experts, in time and memory, and 24 bytes per heap: 84 bytes per heap in total. While memory
 /// was never short, only [`NextUse`] is updated; the first [`choose`](EvictionPolicy::choose) orders all
 /// heaps by their last use once.
 #[derive(Debug)]
 pub struct Adaptive {
     next_use: NextUse,
     lru: Lru,
-    sets: [Set; 2],
     leader: usize,
     heaps: Vec<Known>,
+    /// The bytes of the set of each expert.
+    set_bytes: [u64; 2],
+    /// The held heaps that are not in both sets, by the sets that have them, in the order in which they left
+    /// the other one.
+    outside: [Chain; 3],
+    links: Rows<()>,
+    /// The bytes that [`Lru`] paged in beyond those of [`NextUse`]; at most the capacity in either direction.
+    lead: i64,
+    /// The bytes that were paged in beyond 17/16 of those that [`Lru`] pages in.
+    debt: i64,
     /// The bytes held.
     held: u64,
     /// The most bytes held since memory was short last; `None` while it never was.
@@ -55,19 +74,6 @@ pub struct Adaptive {
 
 const NEXT_USE: usize = 0;
 const LRU: usize = 1;
-
-/// The set of heaps that an expert would keep resident.
-#[derive(Debug)]
-struct Set {
-    bytes: u64,
-    /// The bytes of the set that are not held.
-    missing: u64,
-    /// Bytes that the leader paged in beyond those of this expert; at least minus the capacity. Zero for the leader.
-    lead: i64,
-    /// The held heaps outside of the set, in the order in which they left it.
-    outside: Chain,
-    links: Rows<()>,
-}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
@@ -88,8 +94,12 @@ const fn bit(expert: usize) -> u8 {
 
 const BOTH: u8 = bit(NEXT_USE) | bit(LRU);
 
-/// The part of the capacity by which an expert must be better than the leader.
-const ADVANTAGE: u64 = 8;
+/// The part of the capacity by which [`NextUse`] must be better to lead.
+const ADVANTAGE: u64 = 32;
+
+/// The part of what [`Lru`] pages in, and the part of the capacity, that may be paged in beyond it.
+const EXCESS_OF_LRU: u64 = 16;
+const EXCESS_OF_CAPACITY: u64 = 64;
 
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
@@ -105,13 +115,16 @@ impl Adaptive {
     /// Creates a policy that holds no heap.
     #[must_use]
     pub fn new() -> Self {
-        let set = || Set { bytes: 0, missing: 0, lead: 0, outside: Chain::EMPTY, links: Rows::new() };
         Self {
             next_use: NextUse::new(),
             lru: Lru::new(),
-            sets: [set(), set()],
             leader: LRU,
             heaps: Vec::new(),
+            set_bytes: [0; 2],
+            outside: [Chain::EMPTY; 3],
+            links: Rows::new(),
+            lead: 0,
+            debt: 0,
             held: 0,
             capacity: None,
             now: 0,
@@ -147,7 +160,7 @@ impl Adaptive {
         let before = Moment { submission: now.submission.saturating_sub(passed), time: now.time };
         let mut victims = std::mem::take(&mut self.victims);
         for number in [NEXT_USE, LRU] {
-            let over = ByteSize::new(self.sets[number].bytes.saturating_sub(capacity));
+            let over = ByteSize::new(self.set_bytes[number].saturating_sub(capacity));
             if over.is_zero() {
                 continue;
             }
@@ -174,20 +187,20 @@ impl Adaptive {
 
     /// Removes a heap from the set of an expert.
     fn leave(&mut self, number: usize, heap: HeapSlot, cause: Withdrawal, now: Moment) {
-        let known = &mut self.heaps[heap.index()];
-        if known.sets & bit(number) == 0 {
+        let Known { size, sets, held, .. } = self.heaps[heap.index()];
+        if sets & bit(number) == 0 {
             return;
         }
-        known.sets &= !bit(number);
-        let Known { size, held, .. } = *known;
-        let set = &mut self.sets[number];
-        set.bytes = set.bytes.saturating_sub(size);
         if held {
-            set.links.make(heap);
-            set.links.push(&mut set.outside, heap);
-        } else {
-            set.missing = set.missing.saturating_sub(size);
+            self.unlink(heap);
         }
+        let sets = sets & !bit(number);
+        self.heaps[heap.index()].sets = sets;
+        if held {
+            self.links.make(heap);
+            self.links.push(&mut self.outside[usize::from(sets)], heap);
+        }
+        self.set_bytes[number] = self.set_bytes[number].saturating_sub(size);
         self.expert(number).withdraw(heap, cause, now);
     }
 
@@ -208,27 +221,28 @@ impl Adaptive {
             if sets & bit(number) != 0 {
                 self.expert(number).touch(heap, now);
             } else {
-                self.sets[number].bytes = self.sets[number].bytes.saturating_add(size);
+                self.set_bytes[number] = self.set_bytes[number].saturating_add(size);
                 self.expert(number).admit(heap, ByteSize::new(size), cause, now);
             }
         }
-        let (leader, other) = (self.leader, 1 - self.leader);
-        let lowest = -signed(self.capacity.unwrap_or(0));
-        let lead = &mut self.sets[other].lead;
-        match (counts, sets & bit(leader) != 0, sets & bit(other) != 0) {
-            (true, false, true) => *lead = lead.saturating_add(signed(size)),
-            (true, true, false) => *lead = lead.saturating_sub(signed(size)).max(lowest),
-            _ => {}
+        if !counts {
+            return;
+        }
+        let most = signed(self.capacity.unwrap_or(0));
+        if sets & bit(LRU) == 0 {
+            self.debt = self.debt.saturating_sub(signed(size.saturating_add(size / EXCESS_OF_LRU)));
+            self.lead = self.lead.saturating_add(signed(size)).min(most);
+        }
+        if sets & bit(NEXT_USE) == 0 {
+            self.lead = self.lead.saturating_sub(signed(size)).max(-most);
         }
     }
 
-    /// Removes a held heap from the chains of those outside.
+    /// Removes a held heap from the chain of those outside, if it is in one.
     fn unlink(&mut self, heap: HeapSlot) {
         let sets = self.heaps[heap.index()].sets;
-        for (number, set) in self.sets.iter_mut().enumerate() {
-            if sets & bit(number) == 0 {
-                set.links.unlink(&mut set.outside, heap);
-            }
+        if let Some(chain) = self.outside.get_mut(usize::from(sets)) {
+            self.links.unlink(chain, heap);
         }
     }
 
@@ -237,29 +251,18 @@ impl Adaptive {
         if !self.heaps.get(heap.index()).is_some_and(|known| known.held) {
             return false;
         }
-        if self.capacity.is_some() {
-            self.unlink(heap);
-        }
+        self.unlink(heap);
         let known = &mut self.heaps[heap.index()];
         known.held = false;
         self.held = self.held.saturating_sub(known.size);
-        for (number, set) in self.sets.iter_mut().enumerate() {
-            if known.sets & bit(number) != 0 {
-                set.missing = set.missing.saturating_add(known.size);
-            }
-        }
         true
     }
 
-    /// Changes the leader if the other expert is sufficiently better.
+    /// Determines which expert leads.
     fn elect(&mut self, capacity: u64) {
-        let other = 1 - self.leader;
-        let Set { missing, lead, .. } = self.sets[other];
-        if lead > signed(missing.max(capacity / ADVANTAGE)) {
-            self.sets[self.leader].lead = -lead;
-            self.sets[other].lead = 0;
-            self.leader = other;
-        }
+        let is_better = self.lead > signed(capacity / ADVANTAGE);
+        let may_differ = self.debt <= signed(capacity / EXCESS_OF_CAPACITY);
+        self.leader = if is_better && may_differ { NEXT_USE } else { LRU };
     }
 
     /// Begins to simulate when memory is short for the first time: both sets are the heaps held.
@@ -291,18 +294,17 @@ impl EvictionPolicy for Adaptive {
         let size = size.get();
         let known = &mut self.heaps[index];
         (known.size, known.held) = (size, true);
+        let returns = known.seen && cause == Admission::PagedIn;
         self.held = self.held.saturating_add(size);
         let Some(capacity) = &mut self.capacity else {
             (known.seen, known.sets) = (true, BOTH);
-            self.sets.iter_mut().for_each(|set| set.bytes = set.bytes.saturating_add(size));
+            self.set_bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(size));
             self.next_use.admit(heap, ByteSize::new(size), cause, now);
             return;
         };
         *capacity = (*capacity).max(self.held);
-        for (number, set) in self.sets.iter_mut().enumerate() {
-            if known.sets & bit(number) != 0 {
-                set.missing = set.missing.saturating_sub(size);
-            }
+        if returns {
+            self.debt = self.debt.saturating_add(signed(size));
         }
         self.access(heap, cause, now);
     }
@@ -314,12 +316,11 @@ impl EvictionPolicy for Adaptive {
             self.next_use.touch(heap, now);
             return;
         }
-        let Some(known) = self.heaps.get(heap.index()).filter(|known| known.held) else { return };
-        let sets = known.sets;
-        self.begin(now);
-        if sets != BOTH || self.heaps[heap.index()].sets != BOTH {
-            self.unlink(heap);
+        if !self.heaps.get(heap.index()).is_some_and(|known| known.held) {
+            return;
         }
+        self.begin(now);
+        self.unlink(heap);
         self.access(heap, Admission::PagedIn, now);
     }
 
@@ -379,8 +380,12 @@ impl EvictionPolicy for Adaptive {
         let capacity = self.held.saturating_sub(need.get());
         self.elect(capacity);
         self.capacity = Some(capacity);
-        let set = &self.sets[self.leader];
-        let chosen = set.links.choose_oldest(&set.outside, need, |()| true, evict);
+        let mut chosen = ByteSize::ZERO;
+        for sets in [0, bit(1 - self.leader)] {
+            let rest = need.saturating_sub(chosen);
+            let chain = &self.outside[usize::from(sets)];
+            chosen = chosen.saturating_add(self.links.choose_oldest(chain, rest, |()| true, evict));
+        }
         if chosen < need {
             let Self { next_use, lru, heaps, .. } = self;
             let mut evict = |heap: HeapSlot| if heaps[heap.index()].held { evict(heap) } else { None };

@@ -10,7 +10,7 @@ use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::{
     Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
 };
-use heapwright_policies::{AgedLru, AgedLruDesc, kinds};
+use heapwright_simulation::{AgedLru, AgedLruDesc, policy_kinds as kinds};
 
 #[derive(Debug, Clone)]
 enum Call {

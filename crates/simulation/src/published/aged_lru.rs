@@ -39,7 +39,7 @@ impl AgedLruDesc {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use heapwright_policies::AgedLruDesc;
+    /// use heapwright_simulation::AgedLruDesc;
     ///
     /// let desc = AgedLruDesc::default();
     /// assert_eq!(desc.grace(0.69), None);

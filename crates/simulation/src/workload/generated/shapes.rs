@@ -1,76 +1,35 @@
-//! Workloads whose shape and parameters follow from a seed.
+//! What the programs of each shape do.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    reason = "the numbers are small"
+)]
 
-use heapwright_simulation::{Random, Workload};
+use super::program::{Beginning, Program};
+use super::{Generated, Part, Shape};
+use crate::workload::{Random, Workload};
 
-use super::{Beginning, Build, MIB};
+const MIB: u64 = 1 << 20;
 
-/// What a program does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// A camera moves over a world of tiles, and sometimes jumps to another place.
-    World,
-    /// Levels are loaded one after the other, with a hub between them.
-    Levels,
-    /// Passes of a frame, each with its own targets; some run in some frames only.
-    RenderGraph,
-    /// A language model generates text for several users, whose caches grow with each token.
-    KvCache,
-    /// Several models are served, in turn or by popularity.
-    Serving,
-    /// A scene, and data that is streamed in and used once.
-    Streams,
-    /// Documents are opened, edited in turn, and closed.
-    Documents,
-    /// A network is trained, with weights and states that do not fit beside the activations.
-    Training,
-    /// A scene, while other programs take and return memory.
-    Budgets,
-    /// A queue that draws, and a second one that computes at another rate.
-    TwoQueues,
-    /// Two or three of the others, one after the other.
-    Sequence,
-}
-
-impl Shape {
-    /// Every shape.
-    pub const ALL: [Self; 11] = [
-        Self::World,
-        Self::Levels,
-        Self::RenderGraph,
-        Self::KvCache,
-        Self::Serving,
-        Self::Streams,
-        Self::Documents,
-        Self::Training,
-        Self::Budgets,
-        Self::TwoQueues,
-        Self::Sequence,
-    ];
-}
-
-/// Seeds from here on are only evaluated; those below are for development.
-///
-/// The parts differ in more than the seed: some parameters of each shape have ranges that do not overlap.
-pub const FIRST_EVALUATION_SEED: u64 = 1_000;
-
-/// Generates the workload of a shape and a seed.
-#[must_use]
-pub fn generate(shape: Shape, seed: u64) -> Workload {
-    let stream = Shape::ALL.iter().position(|&other| other == shape).unwrap_or(0);
+/// Generates a workload.
+pub(super) fn generate(generated: Generated) -> Workload {
+    let stream = Shape::ALL.iter().position(|&other| other == generated.shape).unwrap_or(0);
     let mut generator = Generator {
-        random: Random::seeded(seed.wrapping_mul(64) + stream as u64),
-        build: Build::new(format!("{shape:?} {seed}")),
-        is_evaluation: seed >= FIRST_EVALUATION_SEED,
+        random: Random::seeded(u64::from(generated.seed) * 64 + stream as u64),
+        program: Program::new(generated.to_string()),
+        is_evaluation: generated.part() == Part::Evaluation,
     };
     // The generator's first numbers of consecutive seeds are alike.
     generator.random.bits();
-    generator.shape(shape);
-    generator.build.done()
+    generator.shape(generated.shape);
+    generator.program.done()
 }
 
 struct Generator {
     random: Random,
-    build: Build,
+    program: Program,
     is_evaluation: bool,
 }
 
@@ -86,11 +45,11 @@ impl Generator {
     }
 
     fn heaps(&mut self, count: usize, least: u64, most: u64, beginning: Beginning) -> Vec<usize> {
-        self.build.heaps(count, least * MIB..most * MIB, beginning, &mut self.random)
+        self.program.heaps(count, least * MIB..most * MIB, beginning, &mut self.random)
     }
 
     fn shape(&mut self, shape: Shape) {
-        let begin = self.build.submissions.len();
+        let begin = self.program.submissions.len();
         match shape {
             Shape::World => self.world(),
             Shape::Levels => self.levels(),
@@ -110,20 +69,20 @@ impl Generator {
     /// Sets the budget of the submissions from `begin` on: a share of what is alive at most, or a multiple of
     /// what is used at the same time, and at least that.
     fn set_budget(&mut self, begin: usize) {
-        let together = self.build.peak_from(begin, 4) as f64;
-        let alive = self.build.most_alive(begin) as f64;
+        let together = self.program.peak_from(begin, 4) as f64;
+        let alive = self.program.most_alive(begin) as f64;
         let share = 0.4 + 0.5 * self.random.unit();
         let room = 1.1 + 1.2 * self.random.unit();
         let budget = if self.random.chance(0.6) { alive * share } else { together * room };
         let budget = budget.clamp(together * 1.05, (alive * 0.95).max(together * 1.05));
-        for submission in &mut self.build.submissions[begin..] {
+        for submission in &mut self.program.submissions[begin..] {
             // So far the budget is a share in thousandths.
             submission.budget = (budget * submission.budget as f64 / 1000.0) as u64;
         }
     }
 
     fn submit(&mut self, uses: Vec<usize>) {
-        self.build.submit(1000, uses);
+        self.program.submit(0, 1000, uses);
     }
 
     fn world(&mut self) {
@@ -230,8 +189,8 @@ impl Generator {
             let mut uses = weights.clone();
             for user in serves {
                 if self.random.chance(0.15) {
-                    let page = self.build.heap(self.random.range(2 * MIB, 8 * MIB), Beginning::Created);
-                    self.build.heaps[page].transient = true;
+                    let page = self.program.heap(self.random.range(2 * MIB, 8 * MIB), Beginning::Created);
+                    self.program.heaps[page].transient = true;
                     caches[user].push(page);
                 }
                 if caches[user].len() > 60 || self.random.chance(0.002) {
@@ -254,8 +213,8 @@ impl Generator {
         let activations = self.heaps(6, 8, 24, Beginning::Created);
         let (order, longest, at_once) = (self.random.index(3), self.between(2, 30), self.between(2, 12));
         let mut turn = 0;
-        let end = self.build.submissions.len() + 1_200;
-        while self.build.submissions.len() < end {
+        let end = self.program.submissions.len() + 1_200;
+        while self.program.submissions.len() < end {
             let model = match order {
                 0 => turn % count,
                 1 => (self.random.unit().powi(3) * count as f64) as usize,
@@ -285,7 +244,7 @@ impl Generator {
                 if !before.is_empty() && self.random.chance(reread) {
                     uses.push(before[self.random.index(before.len())]);
                 } else {
-                    let heap = self.build.heap(self.random.range(2 * MIB, 6 * MIB), Beginning::Evicted);
+                    let heap = self.program.heap(self.random.range(2 * MIB, 6 * MIB), Beginning::Evicted);
                     before.push(heap);
                     uses.push(heap);
                 }
@@ -302,7 +261,7 @@ impl Generator {
             if open.len() < 2 || open.len() < most && self.random.chance(0.3) {
                 let pages = self.between(10, 60);
                 let document = self.heaps(pages, 1, 16, Beginning::Created);
-                document.iter().for_each(|&page| self.build.heaps[page].transient = true);
+                document.iter().for_each(|&page| self.program.heaps[page].transient = true);
                 open.push(document);
             } else if self.random.chance(0.1) {
                 let closed = self.random.index(open.len());
@@ -332,8 +291,8 @@ impl Generator {
             let mut kept: Vec<usize> = Vec::new();
             for (layer, &weight) in weights.iter().enumerate() {
                 let size = (2 + (layer as u64 * 7919) % 23) * MIB * batch / 2;
-                let result = self.build.heap(size, Beginning::Created);
-                self.build.heaps[result].transient = true;
+                let result = self.program.heap(size, Beginning::Created);
+                self.program.heaps[result].transient = true;
                 let mut uses = vec![weight, result];
                 uses.extend(kept.last());
                 kept.push(result);
@@ -368,7 +327,7 @@ impl Generator {
             let mut uses = shared.clone();
             uses.extend(&scenes[scene]);
             uses.push(scenes[(scene + groups / 2) % groups][frame % 25]);
-            self.build.submit(share, uses);
+            self.program.submit(0, share, uses);
         }
     }
 
@@ -389,21 +348,21 @@ impl Generator {
                 part = if in_turn { (part + 1) % parts } else { self.random.index(parts) };
                 let mut uses = computed[part * 20..(part + 1) * 20].to_vec();
                 uses.extend(&shared[..4]);
-                self.build.submit_to(1, 1000, uses);
+                self.program.submit(1, 1000, uses);
             }
         }
     }
 
     fn sequence(&mut self) {
-        let begin = self.build.submissions.len();
+        let begin = self.program.submissions.len();
         for _ in 0..self.between(2, 3) {
             let shape = Shape::ALL[self.random.index(Shape::ALL.len() - 1)];
             self.shape(shape);
         }
         // The budget is the computer's, not the program's.
-        let budgets = self.build.submissions[begin..].iter().map(|submission| submission.budget);
+        let budgets = self.program.submissions[begin..].iter().map(|submission| submission.budget);
         let budget = budgets.max().unwrap_or(0);
-        for submission in &mut self.build.submissions[begin..] {
+        for submission in &mut self.program.submissions[begin..] {
             submission.budget = budget;
         }
     }
