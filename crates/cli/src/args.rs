@@ -682,7 +682,7 @@ Examples:
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy lru --policy next-use session.hws
-  heapwright residency --policy all generated:evaluation
+  heapwright residency --policy all generated:documents:7 generated:serving:7
   heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
   heapwright residency --list";
 
@@ -691,7 +691,7 @@ Examples:
   heapwright residency level-change
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
-  heapwright residency --policy all generated:evaluation
+  heapwright residency --policy all generated:documents:7 generated:serving:7
   heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
   heapwright residency --list
 
