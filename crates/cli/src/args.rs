@@ -863,8 +863,8 @@ Columns of a table (CSV), in any order; others are kept by --out:
 With --check, a table with uses, flags and category is also replayed as a frame: the rules of the
 runtime's aliasing tracker judge the barriers and initialisations that follow from the plan.
 
-A frame (JSON) is an object with these keys. It has at most 10000 passes and resources, and on several
-queues at most 1000 resources.
+A frame (JSON) is an object with these keys. It has at most 64 queues, 10000 passes and 10000 resources,
+on several queues at most 1000 resources.
   queues         [{name, kind}], kind is direct, compute or copy (default: one direct queue)
   resources      [{name, kind, size, alignment, granularity, retention, hint, offset}]
                  kind: buffer, texture, unordered_access_texture, render_target,

@@ -16,6 +16,9 @@ use super::frame::{MAX_COUNT, NamedFrame, NamedPass, NamedResource, NamedUse};
 /// The largest number of resources on several queues: the planner may need a section for each two of them.
 const MAX_RESOURCES_ON_SEVERAL_QUEUES: usize = 1000;
 
+/// Largest number of queues: each execution has a time for each of them.
+const MAX_QUEUES: usize = 64;
+
 /// Returns whether a file has a frame rather than a table.
 pub(super) fn is_frame(text: &str) -> bool {
     text.trim_start().starts_with('{')
@@ -153,9 +156,12 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
     let file = File { name, text, feeds };
     let document: Document<'_> = file.parse(1, text)?;
-    let (resources, passes) = (document.resources.len(), document.passes.len());
-    let most = if document.queues.len() > 1 { MAX_RESOURCES_ON_SEVERAL_QUEUES } else { MAX_COUNT };
-    for (what, count, most) in [("resources", resources, most), ("passes", passes, MAX_COUNT)] {
+    let (queues, resources, passes) =
+        (document.queues.len(), document.resources.len(), document.passes.len());
+    let most = if queues > 1 { MAX_RESOURCES_ON_SEVERAL_QUEUES } else { MAX_COUNT };
+    for (what, count, most) in
+        [("queues", queues, MAX_QUEUES), ("resources", resources, most), ("passes", passes, MAX_COUNT)]
+    {
         if count > most {
             let reason = format!("there are {count} {what}, and at most {most} can be planned");
             return Err(InputError::File { name: name.to_owned(), reason });

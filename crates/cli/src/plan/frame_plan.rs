@@ -6,7 +6,6 @@ use std::time::Instant;
 use heapwright_core::aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
 use heapwright_core::aliasing::{Interval, SolveOptions};
 
-use super::budget::Budget;
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::frame::{FrameText, NamedFrame};
 use super::report::{FrameReport, HeapReport, PlanReport};
@@ -39,7 +38,7 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, P
             solve: solve_options(args, args.budget.part(0, heaps)),
             ..FramePlanOptions::default()
         };
-        let mut stop = slices(args.budget, heaps, start);
+        let mut stop = |heap| args.budget.part(heap, heaps).is_over(start);
         let mut packing = frame.frame.pack(&options, &mut stop).map_err(|error| frame.malformed(error))?;
         let packed = Instant::now();
         let moves = moves(frame.resources.len(), args.budget.steps(), start);
@@ -69,18 +68,6 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, P
 pub(super) fn unchanged(heap_per_category: bool) -> FramePlanOptions {
     let solve = SolveOptions { steps: 0, ..SolveOptions::default() };
     FramePlanOptions { heap_per_category, solve, moves: 0, ..FramePlanOptions::default() }
-}
-
-/// Returns when the planner stops, for heaps that are planned one after the other: each gets a part of the time.
-fn slices(budget: Budget, heaps: usize, start: Instant) -> impl FnMut() -> bool {
-    let mut heap = 0;
-    move || {
-        let is_over = budget.part(heap, heaps).is_over(start);
-        if is_over {
-            heap = (heap + 1).min(heaps - 1);
-        }
-        is_over
-    }
 }
 
 /// Plans a frame with fixed offsets, and checks the plan by the rules of the tracker.

@@ -385,4 +385,9 @@ fn malformed_frames_are_refused_with_their_line() {
     );
     refused("{\"passes\": [\n], }", ":2: trailing comma");
     refused("{\"passes\": []}", ":1: missing field `resources`");
+    let queues: Vec<String> = (0..65).map(|queue| format!(r#"{{"name": "{queue}"}}"#)).collect();
+    refused(
+        &format!(r#"{{"queues": [{}], "resources": [], "passes": []}}"#, queues.join(", ")),
+        ": there are 65 queues, and at most 64 can be planned",
+    );
 }

@@ -1,6 +1,6 @@
 //! Hints: offsets of an earlier plan, which buffers keep if the packing is low enough.
 
-use super::instance::Buffer;
+use super::instance::{Buffer, LIMIT};
 use super::solve::{Part, Planner, SolveOptions, solve};
 use crate::ByteSize;
 
@@ -22,12 +22,15 @@ impl Planner<'_, '_> {
             Some(capacity) => capacity.get().max(bound),
             None => bound.saturating_add(u64::try_from(slack).unwrap_or(u64::MAX)),
         };
-        let (mut kept, others, is_placed) = self.place_at_hints(part, enough.max(part.height));
+        // Hints are not checked. A buffer is not kept at one where sums of offsets and sizes can overflow.
+        let enough = enough.min(LIMIT - 1);
+        let (mut kept, others, is_placed) = self.place_at_hints(part, enough.max(part.height).min(LIMIT - 1));
         if is_placed && part.height <= enough {
             part.enough = enough;
             return;
         }
-        if others.is_empty() {
+        // In a large part, a step takes too long for a search.
+        if others.is_empty() || self.is_large(part) {
             return;
         }
         let mut is_found = self.search_around(part, &kept, enough);

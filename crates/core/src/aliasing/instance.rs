@@ -215,7 +215,7 @@ fn intersect(first: &[Interval], second: &[Interval]) -> bool {
 }
 
 /// Sums of sizes stay below this, so that no sum of an offset, a size and an alignment overflows.
-const LIMIT: u64 = 1 << 62;
+pub(super) const LIMIT: u64 = 1 << 62;
 
 fn check_buffers(buffers: &[Buffer]) -> Result<(), InstanceError> {
     let mut total = 0_u64;

@@ -208,7 +208,7 @@ impl<'a, 'b> Planner<'a, 'b> {
         Part { buffers, height, bound, order, enough: 0 }
     }
 
-    fn is_large(&self, part: &Part) -> bool {
+    pub(super) fn is_large(&self, part: &Part) -> bool {
         Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
     }
 

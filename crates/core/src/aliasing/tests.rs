@@ -295,6 +295,24 @@ proptest! {
     }
 }
 
+/// Hints are not limited: the ends of these buffers overflow, or sums of them would.
+#[test]
+fn impossible_hints_are_ignored() {
+    let mut instance = instance(&vec![(64, 0, None, vec![Interval { lower: 0, upper: 2 }]); 3]).unwrap();
+    for (buffer, hint) in instance.buffers.iter_mut().zip([u64::MAX - 7, u64::MAX - 64, 1 << 62]) {
+        buffer.hint = Some(HeapOffset::new(hint));
+    }
+    let all = ByteSize::new(u64::MAX);
+    for (capacity, hint_slack_permille) in [(Some(all), 0), (None, u32::MAX), (None, 0)] {
+        let options = SolveOptions { capacity, hint_slack_permille, ..SolveOptions::default() };
+        let packing = solve(&instance, &options, &mut || false);
+        assert_eq!(
+            (check(&instance, &packing.offsets), packing.height),
+            (Ok(packing.height), ByteSize::new(192))
+        );
+    }
+}
+
 /// Cuts a rectangle of memory and time into pieces that fill it, so that the load is the lowest height.
 fn cut(pieces: usize, seed: u64) -> Vec<Row> {
     let mut random = search::Random::new(seed);

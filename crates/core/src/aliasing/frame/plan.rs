@@ -185,12 +185,13 @@ impl Frame {
         options: &FramePlanOptions,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<FramePlan, FrameError> {
-        let mut packing = self.pack(options, stop)?;
+        let mut packing = self.pack(options, &mut |_| stop())?;
         packing.reduce_aliasing_pairs(options.moves, stop);
         Ok(packing.plan(options.barriers))
     }
 
-    /// Chooses the offsets of the resources, the first step of [`plan`](Self::plan).
+    /// Chooses the offsets of the resources, the first step of [`plan`](Self::plan). `stop` is called with the index of the
+    /// heap that is being packed, and ends the search for it when it returns true.
     ///
     /// # Errors
     ///
@@ -198,7 +199,7 @@ impl Frame {
     pub fn pack(
         &self,
         options: &FramePlanOptions,
-        stop: &mut dyn FnMut() -> bool,
+        stop: &mut dyn FnMut(usize) -> bool,
     ) -> Result<FramePacking<'_>, FrameError> {
         let order = PassOrder::new(self);
         let uses = (0..self.resources.len())
@@ -221,7 +222,7 @@ impl Frame {
                 })
                 .collect();
             let instance = self.instance(&members, &uses, &order)?;
-            let packing = solve(&instance, &options.solve, stop);
+            let packing = solve(&instance, &options.solve, &mut || stop(heaps.len()));
             heaps.push(PackedHeap { category, members, instance, packing });
         }
         Ok(FramePacking { frame: self, uses, heaps })
