@@ -93,7 +93,7 @@ enum Command {
     Draw,
 }
 
-/// What an enhanced barrier is between: the values before, and those after.
+/// The two sides of an enhanced barrier: the values before, and those after.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 struct Scopes {
     syncs: [u32; 2],

@@ -47,7 +47,7 @@ fn first_line(output: &[u8]) -> Result<serde_json::Value> {
     Ok(text.lines().next().map(serde_json::from_str).transpose()?.unwrap_or_default())
 }
 
-/// What the cost model predicts for a trace.
+/// The cost model's prediction for a trace.
 #[derive(Debug)]
 pub struct Prediction {
     /// Time for heaps, per operation, in microseconds.

@@ -16,7 +16,7 @@ pub(super) struct PlanReport {
     pub(super) frame: Option<FrameReport>,
 }
 
-/// What is said about a frame.
+/// The part of the report that only frames have.
 #[derive(Debug)]
 pub(super) struct FrameReport {
     pub(super) json: Value,

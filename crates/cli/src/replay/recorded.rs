@@ -27,12 +27,12 @@ pub(super) struct RecordedTrace {
     allocations: Vec<RecordedAllocation>,
     /// How allocations were requested; many alike.
     descriptions: Vec<Description>,
-    /// What happened between the events, in order.
+    /// The other recorded calls between the events, in order.
     steps: Vec<Step>,
     pools: Vec<RecordedPool>,
     prefetches: Vec<RecordedPrefetch>,
     has_steps: bool,
-    /// What the file has too much of.
+    /// The limit that the file exceeds.
     excess: Option<Excess>,
 }
 

@@ -1,4 +1,4 @@
-//! What is to be packed: buffers, and which of them live at the same time.
+//! The input of the planner: buffers, and which of them live at the same time.
 
 use std::error::Error;
 use std::fmt;

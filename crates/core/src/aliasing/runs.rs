@@ -28,7 +28,7 @@ struct Run {
     limit: u64,
 }
 
-/// What decides about the next runs.
+/// The state that decides about the next runs.
 struct Schedule {
     unit: u64,
     /// Steps of the shortest run.

@@ -7,7 +7,7 @@ use super::instance::Instance;
 use super::search::{Problem, Random};
 use crate::{ByteSize, HeapOffset};
 
-/// What is asked of the planner, and how much work it may take.
+/// The goal of the planner, and the work that it may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SolveOptions {
     /// Height that suffices: the planner stops when it is reached.

@@ -446,7 +446,7 @@ fn a_change_moves_its_neighbours_alone() {
     assert_eq!(packing.offsets[2..], offsets[2..]);
 }
 
-/// What is done for instances that are too large to be searched improves on first fit, and packs correctly.
+/// Instances that are too large to be searched are packed correctly, and better than by first fit.
 #[test]
 fn the_heaviest_sections_are_packed_first() {
     let mut random = search::Random::new(5);

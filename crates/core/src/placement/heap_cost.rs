@@ -1,4 +1,4 @@
-//! What heaps cost: the time that a device takes to create and free them.
+//! The cost of heaps: the time that a device takes to create and free them.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -54,7 +54,7 @@ impl Submission {
     }
 }
 
-/// What all uses of heaps by a submission have in common.
+/// The part that all uses of heaps by a submission have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UsesBy {
     pub(super) number: u64,

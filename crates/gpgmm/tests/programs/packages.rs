@@ -1,4 +1,4 @@
-//! What `cargo cinstall` installs, as build systems find it.
+//! The files that `cargo cinstall` installs, as build systems find them.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! What a recording says of allocations and of their allocator.
+//! Records of allocations and of their allocator.
 
 use std::sync::Arc;
 

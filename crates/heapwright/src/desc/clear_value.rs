@@ -8,14 +8,14 @@ use heapwright_d3d12::*;
 /// Two values are equal if all their bits are, so that a frame with a NaN equals itself.
 #[derive(Debug, Clone, Copy)]
 pub enum ClearValue {
-    /// Of a render target.
+    /// The color of a render target.
     Color {
         /// A typed format that the views have.
         format: DXGI_FORMAT,
         /// Red, green, blue and alpha.
         color: [f32; 4],
     },
-    /// Of a depth-stencil texture.
+    /// The depth and stencil of a depth-stencil texture.
     DepthStencil {
         /// A typed format that the views have.
         format: DXGI_FORMAT,

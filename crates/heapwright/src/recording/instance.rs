@@ -189,7 +189,7 @@ impl Drop for Recording {
     }
 }
 
-/// What is recorded of a heap.
+/// The record of a heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapMemory {
     pub(crate) size: u64,

@@ -21,7 +21,7 @@ pub(super) struct ManagerRecording {
     numbers: Mutex<Numbers>,
 }
 
-/// What the recording calls heaps and queues.
+/// The recording's ids of heaps and queues.
 #[derive(Debug, Default)]
 struct Numbers {
     /// Heaps and their ids in the recording, by slot.

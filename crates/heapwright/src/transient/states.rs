@@ -48,7 +48,7 @@ pub(super) enum Barrier {
     UnorderedAccess(FrameResourceId),
 }
 
-/// What is recorded for a pass.
+/// The barriers and initialisations of a pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PassRecord {
     /// Aliasing barriers, and transitions to states in which resources can be initialised.

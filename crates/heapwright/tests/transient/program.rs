@@ -1,4 +1,4 @@
-//! What the passes of a frame do, and what they must read.
+//! The commands of a frame's passes, and the contents that they must read.
 //!
 //! Every pass does what it declares: it clears, draws (a clear of a part, and then of all), copies to, or copies from its
 //! resources. Each read is compared with a committed resource that was written in the same way.

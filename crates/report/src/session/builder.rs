@@ -34,7 +34,7 @@ pub enum HistoryError {
     /// A number exceeds its limit, which bounds the memory for malicious files.
     #[error("the session has more than {limit} {what}, which is the most that a page can show")]
     TooMany {
-        /// What is counted.
+        /// The counted quantity.
         what: &'static str,
         /// Maximum number.
         limit: usize,

@@ -298,7 +298,7 @@ impl Architecture {
     }
 }
 
-/// What `Evict` does with the memory of a heap that the CPU cannot access.
+/// The effect of `Evict` on the memory of a heap that the CPU cannot access.
 ///
 /// Memory that the CPU can access (heap types UPLOAD, READBACK and GPU_UPLOAD) stays where it is on a real GPU, as programs
 /// have pointers to it: the heap remains charged to its segment group, and its memory gets the lowest priority. On the
@@ -321,7 +321,7 @@ pub(crate) struct DriverCaps {
     pub(crate) ddi_version: u32,
     /// The memory architecture of the GPU.
     pub(crate) architecture: Architecture,
-    /// What eviction does with memory. D3D12 has no such cap.
+    /// The effect of eviction on memory. D3D12 has no such cap.
     pub(crate) eviction: Eviction,
     /// `D3D12_RESOURCE_HEAP_TIER`: 1 requires separate heaps for buffers and textures, 2 does not.
     pub(crate) resource_heap_tier: u8,

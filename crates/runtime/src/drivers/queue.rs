@@ -65,7 +65,7 @@ impl Drop for ThreadQueue {
     }
 }
 
-/// What a queue's thread does next.
+/// The next task of a queue's thread.
 enum Step {
     Work(Work),
     /// Finishes what the memory deferred.

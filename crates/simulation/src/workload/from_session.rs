@@ -43,7 +43,7 @@ pub enum NoWorkload {
     TooManyEvents(PathBuf),
 }
 
-/// What is recorded, in order.
+/// The recorded events, in order.
 enum Event {
     Create(HeapNumber),
     Destroy(HeapNumber),

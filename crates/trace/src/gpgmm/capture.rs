@@ -28,7 +28,7 @@ pub(crate) struct Capture<R> {
     state: State,
 }
 
-/// What precedes an event.
+/// The reader's state after the events so far.
 #[derive(Default)]
 struct State {
     time_us: u64,

@@ -5,7 +5,7 @@ use super::totals::{TooMuch, Totals};
 use super::writer::WriteError;
 use super::{MAX_EVENTS, MAX_LIVE, MAX_OTHER_RECORDS};
 
-/// What a session holds so far.
+/// The contents of a session so far.
 #[derive(Debug)]
 pub(super) struct Counts {
     events: Count,

@@ -9,7 +9,7 @@ pub struct Record {
     pub action: Action,
 }
 
-/// What an application or its allocator did. Ids are unique for their kind of object and not reused.
+/// A call of an application, or an action of its allocator. Ids are unique for their kind of object and not reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {

@@ -14,7 +14,7 @@ pub(super) struct Totals {
     set_ids: u64,
 }
 
-/// What there is too much of, and its limit.
+/// An exceeded limit, and the thing that it limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMuch {
     pub(super) what: &'static str,

@@ -20,7 +20,7 @@ pub struct SessionWriter<W> {
     previous: Previous,
     /// Time of the last record.
     time_us: u64,
-    /// What has been written.
+    /// The totals of all that has been written.
     counts: Counts,
 }
 
@@ -62,7 +62,7 @@ pub enum WriteError {
     },
     /// The session has as much of something as readers accept.
     TooMany {
-        /// What there is.
+        /// The things that are limited.
         what: &'static str,
         /// Maximum number.
         limit: u32,

@@ -111,7 +111,7 @@ pub struct EnhancedActivation {
     pub discard: bool,
 }
 
-/// What is recorded before the first use of a resource in each frame.
+/// The barriers and the initialisation before the first use of a resource in each frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
     /// The resource that becomes active.

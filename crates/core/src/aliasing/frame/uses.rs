@@ -14,7 +14,7 @@ pub enum NotAliased {
         /// The pass that reads.
         pass: PassId,
     },
-    /// Of the first uses, none happens before all others, so there is no place for the activation.
+    /// None of the first uses happens before all others, so there is no place for the activation.
     UnorderedFirstUses {
         /// A first use.
         pass: PassId,

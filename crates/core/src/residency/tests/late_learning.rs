@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// What a policy was told, in order.
+/// The calls of a policy, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Use { heap: HeapSlot, submission: u64 },

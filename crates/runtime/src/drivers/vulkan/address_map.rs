@@ -15,14 +15,14 @@ pub(super) struct AddressMap {
     objects: RwLock<BTreeMap<u64, (u64, Target)>>,
 }
 
-/// What is at a range of addresses. It is weak, so that accesses fault once the owner is gone.
+/// The owner of a range of addresses. It is weak, so that accesses fault once the owner is gone.
 #[derive(Clone)]
 pub(super) enum Target {
     Heap(Weak<VulkanHeap>),
     Tiles(Weak<TileTable>),
 }
 
-/// What is at an address.
+/// The memory at an address.
 pub(super) enum Located {
     /// A heap.
     Heap(Arc<VulkanHeap>),

@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The age from which budgets are queried again: a query is a call into the operating system's driver.
 const MAX_AGE: Duration = Duration::from_millis(5);
 
-/// Of a memory heap without a budget, this fraction is left to other processes.
+/// The fraction of a memory heap without a budget that is left to other processes.
 const LEFT_TO_OTHERS: u64 = 16;
 
 /// The budgets of both segment groups.

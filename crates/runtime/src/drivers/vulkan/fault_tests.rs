@@ -191,7 +191,7 @@ fn open() -> Option<Arc<LogicalDevice>> {
     or_skip(opened)
 }
 
-/// What a program does: heaps, a queue, copies, eviction and return. Returns the code of the first call that fails.
+/// Runs a program with heaps, a queue, copies, eviction and return. Returns the code of the first call that fails.
 fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     let failed = |error: windows_core::Error| error.code();
     // An adapter that cannot be opened is an error with words, not a code.

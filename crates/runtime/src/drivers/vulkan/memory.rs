@@ -92,7 +92,7 @@ impl Memory {
         self.size
     }
 
-    /// What a later process requests to get memory whose buffer has the same address.
+    /// The value by which a later process requests memory whose buffer has the same address.
     pub(super) fn opaque_address(&self) -> u64 {
         let info = vk::DeviceMemoryOpaqueCaptureAddressInfo::default().memory(self.memory);
         // SAFETY: the memory was allocated for addresses that can be requested again (condition of the method).
@@ -244,7 +244,7 @@ impl Buffer {
         unsafe { self.device.functions().get_buffer_device_address(&info) }
     }
 
-    /// What a later process requests to get a sparse buffer at the same address.
+    /// The value by which a later process requests a sparse buffer at the same address.
     pub(super) fn opaque_address(&self) -> u64 {
         let info = vk::BufferDeviceAddressInfo::default().buffer(self.buffer);
         // SAFETY: the buffer was created for addresses that can be requested again (condition of the method).

@@ -1,4 +1,4 @@
-//! What a generated program does: its heaps, and the submissions that use them.
+//! A generated program: its heaps, and the submissions that use them.
 #![expect(clippy::cast_possible_wrap, clippy::cast_sign_loss, reason = "sizes of heaps are far below 2^63")]
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What the programs of each shape do.
+//! The programs of each shape.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
