@@ -20,8 +20,17 @@ use crate::{DeviceOptions, Instance, SegmentGroup};
 /// Calls to go until one fails; 0 if none fails any more.
 static CALLS_TO_GO: AtomicU32 = AtomicU32::new(0);
 
-/// The result of the call that fails.
+/// The calls from the first failure to the second; 0 if there is no second.
+static CALLS_BETWEEN: AtomicU32 = AtomicU32::new(0);
+
+/// The number of failures.
+static FAILURES: AtomicU32 = AtomicU32::new(0);
+
+/// The result of the calls that fail.
 static FAILURE: AtomicI32 = AtomicI32::new(0);
+
+/// The largest distance of two failures: from the last call of a part's return to those that revert it.
+const MOST_BETWEEN: u32 = 3;
 
 /// Held by the test that injects failures: there is one at a time.
 static INJECTING: Mutex<()> = Mutex::new(());
@@ -32,7 +41,11 @@ static LIVE: AtomicI32 = AtomicI32::new(0);
 /// Returns the failure if it is this call's turn.
 fn failure() -> Option<vk::Result> {
     let before = CALLS_TO_GO.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-    (before == Ok(1)).then(|| vk::Result::from_raw(FAILURE.load(Ordering::SeqCst)))
+    (before == Ok(1)).then(|| {
+        CALLS_TO_GO.store(CALLS_BETWEEN.swap(0, Ordering::SeqCst), Ordering::SeqCst);
+        FAILURES.fetch_add(1, Ordering::SeqCst);
+        vk::Result::from_raw(FAILURE.load(Ordering::SeqCst))
+    })
 }
 
 /// Defines functions that fail in turn and otherwise call the device's, and `replace`, which returns the replacement of
@@ -169,8 +182,10 @@ pub(super) fn or_skip<T>(opened: Result<T, VulkanError>) -> Option<T> {
     None
 }
 
-/// Opens the first suitable device with functions that may fail, or prints why there is none.
-fn open() -> Option<Arc<LogicalDevice>> {
+/// Opens the first suitable device, whose functions `replace` may replace, given their name; or prints why there is none.
+pub(super) fn open_with(
+    replace: impl Fn(&CStr, *const c_void) -> *const c_void,
+) -> Option<Arc<LogicalDevice>> {
     let opened = VulkanInstance::load().and_then(|instance| {
         let suitable = instance.hardware()?.into_iter().find(|hardware| hardware.check().is_ok());
         let hardware = suitable.ok_or(VulkanError::NoDevice)?;
@@ -201,7 +216,7 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     })?;
     let gpu = Instance::over(Arc::new(driver), DeviceOptions::default(), &[]).map_err(failed)?;
     let ended = copies_and_eviction(&gpu);
-    let (has_failed, is_loss) = (CALLS_TO_GO.load(Ordering::SeqCst) == 0, FAILURE.load(Ordering::SeqCst));
+    let (has_failed, is_loss) = (FAILURES.load(Ordering::SeqCst) > 0, FAILURE.load(Ordering::SeqCst));
     if has_failed && is_loss == vk::Result::ERROR_DEVICE_LOST.as_raw() {
         // SAFETY: a live device.
         let reason = unsafe { gpu.device.GetDeviceRemovedReason() };
@@ -273,11 +288,15 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     let object = [Some(video.cast().map_err(failed)?)];
     gpu.evict(&object).map_err(failed)?;
     let usage_away = gpu.current_usage(SegmentGroup::Local);
+    let failures_before = FAILURES.load(Ordering::SeqCst);
     let returned = gpu.make_resident(&object).map_err(failed);
     if let Err(code) = returned {
-        assert_eq!(gpu.current_usage(SegmentGroup::Local), usage_away, "nothing stays charged");
+        // Memory whose unbinding fails, too, stays.
+        if FAILURES.load(Ordering::SeqCst) == failures_before + 1 {
+            assert_eq!(gpu.current_usage(SegmentGroup::Local), usage_away, "nothing stays charged");
+        }
         // A call that fails for lack of memory changes nothing, and can be repeated.
-        if code == E_OUTOFMEMORY {
+        if code == E_OUTOFMEMORY && gpu.make_resident(&object).is_err() {
             gpu.make_resident(&object).map_err(failed)?;
         }
     }
@@ -290,16 +309,20 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
     returned
 }
 
-/// Runs the program with each call failing in turn. Returns the number of calls and the codes that were returned.
-fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
+/// Runs the program with each call failing in turn, and the one that is `between` calls later if that is not 0. Returns the number
+/// of calls and the codes that were returned.
+fn fail_each_call(with: vk::Result, between: u32) -> Option<(u32, Vec<HRESULT>)> {
     let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
     FAILURE.store(with.as_raw(), Ordering::SeqCst);
     let mut codes = Vec::new();
     for call in 1.. {
-        let device = open()?;
+        let device = open_with(replace)?;
+        FAILURES.store(0, Ordering::SeqCst);
+        CALLS_BETWEEN.store(between, Ordering::SeqCst);
         CALLS_TO_GO.store(call, Ordering::SeqCst);
         let ended = program(device);
-        let has_failed = CALLS_TO_GO.swap(0, Ordering::SeqCst) == 0;
+        CALLS_TO_GO.store(0, Ordering::SeqCst);
+        let has_failed = FAILURES.load(Ordering::SeqCst) > 0;
         // A thread that frees memory which is kept may be in the middle of that.
         let deadline = Instant::now() + Duration::from_secs(10);
         while LIVE.load(Ordering::SeqCst) != 0 && Instant::now() < deadline {
@@ -320,7 +343,7 @@ fn fail_each_call(with: vk::Result) -> Option<(u32, Vec<HRESULT>)> {
 #[test]
 fn each_call_may_run_out_of_memory() {
     for failure in [vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, vk::Result::ERROR_OUT_OF_HOST_MEMORY] {
-        let Some((calls, codes)) = fail_each_call(failure) else { return };
+        let Some((calls, codes)) = fail_each_call(failure, 0) else { return };
         assert!(calls > 30, "{calls} calls");
         let known = [E_OUTOFMEMORY, DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_HUNG, E_FAIL];
         assert!(codes.iter().all(|code| known.contains(code)), "{codes:?}");
@@ -328,10 +351,21 @@ fn each_call_may_run_out_of_memory() {
     }
 }
 
+/// What reverts a call that ran out of memory may run out of memory as well. The program checks the contents.
+#[test]
+fn two_calls_may_run_out_of_memory() {
+    for between in 1..=MOST_BETWEEN {
+        let failure = vk::Result::ERROR_OUT_OF_DEVICE_MEMORY;
+        let Some((calls, codes)) = fail_each_call(failure, between) else { return };
+        assert!(calls > 30, "{calls} calls");
+        assert!(codes.contains(&E_OUTOFMEMORY), "{codes:?}");
+    }
+}
+
 /// A lost device is DXGI_ERROR_DEVICE_REMOVED, wherever it is noticed.
 #[test]
 fn each_call_may_lose_the_device() {
-    let Some((calls, codes)) = fail_each_call(vk::Result::ERROR_DEVICE_LOST) else { return };
+    let Some((calls, codes)) = fail_each_call(vk::Result::ERROR_DEVICE_LOST, 0) else { return };
     assert!(calls > 30, "{calls} calls");
     let known = [DXGI_ERROR_DEVICE_REMOVED, DXGI_ERROR_DEVICE_HUNG, E_FAIL];
     assert!(codes.iter().all(|code| known.contains(code)), "{codes:?}");

@@ -27,7 +27,7 @@ pub(super) struct Hardware {
     has_addresses: bool,
     has_maintenance4: bool,
     has_synchronization2: bool,
-    /// Whether memory can be bound to buffers after their creation, and replaced.
+    /// Whether memory can be bound to buffers after their creation, part by part, and replaced.
     pub(super) has_sparse_binding: bool,
     /// Whether buffers can be created at the addresses of an earlier process.
     pub(super) has_capture_replay: bool,
@@ -79,7 +79,9 @@ impl Hardware {
         let has = |name: &CStr| {
             names.iter().any(|extension| extension.extension_name_as_c_str().is_ok_and(|own| own == name))
         };
-        let has_sparse_binding = features.features.sparse_binding == vk::TRUE;
+        let features = features.features;
+        let has_sparse_binding =
+            features.sparse_binding == vk::TRUE && features.sparse_residency_buffer == vk::TRUE;
         let queue_family = queue_family(&families, has_sparse_binding);
         Self {
             device,

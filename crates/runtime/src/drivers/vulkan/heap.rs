@@ -311,4 +311,4 @@ impl DriverHeap for VulkanHeap {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -54,7 +54,8 @@ struct Part {
 enum Place {
     /// In host memory; `None` before the heap is resident for the first time.
     Host(Option<HostPart>),
-    /// In host memory, from which the GPU copies them to the device memory, or zeros to be written there.
+    /// In host memory, from which the GPU is to copy them to the device memory that is bound; or zeros to be written there. Nothing
+    /// else writes to that memory before the part has arrived.
     Arriving(Memory, Option<HostPart>),
     /// In device memory.
     Device(Memory),
@@ -170,35 +171,36 @@ impl HeapContents {
         let (engine, buffer) = (&self.engine, self.buffer.handle());
         let mut bound = Submitted::default();
         for part in parts {
-            let Place::Host(copy) = &mut part.place else { continue };
-            let is_copied = copy.is_some();
-            let memory = match engine.take_spare(part.range.size, self.priority) {
-                Some(memory) => memory,
-                None => {
-                    if is_copied {
-                        // One after the other: allocation excludes binding in the operating system's driver, and done in a
-                        // row would delay it, and with it the copies, until the end.
-                        engine.wait(bound)?;
+            if let Place::Host(copy) = &mut part.place {
+                let is_copied = copy.is_some();
+                let memory = match engine.take_spare(part.range.size, self.priority) {
+                    Some(memory) => memory,
+                    None => {
+                        if is_copied {
+                            // One after the other: allocation excludes binding in the operating system's driver, and done in a
+                            // row would delay it, and with it the copies, until the end.
+                            engine.wait(bound)?;
+                        }
+                        engine.allocate(part.range.size, self.memory_type, self.priority)?
                     }
-                    engine.allocate(part.range.size, self.memory_type, self.priority)?
-                }
-            };
-            // A new heap is not used beside a copy, and on the queue of its zeros its memory is bound sooner.
-            let binds = [part.range.bound_to(&memory)];
-            bound = engine.bind(self.buffer.whole_buffer(), &binds, Submitted::default(), is_copied)?;
-            self.work = self.work.and(bound);
-            let copy = copy.take();
-            let source = copy.as_ref().map(HostPart::handle);
-            part.place = Place::Arriving(memory, copy);
+                };
+                // A new heap is not used beside a copy, and on the queue of its zeros its memory is bound sooner.
+                let binds = [part.range.bound_to(&memory)];
+                bound = engine.bind(self.buffer.whole_buffer(), &binds, Submitted::default(), is_copied)?;
+                self.work = self.work.and(bound);
+                part.place = Place::Arriving(memory, copy.take());
+            }
+            // Also of a part that is arriving already: the return before may have failed between its binding and its copy.
+            let Place::Arriving(_, copy) = &part.place else { continue };
             let (at, size) = part.range.bytes;
-            let written = match source {
-                Some(source) => {
+            let written = match copy {
+                Some(copy) => {
                     let region = vk::BufferCopy { src_offset: 0, dst_offset: at, size };
-                    copy_range(engine, source, buffer, region, bound)
+                    copy_range(engine, copy.handle(), buffer, region, self.work)
                 }
-                None if self.zeroed => zero(engine, buffer, (at, size), bound),
+                None if self.zeroed => zero(engine, buffer, (at, size), self.work),
                 // The memory is there when this is done.
-                None => engine.submit(bound, |_, _| {}),
+                None => engine.submit(self.work, |_, _| {}),
             };
             self.work = self.work.and(written?);
         }
@@ -244,14 +246,23 @@ impl HeapContents {
     /// back. The memory of a lost device is freed with its bytes.
     pub(super) fn page_out(&mut self) -> Result<(), DriverError> {
         let start = Instant::now();
-        let parts = match &mut self.memory {
-            HeapMemory::Fixed(memory) => {
-                // All that can be done is to let the operating system take this memory first.
-                memory.set_priority(LOWEST_PRIORITY);
-                return Ok(());
-            }
-            HeapMemory::Paged(parts) => parts,
-        };
+        if let HeapMemory::Fixed(memory) = &self.memory {
+            // All that can be done is to let the operating system take this memory first.
+            memory.set_priority(LOWEST_PRIORITY);
+            return Ok(());
+        }
+        let result = self.send_parts_away();
+        if matches!(result, Err(DriverError::DeviceLost { .. })) {
+            self.lose_memory();
+        }
+        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?result, "paged out");
+        result
+    }
+
+    fn send_parts_away(&mut self) -> Result<(), DriverError> {
+        let HeapMemory::Paged(parts) = &self.memory else { return Ok(()) };
+        // A lost device needs no copies, whose allocation may fail for another reason.
+        self.engine.check_present()?;
         let copy = |part: &Part| match part.place {
             Place::Device(_) => self.engine.host_part(part.range.bytes.1).map(Some),
             Place::Arriving(..) | Place::Host(_) => Ok(None),
@@ -278,10 +289,6 @@ impl HeapContents {
         for part in leaving {
             result = result.and(self.end_leaving(part));
         }
-        if matches!(result, Err(DriverError::DeviceLost { .. })) {
-            self.lose_memory();
-        }
-        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?result, "paged out");
         result
     }
 

@@ -17,6 +17,8 @@ pub(super) struct KeptMemory<T> {
     /// How long a piece is kept.
     time: Duration,
     state: Mutex<State<T>>,
+    /// Held while pieces are freed, and taken before `state`: who needs the memory waits for that.
+    freeing: Mutex<()>,
     this: Weak<Self>,
 }
 
@@ -31,11 +33,21 @@ struct State<T> {
 impl<T: Kept> KeptMemory<T> {
     pub(super) fn new(most: u64, time: Duration) -> Arc<Self> {
         let state = State { pieces: BTreeMap::new(), bytes: 0, is_swept: false };
-        Arc::new_cyclic(|this| Self { most, time, state: Mutex::new(state), this: Weak::clone(this) })
+        Arc::new_cyclic(|this| Self {
+            most,
+            time,
+            state: Mutex::new(state),
+            freeing: Mutex::new(()),
+            this: Weak::clone(this),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn freeing(&self) -> MutexGuard<'_, ()> {
+        self.freeing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the piece of a size that was given back last, so that those that are not needed grow old.
@@ -50,8 +62,8 @@ impl<T: Kept> KeptMemory<T> {
     pub(super) fn give_back(&self, piece: T) {
         let mut state = self.state();
         if state.bytes + piece.size() > self.most {
-            // Freed without the lock.
             drop(state);
+            let _freeing = self.freeing();
             return drop(piece);
         }
         state.bytes += piece.size();
@@ -66,14 +78,15 @@ impl<T: Kept> KeptMemory<T> {
         }
     }
 
-    /// Frees all that is kept. Returns whether that was anything.
-    pub(super) fn free(&self) -> bool {
+    /// Frees all that is kept, and waits until the pieces that other threads are freeing are free.
+    pub(super) fn free(&self) {
+        let _freeing = self.freeing();
         let pieces = {
             let mut state = self.state();
             state.bytes = 0;
             std::mem::take(&mut state.pieces)
         };
-        pieces.values().any(|pieces| !pieces.is_empty())
+        drop(pieces);
     }
 
     /// The number of bytes that are kept.
@@ -90,6 +103,7 @@ impl<T: Kept> KeptMemory<T> {
             while is_swept {
                 std::thread::sleep(time);
                 let Some(memory) = memory.upgrade() else { return };
+                let _freeing = memory.freeing();
                 let mut state = memory.state();
                 let before = Instant::now().checked_sub(time);
                 let freed = before.map(|before| state.take_older(before));

@@ -21,6 +21,12 @@ pub(super) const BUFFER_USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from
         | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS.as_raw(),
 );
 
+/// The flags of buffers that get their memory by sparse binding. They are used while only some parts have memory: one part is
+/// copied while another is bound.
+pub(super) const SPARSE: vk::BufferCreateFlags = vk::BufferCreateFlags::from_raw(
+    vk::BufferCreateFlags::SPARSE_BINDING.as_raw() | vk::BufferCreateFlags::SPARSE_RESIDENCY.as_raw(),
+);
+
 /// The priority of memory whose priority the application has not set (`D3D12_RESIDENCY_PRIORITY_NORMAL`).
 pub(super) const NORMAL_PRIORITY: f32 = 0.5;
 
@@ -186,7 +192,7 @@ impl Buffer {
             .usage(BUFFER_USAGE)
             .sharing_mode(vk::SharingMode::EXCLUSIVE);
         if is_sparse {
-            flags |= vk::BufferCreateFlags::SPARSE_BINDING;
+            flags |= SPARSE;
         }
         if binding != Binding::Whole && device.hardware().has_capture_replay {
             flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;

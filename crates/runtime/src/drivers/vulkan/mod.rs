@@ -54,7 +54,7 @@ use self::heap_buffer::HeapBuffer;
 use self::heap_contents::HeapContents;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
-use self::memory::BUFFER_USAGE;
+use self::memory::{BUFFER_USAGE, SPARSE};
 use self::memory_types::{MemoryTypes, heap_of};
 use self::paging_engine::PagingEngine;
 use self::recorder::Recorder;
@@ -189,7 +189,7 @@ impl VulkanDriver {
             move |error: DriverError| VulkanError::Call { call, result: error.to_string() }
         };
         let sparse_types = if hardware.has_sparse_binding {
-            let flags = vk::BufferCreateFlags::SPARSE_BINDING | replay_flag(&device);
+            let flags = SPARSE | replay_flag(&device);
             let requirements = buffer_requirements(&device, flags);
             // The parts that are paged are whole granules.
             if requirements.alignment <= paging_engine::PART { requirements.memory_type_bits } else { 0 }
@@ -279,7 +279,7 @@ impl VulkanDriver {
         }
         let make = || {
             let whole = || HeapBuffer::whole(own, size, alignment, memory_type, args.create_at);
-            self.engine.with_spare_freed(whole)
+            self.engine.with_kept_freed(memory_type, whole)
         };
         let (whole, place) = at_reserved(device, args.create_at, size, alignment, make)?;
         Ok(HeapContents::fixed(whole, kind, &self.engine)?.at(place))

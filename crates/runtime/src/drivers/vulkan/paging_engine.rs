@@ -10,6 +10,7 @@ use super::commands::{Access, barrier};
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
 use super::memory::{Buffer, Memory, StagingBuffer};
+use super::memory_types::heap_of;
 use super::timeline::Timeline;
 use crate::ddi::DriverError;
 
@@ -36,7 +37,8 @@ const COMMAND_BUFFERS: usize = 16;
 /// The paging engine of a device.
 ///
 /// Work is submitted without waiting for it. Copies are on one queue, and each submission signals the next value of the
-/// timeline `copied`. Memory is bound and unbound on the same queue, or, while copies go on, on a queue of another family.
+/// timeline `copied`. Memory is bound and unbound on the same queue, or, while copies go on, on a queue of another family;
+/// each such submission waits for the one before, and signals the next value of the timeline `bound`.
 pub(super) struct PagingEngine {
     device: Arc<LogicalDevice>,
     copied: Timeline,
@@ -158,6 +160,11 @@ impl PagingEngine {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Refuses work for a device that is lost.
+    pub(super) fn check_present(&self) -> Result<(), DriverError> {
+        self.device.check_present()
+    }
+
     /// The size of the parts into which the memory of a heap is divided.
     pub(super) fn part(&self) -> u64 {
         self.part
@@ -178,18 +185,32 @@ impl PagingEngine {
 
     /// Allocates device memory.
     pub(super) fn allocate(&self, size: u64, memory_type: u32, priority: f32) -> Result<Memory, DriverError> {
-        self.with_spare_freed(|| Memory::allocate(&self.device, size, memory_type, priority))
+        self.with_kept_freed(memory_type, || Memory::allocate(&self.device, size, memory_type, priority))
     }
 
-    /// Allocates memory by `allocate`. If the device has too little, frees the memory that is kept and repeats that.
-    pub(super) fn with_spare_freed<T>(
+    /// Allocates memory of a type by `allocate`. If there is too little, frees the memory that is kept and repeats that.
+    pub(super) fn with_kept_freed<T>(
         &self,
+        memory_type: u32,
         allocate: impl Fn() -> Result<T, DriverError>,
     ) -> Result<T, DriverError> {
-        match allocate() {
-            Err(DriverError::OutOfDeviceMemory { .. }) if self.spare.free() => allocate(),
-            done => done,
+        let failed = match allocate() {
+            Err(failed) => failed,
+            done => return done,
+        };
+        let heap = |memory_type| heap_of(&self.device.hardware().memory, memory_type);
+        let is_of_host = heap(memory_type) == heap(self.host_type);
+        // Repeated even if nothing was kept, as other threads may have freed memory meanwhile. Host memory is kept as long as
+        // possible: without it, further evictions take ten times as long.
+        match failed {
+            DriverError::OutOfDeviceMemory { .. } if !is_of_host => self.spare.free(),
+            DriverError::OutOfDeviceMemory { .. } | DriverError::HostOutOfMemory { .. } => {
+                self.spare.free();
+                self.host.free();
+            }
+            _ => return Err(failed),
         }
+        allocate()
     }
 
     /// Takes back the memory of a heap that can be paged out. It is bound to nothing.
@@ -201,6 +222,7 @@ impl PagingEngine {
     pub(super) fn host_part(&self, size: u64) -> Result<HostPart, DriverError> {
         let size = host_size(size);
         let create = || StagingBuffer::create(&self.device, size, self.host_type);
+        let create = || self.with_kept_freed(self.host_type, create);
         let buffer = self.host.take(size).map_or_else(create, Ok)?;
         Ok(HostPart { buffer: Some(buffer), kept: Arc::clone(&self.host) })
     }
@@ -218,7 +240,9 @@ impl PagingEngine {
         let mut queue = self.queue();
         let buffers = [vk::SparseBufferMemoryBindInfo::default().buffer(buffer.handle()).binds(binds)];
         let value = queue.bound + 1;
-        let waits = self.pending(after);
+        // Also after the binding before: neither two queues nor the binds of one queue end in the order of submission, and a
+        // timeline must not be set to a value below its own.
+        let waits = self.pending(after.and(Submitted { copied: 0, bound: queue.bound }));
         let (semaphores, values): (Vec<_>, Vec<_>) = waits.into_iter().flatten().unzip();
         let (signalled, signal_values) = ([self.bound.handle()], [value]);
         let mut timelines = vk::TimelineSemaphoreSubmitInfo::default()
@@ -232,7 +256,8 @@ impl PagingEngine {
         let submitted = {
             let own = if beside { self.device.binding_queue() } else { self.device.queue(0) };
             // SAFETY: the buffer is sparse and the ranges are aligned and within it and the memory, which the caller of the
-            // method keeps alive until the work is done; the semaphores are timelines, which this lock orders.
+            // method keeps alive until the work is done; the semaphores are timelines, and the submission that signals the
+            // value before is done first.
             unsafe { self.device.functions().queue_bind_sparse(*own, &infos, vk::Fence::null()) }
         };
         submitted.map_err(self.device.creating("vkQueueBindSparse", ByteSize::new(buffer.size())))?;
@@ -322,17 +347,4 @@ fn host_size(size: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn host_memory_has_few_sizes_and_holds_what_is_asked_for() {
-        let (least, most) = HOST_SIZES;
-        for size in [1, 4096, least, least + 1, 3 << 20, most - 1, most] {
-            let own = host_size(size);
-            assert!(own.is_power_of_two() && (least..=most).contains(&own), "{size}");
-            assert!(own >= size, "{size} is held");
-            assert!(own / 2 < size || own == least, "{size}: no more than twice as large");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The progress of the GPU's work on one queue, as a timeline semaphore.
+//! The progress of the GPU's work, as a timeline semaphore.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,8 @@ use heapwright_core::ByteSize;
 use super::logical_device::LogicalDevice;
 use crate::ddi::DriverError;
 
-/// A timeline semaphore. One queue signals it, with ascending values, each of which stands for the work up to it.
+/// A timeline semaphore. It is signalled with ascending values, each of which stands for the work up to it: by commands of one
+/// queue, whose signals are in the order of submission, or by work that waits for the value before.
 pub(super) struct Timeline {
     device: Arc<LogicalDevice>,
     semaphore: vk::Semaphore,

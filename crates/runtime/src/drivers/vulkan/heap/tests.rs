@@ -11,7 +11,7 @@ use crate::drivers::vulkan::fault_tests::or_skip;
 use crate::residency::{Call, PageableKind};
 
 /// Creates heaps of 64 KiB on the first device.
-fn heaps<const N: usize>(driver: &VulkanDriver) -> [Arc<dyn DriverHeap>; N] {
+pub(in crate::drivers::vulkan) fn heaps<const N: usize>(driver: &VulkanDriver) -> [Arc<dyn DriverHeap>; N] {
     let device = driver.create_device(&DeviceArgs::default()).expect("no ranges to reserve");
     let args = HeapArgs {
         size: ByteSize::from_kib(64),
