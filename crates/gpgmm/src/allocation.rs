@@ -24,15 +24,20 @@ use crate::residency_heap::{Heap, Name};
 pub(crate) struct Allocation {
     /// Borrowed under the lock alone. Not within the lock, because it could only be moved there, which takes longer than all else
     /// that this library adds to an allocation.
-    allocation: UnsafeCell<ResourceAllocation>,
+    allocation: Locked<ResourceAllocation>,
     /// Locked for writing only to set the name.
     lock: RwLock<()>,
     /// State that only few allocations need.
     extras: OnceLock<Box<Extras>>,
 }
 
-// SAFETY: the allocation is `Send` and `Sync`, and borrowed under the lock alone.
-unsafe impl Sync for Allocation {}
+/// A value that is borrowed under a lock beside it.
+#[repr(transparent)]
+struct Locked<T>(UnsafeCell<T>);
+
+// SAFETY: under the lock, threads have either shared references, as `T: Sync` allows, or one of them has an exclusive one, as `T: Send`
+// allows.
+unsafe impl<T: Send + Sync> Sync for Locked<T> {}
 
 /// The allocation, borrowed to be read.
 struct Reading<'a> {
@@ -74,13 +79,13 @@ impl Allocation {
     fn read(&self) -> Reading<'_> {
         let lock = self.lock.read().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
-        Reading { allocation: unsafe { &*self.allocation.get() }, _lock: lock }
+        Reading { allocation: unsafe { &*self.allocation.0.get() }, _lock: lock }
     }
 
     fn set_debug_name(&self, name: &str) -> Result<(), Error> {
         let _lock = self.lock.write().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: under the lock.
-        unsafe { &mut *self.allocation.get() }.set_debug_name(name)
+        unsafe { &mut *self.allocation.0.get() }.set_debug_name(name)
     }
 
     fn extras(&self) -> &Extras {
@@ -102,7 +107,7 @@ impl Drop for Allocation {
         if let Some(extras) = self.extras.get_mut() {
             let mapped = *extras.mapped.get_mut();
             if mapped != 0 {
-                release_mapped(self.allocation.get_mut(), mapped);
+                release_mapped(self.allocation.0.get_mut(), mapped);
             }
         }
     }

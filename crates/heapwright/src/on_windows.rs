@@ -119,6 +119,12 @@
 //! heapwright only uses features that the device reports, and makes no trial calls. An error of the debug layer in one
 //! of its calls is caused by a description that the program passed, or it is a defect: please report it.
 //!
+//! # DLLs that are unloaded
+//!
+//! Dropping the last handle of a residency manager, of an allocator that prefetches, or of what is
+//! [recorded](crate::recording) waits for a thread to end. On Windows, no thread ends while `DllMain` executes. A DLL that may be
+//! unloaded must drop them before: in `DllMain`, the call would not return.
+//!
 //! # Logging
 //!
 //! heapwright logs through `tracing`, with targets that begin with `heapwright`. Messages have their values as fields:

@@ -1,6 +1,6 @@
 //! Uploads the recorded contents of buffers, and compares what the buffers hold with them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use heapwright_d3d12::windows_core::{self, Result};
@@ -32,6 +32,7 @@ pub(super) fn upload(
         queue: None,
         batch: Batch::default(),
         failed: HashSet::new(),
+        verified: HashMap::new(),
         done: Uploaded::default(),
     };
     for record in open(path)?.take(record_count) {
@@ -50,7 +51,29 @@ struct Upload<'a> {
     batch: Batch,
     /// Buffers that have been reported.
     failed: HashSet<u64>,
+    /// Bytes that have been found in each buffer.
+    verified: HashMap<u64, Ranges>,
     done: Uploaded,
+}
+
+/// Ranges of bytes that do not touch each other: the end of each by its start.
+#[derive(Debug, Default)]
+struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    /// Adds a range, and returns the number of its bytes that are new.
+    fn add(&mut self, start: u64, end: u64) -> u64 {
+        let (mut first, mut last, mut known) = (start, end, 0);
+        while let Some((&other, &other_end)) =
+            self.0.range(..=last).next_back().filter(|(_, it)| **it >= first)
+        {
+            self.0.remove(&other);
+            known += other_end.min(end).saturating_sub(other.max(start));
+            (first, last) = (first.min(other), last.max(other_end));
+        }
+        self.0.insert(first, last);
+        (end - start) - known
+    }
 }
 
 /// Contents that the GPU copies together.
@@ -142,14 +165,14 @@ impl Upload<'_> {
     /// Takes notice of whether a buffer holds its contents.
     fn note(&mut self, contents: &Contents, written: std::result::Result<bool, String>) {
         let &Contents { allocation, offset, ref bytes } = contents;
-        let len = bytes.len() as u64;
+        let end = offset.saturating_add(bytes.len() as u64);
         let reason = match written {
             Ok(true) => {
-                self.done.verified_bytes += len;
+                // Later contents may replace earlier ones.
+                self.done.verified_bytes += self.verified.entry(allocation).or_default().add(offset, end);
                 return;
             }
             Ok(false) => {
-                let end = offset.saturating_add(len);
                 format!("its bytes from {offset} to {end} are not those that were written")
             }
             Err(reason) => format!("its contents cannot be uploaded: {reason}"),
@@ -166,6 +189,26 @@ mod tests {
 
     fn contents(allocation: u64, offset: u64, len: usize) -> Contents {
         Contents { allocation, offset, bytes: vec![0; len] }
+    }
+
+    /// A bitmap counts the same.
+    #[test]
+    fn each_byte_counts_once() {
+        let (mut ranges, mut bitmap) = (Ranges::default(), [false; 40]);
+        let mut random = 1_u32;
+        for round in 0..2000 {
+            if round % 20 == 0 {
+                (ranges, bitmap) = (Ranges::default(), [false; 40]);
+            }
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [start, len, ..] = random.to_be_bytes().map(usize::from);
+            let (start, end) = (start % 32, start % 32 + 1 + len % 8);
+            let added = bitmap[start..end].iter().filter(|is_in| !**is_in).count();
+            bitmap[start..end].fill(true);
+            assert_eq!(ranges.add(start as u64, end as u64), added as u64, "{start} {end}");
+            let ends: Vec<_> = ranges.0.iter().flat_map(|(&start, &end)| [start, end]).collect();
+            assert!(ends.is_sorted_by(|one, next| one < next), "{ranges:?}");
+        }
     }
 
     #[test]

@@ -73,6 +73,9 @@ impl CopyQueue {
             .collect();
         for (part, &start) in parts.iter().zip(&starts) {
             write(&self.upload, start, part.bytes)?;
+            // No byte is right before the GPU has copied it back.
+            let wrong: Vec<u8> = part.bytes.iter().map(|byte| !byte).collect();
+            write(&self.readback, start, &wrong)?;
         }
         // Buffers return to COMMON after each submission, so that no barriers are needed.
         let upload = self.upload.clone();
@@ -125,4 +128,56 @@ struct Copy<'a> {
     from: &'a ID3D12Resource,
     from_offset: u64,
     len: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use heapwright_intercept::{intercept, method};
+    use heapwright_runtime::{HostProfile, Instance};
+
+    use super::*;
+
+    /// Copies that the GPU does not execute are noticed, although the readback buffer has the same bytes from before.
+    #[test]
+    fn bytes_that_are_not_copied_are_not_found() {
+        let gpu = Instance::open(HostProfile::default_profile()).expect("a device");
+        let creator = Creator::new(gpu.device.clone(), false).expect("a device");
+        let mut queue = creator.copy_queue().expect("a queue");
+        let are_lost: &'static AtomicBool = Box::leak(Box::default());
+        let list: ID3D12GraphicsCommandList10 = queue.list.cast().expect("the newest interface");
+        // SAFETY: this is the list's newest interface, and this thread alone uses it. A list without a copy is a valid one.
+        unsafe {
+            intercept(&list, are_lost, |methods| {
+                let methods = methods.of::<ID3D12GraphicsCommandList>();
+                methods.replace(
+                    method!(CopyBufferRegion),
+                    |call, (to, to_offset, from, from_offset, len)| {
+                        if !call.data.load(Ordering::Relaxed) {
+                            (call.original.CopyBufferRegion)(
+                                call.this,
+                                to,
+                                to_offset,
+                                from,
+                                from_offset,
+                                len,
+                            );
+                        }
+                    },
+                );
+            });
+        }
+        let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
+        let desc = buffer_desc(ByteSize::new(64));
+        let buffer =
+            creator.committed(&properties, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("a buffer");
+        let parts = [0, 7].map(|byte| vec![byte; 20]);
+        let parts = [0, 1].map(|at| Part { buffer: &buffer, offset: 20 * at as u64, bytes: &parts[at] });
+        assert_eq!(queue.write(&parts).expect("executed"), [true, true]);
+        are_lost.store(true, Ordering::Relaxed);
+        assert_eq!(queue.write(&parts).expect("executed"), [false, false]);
+        are_lost.store(false, Ordering::Relaxed);
+        assert_eq!(queue.write(&parts).expect("executed"), [true, true]);
+    }
 }

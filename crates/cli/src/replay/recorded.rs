@@ -339,6 +339,8 @@ impl Reader {
                 self.last_heap = Some(heap);
                 return;
             }
+            // Without an allocator, they belong to none that is replayed.
+            Action::CreatePool { .. } | Action::PrefetchHeap { .. } if self.allocators.is_empty() => return,
             Action::CreatePool { pool, options } => {
                 if self.pools.len() == MAX_POOLS {
                     self.excess = Some(Excess { what: "pools", limit: MAX_POOLS });
@@ -478,5 +480,39 @@ fn heap_type_of(recorded: RecordedHeapType) -> Option<HeapType> {
         RecordedHeapType::Readback => Some(HeapType::Readback),
         RecordedHeapType::GpuUpload => Some(HeapType::GpuUpload),
         RecordedHeapType::Unknown | RecordedHeapType::Custom => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of no allocator are not held, however many a file has.
+    #[test]
+    fn what_belongs_to_no_allocator_is_not_held() {
+        let held = |has_allocator: bool| {
+            let mut reader = Reader::default();
+            let mut note = |action| reader.note(0, Record { time_us: 0, action });
+            if has_allocator {
+                note(Action::SelectAllocator { allocator: 1 });
+            }
+            let heap_type = RecordedHeapType::Default;
+            note(Action::CreateHeap(Heap {
+                id: 1,
+                size: 65_536,
+                alignment: 65_536,
+                heap_type,
+                flags: 0,
+                name: None,
+            }));
+            note(Action::CreatePool { pool: 2, options: Vec::new() });
+            for _ in 0..3 {
+                note(Action::PrefetchHeap { heap: 1, pool: None, is_shared: true });
+                note(Action::Frame);
+            }
+            (reader.pools.len(), reader.prefetches.len(), reader.steps.len())
+        };
+        assert_eq!(held(false), (0, 0, 0));
+        assert_eq!(held(true), (1, 3, 7));
     }
 }

@@ -114,6 +114,7 @@ impl Inner {
 
     /// Counts a frame: releases memory that was not used for too many frames.
     pub(crate) fn pass_frame(&self) {
+        self.heaps.insert_prefetched();
         if let Some(recording) = &self.heaps.source.recording {
             recording.call(|instance| Event::Frame { instance });
             recording.count(|| self.counters());
@@ -126,6 +127,7 @@ impl Inner {
     /// Reads the clock, and releases memory that was not used for a second, unless frames pass.
     pub(crate) fn pass_time(&self) {
         for _ in 0..self.clock.take_periods() {
+            self.heaps.insert_prefetched();
             if let Some(recording) = &self.heaps.source.recording {
                 recording.call(|instance| Event::IdlePeriod { instance });
             }

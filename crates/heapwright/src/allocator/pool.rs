@@ -65,6 +65,7 @@ impl Pool {
 
     /// Releases the empty heaps beyond the minimum number, and returns their size in bytes.
     pub fn release_empty_heaps(&self) -> ByteSize {
+        self.heaps.insert_created();
         if let Some(recorded) = &self.recorded {
             recorded.release();
         }

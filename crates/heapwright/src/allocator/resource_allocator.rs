@@ -312,6 +312,7 @@ impl ResourceAllocator {
     /// releases them by itself when more memory would exceed the budget or a limit, and when the device runs out of
     /// memory.
     pub fn release_resource_heaps(&self, bytes: ByteSize) -> ByteSize {
+        self.inner.heaps.insert_prefetched();
         if let Some(recording) = &self.inner.heaps.source.recording {
             let bytes = bytes.get();
             recording.call(|instance| Event::ReleaseHeaps { instance, bytes });

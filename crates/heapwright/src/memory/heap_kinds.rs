@@ -141,7 +141,7 @@ impl HeapKinds {
         (0..HeapKind::COUNT).find(is_like).map(|index| self.at(index))
     }
 
-    /// Adds the heaps that were prefetched since the last recorded allocation.
+    /// Adds the heaps that were prefetched while a recording is made. Before a call that is recorded, as a replay does the same.
     pub(crate) fn insert_prefetched(&self) {
         if let Some(prefetcher) = &self.prefetcher {
             prefetcher.insert_created();

@@ -1,6 +1,14 @@
 //! The state of prefetching for the heaps of one kind.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+
+use super::typed_heaps::Sharing;
+use crate::plan::Constraints;
 
 /// The state of prefetching for the heaps of one kind.
 #[derive(Debug, Default)]
@@ -9,6 +17,17 @@ pub(crate) struct Prefetch {
     is_pending: AtomicBool,
     misses: AtomicU64,
     eliminated: AtomicU64,
+    /// Heaps that were created while a recording is made.
+    created: Mutex<Vec<CreatedHeap>>,
+}
+
+/// A heap that was created, and is not counted yet.
+#[derive(Debug)]
+pub(crate) struct CreatedHeap {
+    pub(crate) sharing: Sharing,
+    pub(crate) size: ByteSize,
+    pub(crate) constraints: Constraints,
+    pub(crate) heap: ID3D12Heap,
 }
 
 impl Prefetch {
@@ -26,6 +45,16 @@ impl Prefetch {
         while self.is_pending.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
+    }
+
+    /// Keeps a heap until it is counted.
+    pub(crate) fn add_created(&self, heap: CreatedHeap) {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner).push(heap);
+    }
+
+    /// Returns the heaps that are not counted yet, and keeps them no longer.
+    pub(crate) fn take_created(&self) -> Vec<CreatedHeap> {
+        mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Counts a heap that was needed and had not been prefetched.

@@ -3,15 +3,16 @@
 //! A prefetched heap is added to the heaps of its kind as an empty one, and is kept or released like any other. No
 //! thread waits for a heap that is being prefetched: an allocation that needs a heap meanwhile creates its own.
 //!
-//! While a recording is made, the next recorded allocation counts and adds the heap, so that a replay can do the same at the same place.
+//! While a recording is made, the next call that allocates, releases heaps or counts a frame counts and adds the heap, so that a replay
+//! can do the same at the same place.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use heapwright_core::ByteSize;
-use heapwright_d3d12::*;
 
+use super::prefetch::CreatedHeap;
 use super::refusal::Refusal;
 use super::typed_heaps::{Sharing, TypedHeaps};
 use crate::Error;
@@ -25,19 +26,8 @@ const LARGEST: ByteSize = ByteSize::from_mib(64);
 pub(crate) struct Prefetcher {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    /// Heaps for the next recorded allocation.
-    created: Arc<Mutex<Vec<Created>>>,
-}
-
-/// A heap that was created, and is not counted yet.
-#[derive(Debug)]
-struct Created {
-    /// Weak, so that the heaps of a pool are released with it.
-    heaps: Weak<TypedHeaps>,
-    sharing: Sharing,
-    size: ByteSize,
-    constraints: Constraints,
-    heap: ID3D12Heap,
+    /// Where there are heaps that were created while a recording is made.
+    created: Arc<Mutex<Vec<Weak<TypedHeaps>>>>,
 }
 
 #[derive(Debug)]
@@ -50,7 +40,7 @@ struct Job {
 
 impl Job {
     /// Creates the heap if it is still wanted. While a recording is made, it is only created.
-    fn carry_out(&self, created: &Mutex<Vec<Created>>) -> Result<(), Refusal> {
+    fn carry_out(&self, created: &Mutex<Vec<Weak<TypedHeaps>>>) -> Result<(), Refusal> {
         let &Self { ref heaps, sharing, size, constraints } = self;
         let Some(heaps) = heaps.upgrade() else { return Ok(()) };
         let source = &heaps.source;
@@ -64,8 +54,8 @@ impl Job {
             return heaps.insert_prefetched(sharing, size, constraints, create);
         }
         let heap = create().map_err(|hresult| Error::device("ID3D12Device::CreateHeap", hresult))?;
-        let created_one = Created { heaps: Arc::downgrade(&heaps), sharing, size, constraints, heap };
-        created.lock().unwrap_or_else(PoisonError::into_inner).push(created_one);
+        heaps.prefetch.add_created(CreatedHeap { sharing, size, constraints, heap });
+        created.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&heaps));
         Ok(())
     }
 }
@@ -83,7 +73,7 @@ impl Prefetcher {
     /// Starts the thread. Returns `None`, with a warning, if the thread cannot be created.
     pub(crate) fn start() -> Option<Self> {
         let (jobs, queue) = channel::<Job>();
-        let created = Arc::<Mutex<Vec<Created>>>::default();
+        let created = Arc::<Mutex<Vec<Weak<TypedHeaps>>>>::default();
         let of_thread = Arc::clone(&created);
         let work = move || {
             for job in queue {
@@ -105,12 +95,8 @@ impl Prefetcher {
     /// Adds the heaps that were created while a recording is made.
     pub(crate) fn insert_created(&self) {
         let created = std::mem::take(&mut *self.created.lock().unwrap_or_else(PoisonError::into_inner));
-        for Created { heaps, sharing, size, constraints, heap } in created {
-            if let Some(heaps) = heaps.upgrade() {
-                if let Err(refusal) = heaps.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
-                    tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
-                }
-            }
+        for heaps in created.iter().filter_map(Weak::upgrade) {
+            heaps.insert_created();
         }
     }
 

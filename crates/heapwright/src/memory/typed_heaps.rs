@@ -17,7 +17,7 @@ use super::heap_time::HeapTime;
 use super::labels::Labels;
 use super::managed::{NewMemory, create_managed};
 use super::pool_sums::{Counted, HeapsShare, PoolEntry, PoolSums};
-use super::prefetch::Prefetch;
+use super::prefetch::{CreatedHeap, Prefetch};
 use super::refusal::Refusal;
 use super::siblings::Siblings;
 use super::source::HeapSource;
@@ -365,13 +365,34 @@ impl TypedHeaps {
             };
             heap.record(recording, &self.desc.heap);
             if let Some(id) = heap.id_in(recording) {
-                let (pool, is_shared) = (pool.map(|pool| pool.id()), sharing == Sharing::Shared);
-                recording.call(|instance| Event::PrefetchHeap { instance, heap: id, pool, is_shared });
+                // The pool is held until the event is recorded, because none may name it after it was dropped.
+                let (of_pool, is_shared) = (pool.as_ref().map(|pool| pool.id()), sharing == Sharing::Shared);
+                recording.call(|instance| Event::PrefetchHeap {
+                    instance,
+                    heap: id,
+                    pool: of_pool,
+                    is_shared,
+                });
             }
         }
         let _refused = self.engine(sharing).insert(heap.size(), heap);
         self.note_change();
         Ok(())
+    }
+
+    /// Adds the heaps that were prefetched while a recording is made. Without the allocator, they are released to the device.
+    pub(crate) fn insert_created(&self) {
+        let created = self.prefetch.take_created();
+        if created.is_empty() {
+            return;
+        }
+        // Held until all are recorded, because a recording has nothing of an allocator after its end.
+        let Some(_allocator) = self.source.allocator.upgrade() else { return };
+        for CreatedHeap { sharing, size, constraints, heap } in created {
+            if let Err(refusal) = self.insert_prefetched(sharing, size, constraints, || Ok(heap)) {
+                tracing::debug!(%size, ?refusal, "a prefetched heap is not permitted any more");
+            }
+        }
     }
 
     /// Keeps, pools or releases heaps that became empty.
@@ -424,6 +445,7 @@ impl TypedHeaps {
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
+        self.insert_created();
         let mut released = ByteSize::ZERO;
         let left = |released: ByteSize| bytes.saturating_sub(released);
         for (size, heap) in self.spare.pool.release(bytes) {
@@ -515,6 +537,7 @@ impl TypedHeaps {
 
     pub(crate) fn audit(&self) -> Result<(), String> {
         self.prefetch.wait();
+        self.insert_created();
         for (engine, name) in [(&self.shared, "shared"), (&self.dedicated, "own")] {
             engine.audit().map_err(|error| {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)

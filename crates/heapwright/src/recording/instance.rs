@@ -60,7 +60,11 @@ impl Recording {
         };
         if recording.records(RecordFlags::API_OBJECTS) {
             let (instance, options) = (recording.instance, settings());
-            let parent = parent.filter(|parent| parent.shares_file_with(&recording)).map(Self::instance);
+            // A parent whose beginning is not in the file cannot be named there.
+            let is_known = |parent: &&Self| {
+                parent.shares_file_with(&recording) && parent.records(RecordFlags::API_OBJECTS)
+            };
+            let parent = parent.filter(is_known).map(Self::instance);
             recording.push(Event::Begin { instance, kind, parent, options });
         }
         Ok(Some(Arc::new(recording)))

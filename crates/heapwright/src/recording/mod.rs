@@ -36,7 +36,8 @@
 //! heap is the same: pools, nested allocators and prefetched heaps, too. There are these limits:
 //!
 //! * calls of several threads are repeated in the order in which they were recorded;
-//! * while a recording is made, the thread that prefetches creates heaps, and the next allocation adds them to the allocator;
+//! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases heaps or counts a
+//!   frame adds them to the allocator; until then, limits and statistics do not include them;
 //! * an allocation that fails is not recorded, although it may have released empty heaps;
 //! * budgets are those of the replay, which has no residency manager;
 //! * deferred frees are recorded when they happen;
@@ -52,7 +53,9 @@
 //! be read. Events of several
 //! threads are in the order in which they enter the queue; a heap that another thread destroys while a call submits, evicts or pages it
 //! in may be missing from that call. The file is also written when an instance and all that it created are dropped. With the
-//! last one in the file, the thread ends, so that a library with this code can be unloaded.
+//! last one in the file, the thread ends, so that a library with this code can be unloaded. The call waits for that. On Windows, no
+//! thread ends while `DllMain` executes, so a DLL must not drop it there, nor in destructors of static C++ objects: the call would not
+//! return.
 //!
 //! Without a recording, an allocation costs one load and one branch more.
 

@@ -193,7 +193,7 @@ impl Recorder {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.count -= 1;
         if users.count > 0 {
-            drop(users);
+            // With the users locked, so that the last one does not end the thread before it has written.
             return self.flush();
         }
         self.shared.lock().is_ending = true;
@@ -472,6 +472,32 @@ mod tests {
             assert!(!has_writer(&second));
             assert_eq!(records(), 2 * round);
         }
+    }
+
+    /// A user that waits for the thread needs it, although it is not counted any more.
+    #[test]
+    fn the_thread_does_not_end_while_a_user_waits_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("users.hws");
+        let open = || Recorder::open(Some(&path), RecordScope::PerProcess).expect("a file");
+        let (first, second) = (open(), open());
+        let the_thread_is_busy = second.shared.lock();
+        let waiting = thread::spawn(move || first.remove_user());
+        // Not found locked by chance, as between two statements.
+        let mut locked = 0;
+        while locked < 5 {
+            match second.users.try_lock() {
+                Ok(users) => {
+                    assert_eq!(users.count, 2, "the other user waits, and the last one could end the thread")
+                }
+                Err(_) => locked += 1,
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(the_thread_is_busy);
+        waiting.join().expect("no panic");
+        second.remove_user();
+        assert!(!second.shared.has_failed.load(Ordering::Relaxed));
     }
 
     fn contents(len: usize) -> Event {

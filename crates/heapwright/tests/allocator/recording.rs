@@ -213,6 +213,79 @@ fn the_instances_of_a_process_share_a_file() {
     drop(ResourceAllocator::new(&gpu.device, None, desc()).expect("the file is free"));
 }
 
+/// An allocator whose beginning is not recorded is not named, as readers refuse that.
+#[test]
+fn a_nested_allocator_is_recorded_whatever_its_parent_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("nested.hws");
+    let gpu = open("discrete");
+    for (flags, is_nested) in [(RecordFlags::COUNTERS, false), (RecordFlags::API_OBJECTS, true)] {
+        let scope = RecordScope::PerProcess;
+        let parent = recorded(&gpu, RecordOptions { flags, scope, ..options(&file) });
+        let nested = ResourceAllocatorDesc { record_options: options(&file), ..Default::default() };
+        let nested = parent.create_nested(nested).expect("an allocator");
+        drop((local(&nested, 1000), nested, parent));
+        let has_parent = |action: &Action| matches!(action, Action::NestAllocator { .. });
+        assert_eq!(read(&file).iter().any(has_parent), is_nested, "{flags:?}");
+    }
+}
+
+/// Heaps that were prefetched while a recording is made are in no one's way, although no allocation follows that adds them.
+#[test]
+fn prefetched_heaps_are_released_with_and_without_an_allocation() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("prefetched.hws");
+    let gpu = open("discrete");
+    let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
+    let allocator =
+        allocator(&gpu, ResourceAllocatorDesc { record_options: options(&file), ..flagged(flags) });
+    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let desc = place(HeapType::Default, own);
+    let in_use = ByteSize::from_mib(4);
+    let is_prefetched = || usage(&gpu) > in_use;
+
+    let held = buffer(&allocator, &desc, in_use.get());
+    wait_until(is_prefetched);
+    wait_until(|| allocator.release_empty_heaps() >= in_use);
+    assert_usage(&gpu, in_use);
+    drop(held);
+    allocator.release_empty_heaps();
+
+    let held = buffer(&allocator, &desc, in_use.get());
+    wait_until(is_prefetched);
+    wait_until(|| {
+        allocator.on_frame();
+        !is_prefetched()
+    });
+    drop(held);
+    allocator.release_empty_heaps();
+
+    let pool = allocator.create_pool(PoolDesc::default()).expect("a pool");
+    let held =
+        buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc.clone() }, in_use.get());
+    wait_until(is_prefetched);
+    wait_until(|| pool.release_empty_heaps() >= in_use);
+    drop(held);
+    pool.release_empty_heaps();
+
+    let held =
+        buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc.clone() }, in_use.get());
+    wait_until(is_prefetched);
+    drop((held, pool));
+    wait_until(|| usage(&gpu) == ByteSize::ZERO);
+
+    // The pool's heap has no allocator that could record it.
+    let pool = allocator.create_pool(PoolDesc::default()).expect("a pool");
+    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
+    wait_until(is_prefetched);
+    drop(allocator);
+    pool.release_empty_heaps();
+    assert_usage(&gpu, in_use);
+    drop((held, pool));
+    let prefetched = read(&file).iter().filter(|it| matches!(it, Action::PrefetchHeap { .. })).count();
+    assert_eq!(prefetched, 3);
+}
+
 /// Each call is a sample, however soon it follows another one.
 #[test]
 fn counters_are_recorded_on_request() {
