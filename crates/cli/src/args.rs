@@ -784,8 +784,8 @@ access, and record_bytes those of others, which a copy queue uploads and reads b
 JSON keys (stable; a key never changes its meaning):
   device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
   heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes (bytes of
-  buffers that were uploaded and then found there), skipped (textures, and buffers without a recorded
-  heap), and failures [{kind, id, address, reason}].
+  buffers that were uploaded and then found there), skipped (textures, and buffers without a
+  recorded heap), and failures [{kind, id, address, reason}].
 
 Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
 2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";
