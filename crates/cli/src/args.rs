@@ -683,7 +683,7 @@ Examples:
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy lru --policy next-use session.hws
   heapwright residency --policy all generated:documents:7 generated:serving:7
-  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
+  heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\
@@ -692,7 +692,7 @@ Examples:
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy all generated:documents:7 generated:serving:7
-  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
+  heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --list
 
 Measurements:
