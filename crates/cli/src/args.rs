@@ -683,7 +683,7 @@ Examples:
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy lru --policy next-use session.hws
   heapwright residency --policy all generated:documents:7 generated:serving:7
-  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
+  heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --list";
 
 const RESIDENCY_LONG_HELP: &str = "\
@@ -692,7 +692,7 @@ Examples:
   heapwright residency --policy adaptive --policy lru cyclic-scan unet_diffusion
   heapwright residency --json crates/simulation/scenarios/budget-halved.toml
   heapwright residency --policy all generated:documents:7 generated:serving:7
-  heapwright residency --policy all --budget 40 --budget 90 trace.csv.gz
+  heapwright residency --policy all --budget 40 --budget 90 traces/unet_diffusion.csv.gz
   heapwright residency --list
 
 Measurements:
@@ -784,8 +784,8 @@ access, and record_bytes those of others, which a copy queue uploads and reads b
 JSON keys (stable; a key never changes its meaning):
   device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
   heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes (bytes of
-  buffers that were uploaded and then found there), skipped (textures, and buffers without a recorded
-  heap), and failures [{kind, id, address, reason}].
+  buffers that were uploaded and then found there), skipped (textures, and buffers without a
+  recorded heap), and failures [{kind, id, address, reason}].
 
 Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
 2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";

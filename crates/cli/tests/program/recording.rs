@@ -266,6 +266,21 @@ fn profiles_and_options_change_the_settings() {
     }
 }
 
+/// Memory that only grows is held in heaps of which the last one alone has room: at most a 64th of it with the profile of little memory.
+#[test]
+fn the_low_memory_profile_has_a_lower_peak() {
+    let folder = Folder::new();
+    for count in [10, 100, 1000, 3000] {
+        let rows: String = (0..count).map(|id| format!("{id},alloc,{id},65536\n")).collect();
+        let path = folder.trace("grows.csv", &rows);
+        let [usual, low] = ["default", "low-memory"].map(|profile| {
+            json(["replay", "--json", "--profile", profile, &path])["peak_reserved_bytes"].as_u64().unwrap()
+        });
+        let live = count * 65_536;
+        assert!(low < usual && low <= live + (live / 64).max(65_536), "{low} and {usual} for {live}");
+    }
+}
+
 /// Checks a Chrome trace by the rules of its format, as Perfetto's importer reads it: nothing that it would count as an error or drop.
 /// Perfetto's own trace processor is no package; its Python module downloads it. Returns the counter tracks and the number of events
 /// of each name.

@@ -140,6 +140,10 @@ impl HeapRequest<'_> {
             GivenBack::Nothing
         } else {
             self.kinds.return_unused_memory();
+            // What was returned may suffice.
+            if self.has_any_range()? {
+                return Ok(HeapPlan::AnyRange);
+            }
             GivenBack::EmptyHeaps
         };
         for size in [wanted, least] {

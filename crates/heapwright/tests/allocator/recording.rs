@@ -261,15 +261,13 @@ fn prefetched_heaps_are_released_with_and_without_an_allocation() {
     allocator.release_empty_heaps();
 
     let pool = allocator.create_pool(PoolDesc::default()).expect("a pool");
-    let held =
-        buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc.clone() }, in_use.get());
+    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
     wait_until(is_prefetched);
     wait_until(|| pool.release_empty_heaps() >= in_use);
     drop(held);
     pool.release_empty_heaps();
 
-    let held =
-        buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc.clone() }, in_use.get());
+    let held = buffer(&allocator, &ResourceAllocationDesc { pool: Some(&pool), ..desc }, in_use.get());
     wait_until(is_prefetched);
     drop((held, pool));
     wait_until(|| usage(&gpu) == ByteSize::ZERO);
