@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
                         output.result(&report.to_json())?;
                     }
                 }
-                reports.extend(of_scenario);
+                reports.push(of_scenario);
             }
             Err(error) => {
                 output.error(&error);

@@ -11,7 +11,7 @@ use super::report::ResidencyReport;
 use crate::output_file::{OutputFile, OutputFileError};
 
 /// Draws the figures into a file.
-pub(super) fn write(file: OutputFile, reports: &[ResidencyReport]) -> Result<(), OutputFileError> {
+pub(super) fn write(file: OutputFile, reports: &[Vec<ResidencyReport>]) -> Result<(), OutputFileError> {
     let drawn = draw(reports).map_err(|error| io::Error::other(error.to_string()));
     file.write(|writer| writer.write_all(drawn?.as_bytes()))
 }
@@ -44,9 +44,7 @@ const RIGHT: i32 = 590;
 type Drawn = Result<(), Box<dyn Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn draw(reports: &[ResidencyReport]) -> Result<String, Box<dyn Error>> {
-    let scenarios: Vec<&[ResidencyReport]> =
-        reports.chunk_by(|left, right| left.scenario == right.scenario).collect();
+fn draw(scenarios: &[Vec<ResidencyReport>]) -> Result<String, Box<dyn Error>> {
     let heights = scenarios.iter().map(|scenario| height(scenario));
     let total = heights.sum::<i32>() + 2 * MARGIN;
     let mut svg = String::new();

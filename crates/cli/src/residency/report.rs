@@ -142,21 +142,22 @@ pub(super) const LRU: &str = "lru";
 /// The bytes that are added to those of two policies before they are compared.
 const LITTLE: u64 = 64 << 20;
 
-/// Summarizes the reports of each policy, in the order of their first reports. The reports of a scenario follow each other.
-pub(super) fn summarize(reports: &[ResidencyReport]) -> Vec<Summary> {
+/// Summarizes the reports of each policy over all scenarios, in the order of the policies' first reports.
+pub(super) fn summarize(scenarios: &[Vec<ResidencyReport>]) -> Vec<Summary> {
     let mut policies: Vec<&'static str> = Vec::new();
-    for report in reports {
+    for report in scenarios.iter().flatten() {
         if !policies.contains(&report.policy) {
             policies.push(report.policy);
         }
     }
-    policies.into_iter().map(|policy| summarize_policy(policy, reports)).collect()
+    policies.into_iter().map(|policy| summarize_policy(policy, scenarios)).collect()
 }
 
-fn summarize_policy(policy: &'static str, reports: &[ResidencyReport]) -> Summary {
-    let of_policy: Vec<&ResidencyReport> = reports.iter().filter(|report| report.policy == policy).collect();
+fn summarize_policy(policy: &'static str, scenarios: &[Vec<ResidencyReport>]) -> Summary {
+    let reports = scenarios.iter().flatten();
+    let of_policy: Vec<&ResidencyReport> = reports.filter(|report| report.policy == policy).collect();
     let (mut of_best, mut of_lru) = (Vec::new(), Vec::new());
-    for scenario in reports.chunk_by(|left, right| left.scenario == right.scenario) {
+    for scenario in scenarios {
         let Some(own) = scenario.iter().find(|report| report.policy == policy) else { continue };
         let best = scenario.iter().map(|report| report.bytes_in).min().unwrap_or(0);
         of_best.push(compared(own.bytes_in, best));
@@ -170,14 +171,14 @@ fn summarize_policy(policy: &'static str, reports: &[ResidencyReport]) -> Summar
         without: of_policy.iter().filter(|report| report.ratio.is_none()).count(),
         of_best: MeanAndMax::of(of_best.into_iter()),
         of_lru: MeanAndMax::of(of_lru.into_iter()),
-        bytes_in: of_policy.iter().map(|report| report.bytes_in).sum(),
+        bytes_in: of_policy.iter().fold(0, |sum, report| sum.saturating_add(report.bytes_in)),
         longest_stall_ms: of_policy.iter().map(|report| report.longest_stall_ms).fold(0.0, f64::max),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three decimals need no more than 53 bits")]
 fn compared(bytes: u64, with: u64) -> f64 {
-    (bytes + LITTLE) as f64 / (with + LITTLE) as f64
+    bytes.saturating_add(LITTLE) as f64 / with.saturating_add(LITTLE) as f64
 }
 
 #[cfg(test)]
@@ -219,11 +220,10 @@ mod tests {
             bytes_in: mib << 20,
             ..report(ratio)
         };
+        // Two sessions may have the same name.
         let reports = [
-            of("a", "next-use", 192, Some(1.0)),
-            of("a", "lru", 64, Some(1.0)),
-            of("b", "next-use", 0, Some(4.0)),
-            of("b", "lru", 192, None),
+            vec![of("a", "next-use", 192, Some(1.0)), of("a", "lru", 64, Some(1.0))],
+            vec![of("a", "next-use", 0, Some(4.0)), of("a", "lru", 192, None)],
         ];
         let [next_use, lru] = &summarize(&reports)[..] else { panic!() };
         let near = |found: Option<MeanAndMax>, mean: f64, max: f64| {
@@ -238,6 +238,10 @@ mod tests {
         near(lru.of_best, 2.0, 4.0);
         near(lru.of_lru, 1.0, 1.0);
         assert!(summarize(&[]).is_empty());
+        let huge = ResidencyReport { bytes_in: u64::MAX, ..report(None) };
+        let [summary] = &summarize(&[vec![huge.clone()], vec![huge]])[..] else { panic!() };
+        assert_eq!(summary.bytes_in, u64::MAX);
+        near(summary.of_lru, 1.0, 1.0);
     }
 
     fn report(ratio: Option<f64>) -> ResidencyReport {

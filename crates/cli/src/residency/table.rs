@@ -5,10 +5,11 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Tab
 use super::report::{LRU, MeanAndMax, ResidencyReport, Summary, summarize};
 use crate::format;
 
-/// A table of all scenarios, a row for each policy, and one of what they come to.
-pub(super) fn render(reports: &[ResidencyReport]) -> String {
+/// A table of all scenarios, a row for each policy, and one of what they come to. Each scenario has its own reports: two may
+/// have the same name.
+pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
     let mut rows = Vec::new();
-    for scenario in reports.chunk_by(|left, right| left.scenario == right.scenario) {
+    for scenario in reports {
         let lru = scenario.iter().find(|report| report.policy == LRU).and_then(|report| report.ratio);
         for (place, report) in scenario.iter().enumerate() {
             rows.push(row(report, lru, place == 0));

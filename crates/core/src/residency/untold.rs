@@ -89,7 +89,8 @@ impl UntoldUses {
         self.ended.len() >= MOST_ENDED
     }
 
-    /// Removes all uses, and returns them in the order of the submissions. `take_run` removes a heap's run, and returns
+    /// Removes all uses, and returns them in the order of the submissions. Those of one submission have an order that depends
+    /// on the uses alone, but not the one in which they were recorded. `take_run` removes a heap's run, and returns
     /// it with the number of the last use.
     ///
     /// The first use of a run comes by itself, at its own time, because what changes for a heap usually changes then.
@@ -103,7 +104,6 @@ impl UntoldUses {
         });
         uses.extend(ended.chain(current));
         for (at, order) in (0..uses.len()).zip(0..) {
-            // Of the heaps that a submission uses, the one that was named first comes first.
             uses[at].order = order;
             if let Some(rest) = uses[at].split_rest() {
                 uses.push(rest);

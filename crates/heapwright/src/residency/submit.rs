@@ -39,10 +39,12 @@ pub(super) unsafe fn execute(
         Some(Resident { submission, arrives, changed_usage }) => {
             // SAFETY: the caller's promises; the heaps in the residency lists are resident, or will be when `arrives`
             // is reached.
-            unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) }?;
+            let handed_over = unsafe { hand_over(pager, &queue, guard, &submission, arrives, lists) };
+            // A failure does not undo the change, which is reported once.
             if let Some(usage) = changed_usage {
                 upkeep.usage_changed(pager, usage);
             }
+            handed_over?;
             submission.value()
         }
         None => {

@@ -80,11 +80,14 @@ impl SimulationFailed {
     }
 }
 
-/// The default limit of bytes evicted ahead of need per frame: that of `ResidencyManagerDesc::evict_size`.
+/// The default limit of bytes evicted ahead of need at a time: that of `ResidencyManagerDesc::evict_size`.
 pub const EVICT_AHEAD: ByteSize = ByteSize::from_mib(50);
 
-/// Simulates all frames, each of which evicts up to `evict_ahead` bytes ahead of need. Calls `progress` at
-/// the beginning of each frame.
+/// The number of submissions between two attempts to evict heaps ahead of need: that of a `ResidencyManager`.
+const AHEAD_INTERVAL: usize = 32;
+
+/// Simulates all frames, and evicts up to `evict_ahead` bytes ahead of need as often as a residency manager does. Calls
+/// `progress` at the beginning of each frame.
 ///
 /// # Errors
 ///
@@ -187,8 +190,10 @@ impl<'a> Simulation<'a> {
         for submission in frame.submissions.clone() {
             self.clock.work(frame.cpu / parts);
             end = end.max(self.submit(submission)?);
+            if (submission + 1).is_multiple_of(AHEAD_INTERVAL) {
+                self.evict_ahead(evict_ahead)?;
+            }
         }
-        self.evict_ahead(evict_ahead)?;
         self.dying.extend(&frame.died);
         self.ends.push(end);
         self.outcome.frame_times.push(end - before);

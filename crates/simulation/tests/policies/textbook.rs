@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::{
     Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
 };
+use heapwright_core::residency::{
+    GroupMemory, NewManagedHeap, Plan, PlanOutcome, PlanRequest, PriorityLevel, ResidencyPlanner,
+    SegmentGroup, Status,
+};
+use heapwright_core::{ByteSize, FenceValue};
 use heapwright_simulation::policy_kinds as kinds;
 
 /// A cache as in the literature: `request` returns whether it is a hit.
@@ -339,10 +343,38 @@ fn sieve_lets_new_data_leave_before_old_data_in_use() {
     assert_eq!(of_used, [true; 8]);
 }
 
-/// Returns the number of misses of a policy alone.
+/// Returns the number of misses of a policy alone, which is told of uses by a planner.
 fn misses(kind: &PolicyKind, room: usize, ids: &[u32]) -> usize {
-    let mut cache = Cache::new(kind, room);
-    ids.iter().filter(|&&id| !cache.request(id)).count()
+    let mut planner = ResidencyPlanner::new(false, || kind.create());
+    let (group, size, level) = (SegmentGroup::Local, ByteSize::new(1), PriorityLevel::Normal);
+    let budget = ByteSize::new(room as u64);
+    planner.set_memory(group, GroupMemory { budget, external: ByteSize::ZERO });
+    let queue = planner.add_queue();
+    let count = ids.iter().max().map_or(0, |&last| last + 1);
+    let new = NewManagedHeap { group, size, level, status: Status::Evicted };
+    let heaps: Vec<_> = (0..count).map(|_| planner.add(new, Moment::default()).expect("few")).collect();
+    let (mut misses, mut plan) = (0, Plan::default());
+    for (value, &id) in (1..).map(FenceValue::new).zip(ids) {
+        let heap = [heaps[id as usize]];
+        let submission = planner.begin(queue, value, std::time::Duration::ZERO);
+        if planner.are_resident(&heap).expect("it lives") {
+            planner.touch(&submission, &heap).expect("it lives");
+        } else {
+            let request = PlanRequest {
+                submission: Some(&submission),
+                heaps: &heap,
+                list_ends: &[1],
+                ..PlanRequest::new(submission.moment())
+            };
+            assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
+            assert_eq!(plan.make_resident, heap);
+            planner.paged_in(&plan, value, submission.moment());
+            misses += 1;
+        }
+        planner.complete(queue, value);
+        planner.complete_paging(value);
+    }
+    misses
 }
 
 /// Checks the bounds of `Adaptive`. First uses count for no policy, and the capacity is the room.

@@ -72,6 +72,8 @@ pub struct ResidencyPlanner {
     policies: [[Box<dyn EvictionPolicy>; 5]; 2],
     /// The uses of which the policies were not told yet.
     untold: UntoldUses,
+    /// The submissions that were cancelled before those of the untold uses.
+    cancelled: u64,
     /// Whether any policy must be told of each use at once.
     tells_at_once: bool,
     memory: [GroupMemory; 2],
@@ -80,6 +82,8 @@ pub struct ResidencyPlanner {
     is_unified: bool,
     /// The number of submissions on the policies' clock.
     clock: u64,
+    /// The last submission that a policy knows, on its clock.
+    known: u64,
     /// The time of the last submission.
     time: std::time::Duration,
     /// The last planned value of the paging fence, and the value that it has reached.
@@ -105,12 +109,14 @@ impl ResidencyPlanner {
             heaps: HeapTable::default(),
             in_flight: InFlight::default(),
             untold: UntoldUses::default(),
+            cancelled: 0,
             tells_at_once: !policies.iter().flatten().all(|policy| policy.may_learn_late()),
             policies,
             memory: Default::default(),
             totals: Default::default(),
             is_unified,
             clock: 0,
+            known: 0,
             time: std::time::Duration::ZERO,
             paging: (FenceValue::ZERO, FenceValue::ZERO),
             stamp: 0,
@@ -253,7 +259,16 @@ impl ResidencyPlanner {
     /// choice.
     #[must_use]
     pub const fn moment(&self, time: std::time::Duration) -> Moment {
-        Moment { submission: self.clock, time }
+        // A cancelled submission has no moment, but policies may know it.
+        let submission = if self.known > self.clock { self.known } else { self.clock };
+        Moment { submission, time }
+    }
+
+    /// Returns the moment at which policies are called: that of the caller, or the last submission's if it is later, because
+    /// other queues may submit while a caller waits or pages.
+    fn known_at(&mut self, now: Moment) -> Moment {
+        self.known = self.known.max(self.clock).max(now.submission);
+        Moment { submission: self.known, time: now.time.max(self.time) }
     }
 
     /// Adds a lock, which keeps a heap resident once it is. O(1).

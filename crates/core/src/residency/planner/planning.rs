@@ -22,6 +22,7 @@ impl ResidencyPlanner {
     pub fn plan(&mut self, request: &PlanRequest<'_>, plan: &mut Plan) -> Result<PlanOutcome, UnknownHeap> {
         plan.clear();
         self.tell_policies();
+        let request = &PlanRequest { now: self.known_at(request.now), ..*request };
         if let Some(position) = request.heaps.iter().position(|&id| self.heaps.get(id).is_none()) {
             return Err(UnknownHeap { position });
         }
@@ -250,6 +251,7 @@ impl ResidencyPlanner {
             record.arrives = 0;
         });
         if let Some((group, level, _)) = changed.filter(|_| is_held) {
+            let now = self.known_at(now);
             self.policies[group][level].withdraw(id.slot(), Withdrawal::Evicted, now);
         }
     }
@@ -258,6 +260,7 @@ impl ResidencyPlanner {
     /// on unless it is locked.
     pub(super) fn arrive(&mut self, id: ManagedHeapId, value: FenceValue, cause: Admission, now: Moment) {
         self.tell_policies();
+        let now = self.known_at(now);
         let changed = self.change(id, |record| {
             record.status = Some(Status::Resident);
             record.arrives = value.get();

@@ -4,6 +4,7 @@
 //! ([`UntoldUses`](crate::residency::untold::UntoldUses)).
 
 use super::ResidencyPlanner;
+use crate::residency::in_flight::{Submission, UsesBy};
 use crate::residency::policy::Moment;
 use crate::residency::untold::Run;
 
@@ -24,11 +25,21 @@ impl ResidencyPlanner {
         }
     }
 
-    /// O(uses told), where regular uses of a heap count as two.
+    /// Returns what the uses by a submission have in common, before the first is recorded.
+    #[inline]
+    pub(super) fn uses_by(&mut self, submission: &Submission) -> UsesBy {
+        // Cancelled submissions have a number, but no moment. Uses that are told of together have the same difference.
+        let cancelled = submission.number - submission.now.submission;
+        if cancelled != self.cancelled {
+            self.tell_policies();
+            self.cancelled = cancelled;
+        }
+        self.in_flight.uses_by(submission)
+    }
+
+    /// O(n log n) for n uses, where regular uses of a heap count as two.
     fn tell(&mut self) {
-        let Self { untold, heaps, policies, time, .. } = self;
-        // Cancelled submissions have a number, but no moment. None was cancelled since the first of these uses.
-        let cancelled = self.in_flight.last_number() - self.clock;
+        let Self { untold, heaps, policies, known, time, cancelled, .. } = self;
         let uses = untold.take(|heap| {
             let record = heaps.at_mut(heap);
             (std::mem::replace(&mut record.untold, Run::NONE), record.last_use)
@@ -36,7 +47,8 @@ impl ResidencyPlanner {
         for uses in &uses {
             let record = heaps.at(uses.heap);
             let policy = &mut policies[record.group.index()][record.level.index()];
-            let now = Moment { submission: uses.last - cancelled, time: *time };
+            let now = Moment { submission: uses.last - *cancelled, time: *time };
+            *known = now.submission.max(*known);
             if uses.count == 1 {
                 policy.touch(uses.heap, now);
             } else {

@@ -12,14 +12,12 @@ impl ResidencyPlanner {
     pub fn begin(&mut self, queue: QueueSlot, value: FenceValue, time: std::time::Duration) -> Submission {
         self.clock += 1;
         self.time = time;
-        let now = self.moment(time);
+        let now = Moment { submission: self.clock, time };
         Submission { queue, number: self.in_flight.begin(queue, value), value, now }
     }
 
     /// Cancels a submission that was not made; it must be the last one of its queue.
     pub fn cancel(&mut self, submission: &Submission) {
-        // With the clock as it was when it was used.
-        self.tell_policies();
         self.in_flight.cancel(submission);
         // If it is repeated, it is the same submission to policies.
         if submission.now.submission == self.clock {
@@ -70,7 +68,7 @@ impl ResidencyPlanner {
         submission: &Submission,
         heaps: &[ManagedHeapId],
     ) -> Result<FenceValue, UnknownHeap> {
-        let uses = self.in_flight.uses_by(submission);
+        let uses = self.uses_by(submission);
         let mut arrives = 0;
         for (position, &id) in heaps.iter().enumerate() {
             if let Some(record) = self.heaps.resident_mut(id) {
@@ -97,8 +95,9 @@ impl ResidencyPlanner {
 
     /// Records the use of one heap if it is resident, like [`touch`](Self::touch).
     pub(super) fn use_resident(&mut self, id: ManagedHeapId, submission: &Submission) {
+        let uses = self.uses_by(submission);
         if let Some(record) = self.heaps.resident_mut(id) {
-            self.untold.use_record(id.slot(), record, self.in_flight.uses_by(submission));
+            self.untold.use_record(id.slot(), record, uses);
         }
     }
 

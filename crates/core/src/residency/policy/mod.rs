@@ -101,7 +101,7 @@ pub trait EvictionPolicy: fmt::Debug + Send {
     /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: it is told of each use at once.
     ///
     /// The answer must not change. Late calls are given the time of the last submission. A submission whose heaps are
-    /// resident then costs a quarter or less.
+    /// resident then costs about half.
     fn may_learn_late(&self) -> bool {
         false
     }

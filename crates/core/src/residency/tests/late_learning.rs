@@ -27,26 +27,29 @@ impl Witness {
         self.told.lock().expect("no panic").push((self.number, told));
     }
 
-    fn other(&mut self, heap: Option<HeapSlot>, cause: &'static str) {
+    /// Writes down a call that may not be made late, at its moment.
+    fn other(&mut self, heap: Option<HeapSlot>, cause: &'static str, now: Moment) {
+        assert!(now.submission >= self.last, "{cause} at {}, after {}", now.submission, self.last);
+        self.last = now.submission;
         self.tell(Told::Other { heap, cause });
     }
 }
 
 impl EvictionPolicy for Witness {
-    fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, _now: Moment) {
+    fn admit(&mut self, heap: HeapSlot, _size: ByteSize, _cause: Admission, now: Moment) {
         self.held.insert(heap, ());
-        self.other(Some(heap), "admit");
+        self.other(Some(heap), "admit", now);
     }
 
     fn touch(&mut self, heap: HeapSlot, now: Moment) {
         assert!(self.held.contains_key(&heap), "{heap:?} is held");
+        self.last = self.last.max(now.submission);
         self.tell(Told::Use { heap, submission: now.submission });
     }
 
     fn touch_regularly(&mut self, heap: HeapSlot, interval: u64, count: u64, last: Moment) {
         assert!(self.may_learn_late && interval > 0 && count > 0);
         assert!(last.submission >= self.last, "in the order of the last use");
-        self.last = last.submission;
         for later in (0..count).rev() {
             self.touch(heap, Moment { submission: last.submission - later * interval, ..last });
         }
@@ -56,18 +59,18 @@ impl EvictionPolicy for Witness {
         self.may_learn_late
     }
 
-    fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, _now: Moment) {
+    fn withdraw(&mut self, heap: HeapSlot, _cause: Withdrawal, now: Moment) {
         assert!(self.held.remove(&heap).is_some(), "{heap:?} is held");
-        self.other(Some(heap), "withdraw");
+        self.other(Some(heap), "withdraw", now);
     }
 
     fn forget(&mut self, heap: HeapSlot) {
         self.held.remove(&heap);
-        self.other(Some(heap), "forget");
+        self.tell(Told::Other { heap: Some(heap), cause: "forget" });
     }
 
-    fn choose(&mut self, _need: ByteSize, _now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
-        self.other(None, "choose");
+    fn choose(&mut self, _need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.other(None, "choose", now);
         self.held.keys().for_each(|&heap| {
             evict(heap);
         });
@@ -156,7 +159,8 @@ fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
     prop::collection::vec(one, 1..60)
 }
 
-/// Returns the heaps that a policy chooses in turn. With `together`, uses are told of as a planner does.
+/// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all but the
+/// first are told of in one call.
 fn chosen(kind: &PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
     let mut policy = kind.create();
     let (mut now, mut all_chosen) = (Moment::default(), Vec::new());
@@ -213,12 +217,7 @@ proptest! {
 
 #[test]
 fn a_repeated_submission_is_the_same_to_policies() {
-    let told: Arc<Mutex<Vec<_>>> = Arc::default();
-    let log = Arc::clone(&told);
-    let mut planner = ResidencyPlanner::new(false, || {
-        let held = BTreeMap::new();
-        Box::new(Witness { number: 0, may_learn_late: true, told: Arc::clone(&log), held, last: 0 })
-    });
+    let (mut planner, told) = watched();
     let heaps: Vec<_> = (0..3).map(|_| add(&mut planner, mib(1), Status::Resident)).collect();
     let queue = planner.add_queue();
     let mut expected = Vec::new();
@@ -249,14 +248,84 @@ fn a_repeated_submission_is_the_same_to_policies() {
     assert_eq!(uses, expected);
 }
 
-#[test]
-fn many_irregular_uses_are_told_of_without_a_decision() {
-    let told: Arc<Mutex<Vec<_>>> = Arc::default();
+/// A planner whose policies write down what they are told.
+fn watched() -> (ResidencyPlanner, Arc<Mutex<Vec<(usize, Told)>>>) {
+    let told = Arc::default();
     let log = Arc::clone(&told);
-    let mut planner = ResidencyPlanner::new(false, || {
+    let planner = ResidencyPlanner::new(false, || {
         let held = BTreeMap::new();
         Box::new(Witness { number: 0, may_learn_late: true, told: Arc::clone(&log), held, last: 0 })
     });
+    (planner, told)
+}
+
+#[test]
+fn a_submission_that_began_before_cancelled_ones_keeps_its_moment() {
+    let (mut planner, told) = watched();
+    let heaps = [(); 2].map(|()| add(&mut planner, mib(1), Status::Resident));
+    let queues = [(); 2].map(|()| planner.add_queue());
+    let first = planner.begin(queues[0], FenceValue::new(1), Duration::ZERO);
+    for _ in 0..2 {
+        let cancelled = planner.begin(queues[1], FenceValue::new(1), Duration::ZERO);
+        planner.cancel(&cancelled);
+    }
+    let last = planner.begin(queues[1], FenceValue::new(1), Duration::ZERO);
+    planner.touch(&last, &heaps[1..]).expect("it lives");
+    planner.touch(&first, &heaps[..1]).expect("it lives");
+    planner.remove(heaps[0]).expect("it lives");
+    let told = told.lock().expect("no panic");
+    let uses = told.iter().filter(|(_, told)| matches!(told, Told::Use { .. }));
+    let uses: Vec<_> = uses.map(|&(_, told)| told).collect();
+    let used = |number: usize, submission| Told::Use { heap: heaps[number].slot(), submission };
+    assert_eq!(uses, [used(1, 2), used(0, 1)]);
+}
+
+#[test]
+fn moments_never_decrease_when_another_queue_submits_during_paging() {
+    // The policies check it.
+    for outcome in [Outcome::Done, Outcome::PageInFails, Outcome::EvictFails] {
+        let (mut planner, told) = watched();
+        let [old, used] = [(); 2].map(|()| add(&mut planner, mib(1), Status::Resident));
+        let missing = add(&mut planner, mib(1), Status::Evicted);
+        let memory = GroupMemory { budget: mib(2), external: ByteSize::ZERO };
+        planner.set_memory(SegmentGroup::Local, memory);
+        let queues = [(); 2].map(|()| planner.add_queue());
+        let submission = planner.begin(queues[0], FenceValue::new(1), Duration::ZERO);
+        let (set, mut plan) = ([missing], Plan::default());
+        let request = PlanRequest {
+            submission: Some(&submission),
+            heaps: &set,
+            list_ends: &[1],
+            ..PlanRequest::new(submission.moment())
+        };
+        assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
+        assert_eq!(plan.evict, [old]);
+        for value in 1..4 {
+            let other = planner.begin(queues[1], FenceValue::new(value), Duration::ZERO);
+            planner.touch(&other, &[used]).expect("it lives");
+        }
+        match outcome {
+            Outcome::Done => planner.paged_in(&plan, FenceValue::new(1), submission.moment()),
+            Outcome::PageInFails => planner.page_in_failed(&plan, submission.moment()),
+            Outcome::EvictFails => {
+                planner.page_in_failed(&plan, submission.moment());
+                planner.evict_failed(&plan, submission.moment());
+            }
+        }
+        // A plan that waited meanwhile.
+        planner.complete(queues[1], FenceValue::new(3));
+        planner.complete_paging(FenceValue::new(1));
+        let trim = PlanRequest { at_least: [mib(1); 2], ..PlanRequest::new(submission.moment()) };
+        assert_eq!(planner.plan(&trim, &mut plan), Ok(PlanOutcome::Ready));
+        let told = told.lock().expect("no panic");
+        let last = told.iter().rev().map(|&(_, told)| told).find(|told| matches!(told, Told::Use { .. }));
+        assert_eq!(last, Some(Told::Use { heap: used.slot(), submission: 4 }));
+    }
+}
+
+#[test]
+fn many_irregular_uses_are_told_of_without_a_decision() {
+    let (mut planner, told) = watched();
     let heap = add(&mut planner, mib(1), Status::Resident);
     let queue = planner.add_queue();
     let mut used = 0;
@@ -284,4 +353,133 @@ fn many_irregular_uses_are_told_of_without_a_decision() {
     assert!(before > used / 2, "{before} of {used} uses were told of");
     planner.remove(heap).expect("it lives");
     assert_eq!(count_uses(&told.lock().expect("no panic")), used);
+}
+
+/// A policy that is told of each use at once.
+#[derive(Debug)]
+struct AtOnce(Box<dyn EvictionPolicy>);
+
+impl EvictionPolicy for AtOnce {
+    fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment) {
+        self.0.admit(heap, size, cause, now);
+    }
+
+    fn touch(&mut self, heap: HeapSlot, now: Moment) {
+        self.0.touch(heap, now);
+    }
+
+    fn touch_regularly(&mut self, _heap: HeapSlot, _interval: u64, _count: u64, _last: Moment) {
+        panic!("it may not learn late");
+    }
+
+    fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
+        self.0.withdraw(heap, cause, now);
+    }
+
+    fn forget(&mut self, heap: HeapSlot) {
+        self.0.forget(heap);
+    }
+
+    fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.0.choose(need, now, evict);
+    }
+
+    fn next_use_in(&self, heap: HeapSlot, now: Moment) -> Option<u64> {
+        self.0.next_use_in(heap, now)
+    }
+
+    fn choose_ahead(
+        &mut self,
+        limit: ByteSize,
+        fullness: f64,
+        now: Moment,
+        evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>,
+    ) {
+        self.0.choose_ahead(limit, fullness, now, evict);
+    }
+}
+
+/// The heaps of each set, which are always used together: then heaps of one submission have the same order, however
+/// late policies are told.
+const SETS: [&[u64]; 10] = [&[3], &[1, 1], &[2], &[4], &[1], &[2, 3], &[1], &[5], &[1, 2, 1], &[2]];
+
+/// Sets that are submitted in turn, for a number of rounds, with another one in some of the rounds.
+#[derive(Debug, Clone)]
+struct Rounds {
+    sets: Vec<usize>,
+    count: u64,
+    other: usize,
+    /// The number of rounds from one use of the other set to the next.
+    of_other: u64,
+    budget: u64,
+}
+
+fn rounds() -> impl Strategy<Value = Vec<Rounds>> {
+    let part = (prop::collection::vec(0..SETS.len(), 1..7), 1..30_u64, 0..SETS.len(), 1..12_u64, 12..22_u64)
+        .prop_map(|(sets, count, other, of_other, budget)| Rounds { sets, count, other, of_other, budget });
+    prop::collection::vec(part, 2..25)
+}
+
+/// Returns what a planner evicts, by submission. Every so many submissions the GPU has finished all of them.
+fn evicted(kind: &PolicyKind, parts: &[Rounds], finished: u64) -> Vec<(u64, Vec<ManagedHeapId>)> {
+    let mut planner = ResidencyPlanner::new(false, || kind.create());
+    let queue = planner.add_queue();
+    let sets = SETS.map(|sizes| {
+        let heaps = sizes.iter().map(|&size| add(&mut planner, ByteSize::new(size), Status::Evicted));
+        heaps.collect::<Vec<_>>()
+    });
+    let (mut value, mut plan, mut evicted) = (0, Plan::default(), Vec::new());
+    for Rounds { sets: of_part, count, other, of_other, budget } in parts {
+        let memory = GroupMemory { budget: ByteSize::new(*budget), external: ByteSize::ZERO };
+        planner.set_memory(SegmentGroup::Local, memory);
+        for round in 0..*count {
+            let other = round.is_multiple_of(*of_other).then_some(other);
+            for &set in of_part.iter().chain(other) {
+                value += 1;
+                let submission = planner.begin(queue, FenceValue::new(value), Duration::ZERO);
+                if planner.are_resident(&sets[set]).expect("they live") {
+                    planner.touch(&submission, &sets[set]).expect("they live");
+                } else {
+                    let mut request = PlanRequest {
+                        submission: Some(&submission),
+                        heaps: &sets[set],
+                        list_ends: &[sets[set].len()],
+                        may_wait: true,
+                        may_exceed: true,
+                        ..PlanRequest::new(submission.moment())
+                    };
+                    while planner.plan(&request, &mut plan).expect("they live") != PlanOutcome::Ready {
+                        evicted.push((value, Vec::new()));
+                        request.may_wait = value.is_multiple_of(2);
+                        planner.complete(queue, FenceValue::new(value - 1));
+                        planner.complete_paging(FenceValue::new(value));
+                    }
+                    planner.paged_in(&plan, FenceValue::new(value), submission.moment());
+                    evicted.push((value, plan.evict.clone()));
+                }
+                if value.is_multiple_of(finished) {
+                    planner.complete(queue, FenceValue::new(value));
+                    planner.complete_paging(FenceValue::new(value));
+                }
+                if value.is_multiple_of(32) {
+                    planner.plan_ahead([ByteSize::new(3); 2], submission.moment(), &mut plan);
+                    evicted.push((value, plan.evict.clone()));
+                }
+            }
+        }
+    }
+    evicted
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn policies_that_are_told_late_decide_the_same(
+        kind in prop::sample::select(PolicyKind::all()), parts in rounds(), finished in 1..5_u64
+    ) {
+        let inner = kind.clone();
+        let at_once = PolicyKind::custom("at-once", move || Box::new(AtOnce(inner.create())));
+        prop_assert_eq!(evicted(&kind, &parts, finished), evicted(&at_once, &parts, finished));
+    }
 }

@@ -315,19 +315,20 @@ impl Budgets {
     }
 
     /// Queries the operating system about the segment groups with resident heaps, and returns whether it reports the same
-    /// as before. If not, and if it fails, nothing is applied.
+    /// as before. If not, and if it fails, nothing is applied, and [`refresh`](Self::refresh) must follow, which counts.
     pub(crate) fn is_unchanged(&self) -> bool {
         let Some(adapter) = &self.adapter else { return true };
         let state = self.lock();
-        let is_unchanged = self.groups_in_use().iter().all(|&group| {
-            let shown = &self.groups[group.index()];
-            !shown.has_heaps.load(Ordering::Relaxed)
-                || report(adapter, group).is_ok_and(|os| {
-                    let before = state[group.index()].os;
-                    os.is_counted().then_some(os) == before && os.usage == self.usage_sample(group)
-                })
+        let has_heaps = |group: &SegmentGroup| self.groups[group.index()].has_heaps.load(Ordering::Relaxed);
+        let mut is_queried = false;
+        let is_unchanged = self.groups_in_use().iter().copied().filter(has_heaps).all(|group| {
+            is_queried = true;
+            report(adapter, group).is_ok_and(|os| {
+                let before = state[group.index()].os;
+                os.is_counted().then_some(os) == before && os.usage == self.usage_sample(group)
+            })
         });
-        if is_unchanged {
+        if is_unchanged && is_queried {
             self.count_refresh();
         }
         is_unchanged

@@ -35,7 +35,8 @@ pub struct ResidencyManagerDesc {
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES).
     ///
     /// External usage, the process's usage apart from the manager's heaps, may be out of date by this interval; budgets
-    /// too, if there are no notifications. A query is a kernel call on Windows. With
+    /// too, if there are no notifications. A segment group without resident heaps is queried only every 32 submissions. A
+    /// query is a kernel call on Windows. With
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
     /// Policy that selects the heaps that are evicted first; [`PolicyKind::custom`] creates an application's own.

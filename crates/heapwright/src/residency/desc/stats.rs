@@ -42,7 +42,8 @@ pub struct ResidencyManagerStats {
     pub cpu_stalls: u64,
     /// Number of submissions that were executed with usage above a budget.
     pub submissions_over_budget: u64,
-    /// Number of times that the operating system was queried for budgets and usage.
+    /// Number of times that the operating system was queried for budgets and usage. A segment group without resident heaps
+    /// is queried only every 32 submissions.
     pub budget_refreshes: u64,
 }
 
