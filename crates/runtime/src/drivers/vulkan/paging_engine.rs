@@ -323,8 +323,9 @@ impl PagingEngine {
 
     /// Blocks until work is done.
     pub(super) fn wait(&self, work: Submitted) -> Result<(), DriverError> {
-        self.bound.wait(work.bound)?;
-        self.copied.wait(work.copied)
+        // For both, even if one wait fails: what the GPU works on must not be freed.
+        let bound = self.bound.wait(work.bound);
+        self.copied.wait(work.copied).and(bound)
     }
 }
 
