@@ -114,11 +114,17 @@ pub(crate) trait Driver: Send + Sync {
     fn on_budget_change(&self, listener: Box<dyn Fn() + Send + Sync>) -> Box<dyn Any + Send + Sync>;
 }
 
-/// The work of paging memory in or out: its duration and the action at its end, which may fail.
+/// The work of paging memory in or out: the action at its beginning, its duration and the action at its end. Both actions may
+/// fail.
 pub(crate) struct PagingWork {
+    begin: Option<PagingAction>,
+    /// The result of the beginning.
+    begun: Result<(), DriverError>,
     time: Duration,
-    complete: Box<dyn FnOnce() -> Result<(), DriverError> + Send>,
+    complete: PagingAction,
 }
+
+type PagingAction = Box<dyn FnOnce() -> Result<(), DriverError> + Send>;
 
 impl PagingWork {
     /// Creates work that takes `time` and then runs `complete`.
@@ -126,11 +132,38 @@ impl PagingWork {
         time: Duration,
         complete: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
     ) -> Self {
-        Self { time, complete: Box::new(complete) }
+        Self { begin: None, begun: Ok(()), time, complete: Box::new(complete) }
     }
 
-    /// Runs works one after the other, like an engine that began at `start`. Returns the time at which it ended, and the
-    /// first error; the works after it run nevertheless.
+    /// Adds the action at the beginning, which allocates memory and has the GPU move contents. If it fails, the action at the
+    /// end is omitted.
+    #[cfg_attr(
+        not(any(feature = "vulkan", test)),
+        expect(dead_code, reason = "only a real GPU's work begins so")
+    )]
+    pub(crate) fn with_beginning(
+        self,
+        begin: impl FnOnce() -> Result<(), DriverError> + Send + 'static,
+    ) -> Self {
+        Self { begin: Some(Box::new(begin)), ..self }
+    }
+
+    /// Begins works that have not begun. Returns the first error; the works after it begin nevertheless.
+    ///
+    /// They must be [run](Self::run_all) in both cases, as others may wait for their end.
+    pub(crate) fn begin_all(works: &mut [Self]) -> Result<(), DriverError> {
+        let mut result = Ok(());
+        for work in works {
+            if let Some(begin) = work.begin.take() {
+                work.begun = begin();
+            }
+            result = result.and(work.begun);
+        }
+        result
+    }
+
+    /// Begins works, and completes them one after the other, like an engine that began at `start`. Returns the time at which it
+    /// ended, and the first error; the works after it run nevertheless.
     ///
     /// The end times are computed from `start`, so a thread that once sleeps too long does not delay the works after
     /// it.
@@ -138,11 +171,14 @@ impl PagingWork {
         works: impl IntoIterator<Item = Self>,
         start: Instant,
     ) -> (Instant, Result<(), DriverError>) {
+        let mut works: Vec<_> = works.into_iter().collect();
+        // The errors are kept in the works.
+        let _ = Self::begin_all(&mut works);
         let (mut end, mut result) = (start, Ok(()));
         for work in works {
             end += work.time;
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
-            result = result.and((work.complete)());
+            result = result.and(work.begun.and_then(|()| (work.complete)()));
         }
         (end, result)
     }
@@ -181,8 +217,8 @@ pub(crate) trait DriverHeap: Send + Sync {
 
     /// Increments the residency count.
     ///
-    /// If the count was zero, the heap joins a segment group, and the returned work pages it in; GPU accesses to the
-    /// heap fault until the work has run. If the count was not zero, returns `None` if the heap is already paged in,
+    /// If the count was zero, the heap joins a segment group, and the returned work pages it in; memory is allocated when the
+    /// work begins, without the ledger's lock, and GPU accesses to the heap fault until the work has run. If the count was not zero, returns `None` if the heap is already paged in,
     /// and otherwise work that waits until it is paged in or evicted again, or, if paging in failed, tries it again. Work
     /// that fails leaves the count to the caller.
     ///
@@ -305,8 +341,8 @@ impl Architecture {
 /// simulated GPU it is freed like all other memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
-    /// The bytes move to host memory, and the device memory is freed, on a real GPU within 0.2 seconds if no other heap
-    /// becomes resident that can use it.
+    /// The bytes move to host memory, and the device memory is freed: on a real GPU after a moment, usually within 0.2 seconds,
+    /// if no other heap becomes resident that can use it. Heaps beyond the GPU's limit of sparse addresses keep theirs.
     Frees,
     /// As above, but CPU and GPU share one memory: the heap is no longer charged, and nothing is gained by that.
     Moves,

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use heapwright_d3d12::*;
 
@@ -26,6 +27,8 @@ use crate::rules::{Notices, Refusal};
 pub(crate) struct MessageLog {
     is_storing: bool,
     state: Mutex<State>,
+    /// Notified when a call of a callback ends.
+    called: Condvar,
 }
 
 pub(super) struct State {
@@ -42,6 +45,8 @@ pub(super) struct State {
     /// Whether output to `tracing` is off.
     pub(super) is_muted: bool,
     callbacks: Vec<Callback>,
+    /// Callbacks that are being called, or are about to be: by which thread, and their cookies.
+    calls: Vec<(ThreadId, u32)>,
     last_cookie: u32,
 }
 
@@ -71,8 +76,10 @@ impl MessageLog {
                 breaks: Breaks::new(),
                 is_muted: false,
                 callbacks: Vec::new(),
+                calls: Vec::new(),
                 last_cookie: 0,
             }),
+            called: Condvar::new(),
         }
     }
 
@@ -131,6 +138,8 @@ impl MessageLog {
             let passes = state.offer(message);
             let callbacks: Vec<_> =
                 state.callbacks.iter().filter(|each| passes || each.ignores_filters).copied().collect();
+            let thread = std::thread::current().id();
+            state.calls.extend(callbacks.iter().map(|callback| (thread, callback.cookie)));
             (passes && !state.is_muted, callbacks)
         };
         if is_traced {
@@ -140,7 +149,19 @@ impl MessageLog {
         }
         for callback in callbacks {
             callback.call(message);
+            self.end_call(callback.cookie);
         }
+    }
+
+    /// Notes that this thread's call of a callback has returned.
+    fn end_call(&self, cookie: u32) {
+        let own = (std::thread::current().id(), cookie);
+        let mut state = self.lock();
+        if let Some(index) = state.calls.iter().rposition(|call| *call == own) {
+            state.calls.swap_remove(index);
+        }
+        drop(state);
+        self.called.notify_all();
     }
 
     /// Registers a function and writes its cookie before the function can be called.
@@ -171,17 +192,36 @@ impl MessageLog {
         state.callbacks.push(unsafe { Callback::new(function, context, next, ignores_filters) });
     }
 
-    /// Unregisters a function. Returns false if no function has the cookie.
+    /// Unregisters a function, and waits until other threads' calls of it have returned. Returns false if no function has the
+    /// cookie.
+    ///
+    /// A function may unregister itself or another one: a thread that is calling one does not wait, as two that waited for each
+    /// other would never end.
     pub(super) fn unregister(&self, cookie: u32) -> bool {
         let mut state = self.lock();
         let before = state.callbacks.len();
         state.callbacks.retain(|callback| callback.cookie != cookie);
-        state.callbacks.len() < before
+        let is_found = state.callbacks.len() < before;
+        self.wait_for_calls(state, |own| own == cookie);
+        is_found
     }
 
-    /// Unregisters all functions: the device is gone, and reports of its queues have no recipient.
+    /// Unregisters all functions: the device is gone, and reports of its queues have no recipient. Waits like
+    /// [`unregister`](Self::unregister).
     pub(super) fn unregister_all(&self) {
-        self.lock().callbacks.clear();
+        let mut state = self.lock();
+        state.callbacks.clear();
+        self.wait_for_calls(state, |_| true);
+    }
+
+    /// Waits until no other thread calls a callback with such a cookie, unless this thread calls one itself.
+    fn wait_for_calls(&self, state: MutexGuard<'_, State>, is_meant: impl Fn(u32) -> bool) {
+        let own = std::thread::current().id();
+        if state.calls.iter().any(|&(thread, _)| thread == own) {
+            return;
+        }
+        let is_called = |state: &mut State| state.calls.iter().any(|&(_, cookie)| is_meant(cookie));
+        drop(self.called.wait_while(state, is_called).unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The number of messages that passed the storage filter and matched a break.

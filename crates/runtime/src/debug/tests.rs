@@ -1,6 +1,7 @@
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use heapwright_d3d12::*;
 
@@ -81,4 +82,71 @@ fn callbacks_stop_when_the_device_is_destroyed() {
     drop(device);
     log.refused("a queue that still runs", &Refusal::invalid("a rule"));
     assert_eq!((told.load(Ordering::Relaxed), stored(&log).len()), (1, 2));
+}
+
+/// What a callback that says when it is called, and waits until it may return, needs.
+struct Slow {
+    began: mpsc::Sender<()>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+    is_done: AtomicBool,
+}
+
+unsafe extern "system" fn call_slowly(_: i32, _: i32, _: i32, _: PCSTR, slow: *mut c_void) {
+    // SAFETY: the function is registered with a `Slow` that outlives the log.
+    let slow = unsafe { &*slow.cast::<Slow>() };
+    slow.began.send(()).expect("the test waits");
+    slow.go_on.lock().expect("no panics").recv().expect("the test goes on");
+    slow.is_done.store(true, Ordering::SeqCst);
+}
+
+/// Applications free what a callback uses when it is unregistered, or with the device.
+#[test]
+fn unregistering_waits_for_the_calls_of_other_threads() {
+    for with_device in [false, true] {
+        let ((began, begins), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
+        let slow = Slow { began, go_on: Mutex::new(waits), is_done: AtomicBool::new(false) };
+        let device = DeviceDebug::new(DebugSettings::ON);
+        let log = Arc::clone(device.log());
+        let mut cookie = 0;
+        // SAFETY: the function may be called from any thread, and what it uses outlives the log.
+        unsafe { log.register(call_slowly, (&raw const slow).cast_mut().cast(), false, &mut cookie) };
+        let (log, is_done) = (&log, &slow.is_done);
+        std::thread::scope(|scope| {
+            scope.spawn(|| log.refused("a thread of the driver", &Refusal::invalid("a rule")));
+            begins.recv().expect("it is called");
+            let unregisters = scope.spawn(move || {
+                if with_device {
+                    drop(device)
+                } else {
+                    assert!(log.unregister(cookie))
+                }
+                is_done.load(Ordering::SeqCst)
+            });
+            // Time for the thread to get to its wait, or not to wait.
+            std::thread::sleep(Duration::from_millis(20));
+            go_on.send(()).expect("it waits");
+            assert!(unregisters.join().expect("no panics"), "the call has returned");
+        });
+    }
+}
+
+/// Unregisters itself.
+unsafe extern "system" fn call_once(_: i32, _: i32, _: i32, _: PCSTR, context: *mut c_void) {
+    // SAFETY: the function is registered with a log and a cookie that outlive the calls.
+    let (log, cookie, calls) = unsafe { &*context.cast::<(Arc<MessageLog>, AtomicU32, AtomicU32)>() };
+    calls.fetch_add(1, Ordering::SeqCst);
+    assert!(log.unregister(cookie.load(Ordering::SeqCst)));
+}
+
+#[test]
+fn a_callback_may_unregister_itself() {
+    let context = (Arc::new(MessageLog::new(true)), AtomicU32::new(0), AtomicU32::new(0));
+    let (log, mut cookie) = (Arc::clone(&context.0), 0);
+    // SAFETY: as above.
+    unsafe { log.register(call_once, (&raw const context).cast_mut().cast(), false, &mut cookie) };
+    context.1.store(cookie, Ordering::SeqCst);
+    log.refused("Call", &Refusal::invalid("a rule"));
+    log.refused("Call", &Refusal::invalid("a rule"));
+    assert_eq!(context.2.load(Ordering::SeqCst), 1);
+    log.unregister_all();
 }

@@ -1,7 +1,7 @@
 //! The paging thread behind `EnqueueMakeResident`.
 
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
@@ -23,24 +23,37 @@ pub(super) struct PagingQueue {
     jobs: Mutex<Option<Sender<Job>>>,
 }
 
+/// The next place in the paging queue: no other call is enqueued while it exists.
+pub(super) struct NextJob<'a> {
+    sender: Sender<Job>,
+    _jobs: MutexGuard<'a, Option<Sender<Job>>>,
+}
+
 impl PagingQueue {
-    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`. If it fails, the thread removes
-    /// the device, as the call has returned already.
-    pub(super) fn enqueue(
-        &self,
-        works: Vec<PagingWork>,
-        removal: &Arc<Removal>,
-        fence: Arc<Fence>,
-        value: u64,
-    ) -> Result<(), Refusal> {
+    /// Waits for the calls that take their place, and takes the next one. Starts the thread if there is none.
+    pub(super) fn next(&self) -> Result<NextJob<'_>, Refusal> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = match &*jobs {
             Some(sender) => sender,
             None => jobs.insert(start()?),
         };
-        sender
+        Ok(NextJob { sender: sender.clone(), _jobs: jobs })
+    }
+}
+
+impl NextJob<'_> {
+    /// Enqueues paging work. When it is done, the paging thread sets `fence` to `value`. If it fails, the thread removes
+    /// the device, as the call has returned already. Returns the work if it cannot be enqueued.
+    pub(super) fn enqueue(
+        self,
+        works: Vec<PagingWork>,
+        removal: &Arc<Removal>,
+        fence: Arc<Fence>,
+        value: u64,
+    ) -> Result<(), (Refusal, Vec<PagingWork>)> {
+        self.sender
             .send((Instant::now(), works, Arc::clone(removal), (fence, value)))
-            .map_err(|_| Refusal::out_of_memory("the paging thread has exited"))
+            .map_err(|job| (Refusal::out_of_memory("the paging thread has exited"), job.0.1))
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) unsafe fn read_objects<'a>(
 /// A refusal, and the paging work that reverts what the call has done. It runs when the batch has ended.
 type Reverted = (Refusal, Vec<PagingWork>);
 
-/// Counts and charges all objects, or none of them. Returns the paging work that remains to be done.
+/// Counts and charges all objects, or none of them. Returns the paging work that remains to be done: allocation and copies.
 fn count_all(pageables: &[Pageable<'_>]) -> Result<Vec<PagingWork>, Reverted> {
     let mut works = Vec::new();
     for (index, pageable) in pageables.iter().enumerate() {
@@ -133,14 +133,17 @@ impl Device_Impl {
             }
         };
         batch.made_resident(pageables.iter().map(Pageable::record));
-        // Outside of the batch: paging takes time, and other calls need not wait for it.
+        // Outside of the batch: allocation and paging take time, and other calls need not wait for them.
         let (_, paged) = PagingWork::run_all(works, Instant::now());
-        paged.map_err(|error| {
-            let batch = self.driver().residency().reopen(Call::MakeResident);
-            let works = take_back(&pageables);
-            batch.take_back(pageables.iter().map(Pageable::record));
-            reverted((error.into(), works))
-        })
+        paged.map_err(|error| self.take_back_counted(Call::MakeResident, &pageables, error.into()))
+    }
+
+    /// Reverts a call that is counted already, and returns its refusal.
+    fn take_back_counted(&self, call: Call, pageables: &[Pageable<'_>], refusal: Refusal) -> Refusal {
+        let batch = self.driver().residency().reopen(call);
+        let works = take_back(pageables);
+        batch.take_back(pageables.iter().map(Pageable::record));
+        reverted((refusal, works))
     }
 
     /// Makes all objects resident on the paging thread and then signals `fence`. A refused call changes nothing.
@@ -159,28 +162,40 @@ impl Device_Impl {
             }
             let fence = own::<Fence>(self, fence, "pFenceToSignal")?;
             self.removal().check_present()?;
-            Ok((fence, self.pageables(objects)?))
+            // Before the batch, so that the thread pages in the order in which the calls are counted.
+            Ok((fence, self.pageables(objects)?, self.paging.next()?))
         };
         let checked = check();
         let batch = self.driver().residency().begin(Call::EnqueueMakeResident);
-        let (fence, pageables) = checked?;
-        let enqueue = |works| {
+        let (fence, pageables, next) = checked?;
+        let counted = count_all(&pageables).and_then(|works| {
+            // Charged, but not yet allocated.
             if flags & D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET != 0 && self.is_over_budget(&pageables) {
-                return Err(Refusal::out_of_memory(
+                let refusal = Refusal::out_of_memory(
                     "making the objects resident would exceed the budget, and DENY_OVERBUDGET is set",
-                ));
+                );
+                return Err((refusal, take_back(&pageables)));
             }
-            // Within the batch, so that the thread pages in the order in which the calls were counted.
-            self.paging.enqueue(works, self.removal(), Arc::clone(fence.value()), value)
+            Ok(works)
+        });
+        let mut works = match counted {
+            Ok(works) => works,
+            Err(failed) => {
+                drop((batch, next));
+                return Err(reverted(failed));
+            }
         };
-        let enqueued = count_all(&pageables)
-            .and_then(|works| enqueue(works).map_err(|refusal| (refusal, take_back(&pageables))));
-        if let Err(failed) = enqueued {
-            drop(batch);
-            return Err(reverted(failed));
-        }
         batch.made_resident(pageables.iter().map(Pageable::record));
-        Ok(())
+        // Outside of the batch, but within the call: there is no refusal later.
+        let enqueued = match PagingWork::begin_all(&mut works) {
+            Ok(()) => next.enqueue(works, self.removal(), Arc::clone(fence.value()), value),
+            Err(error) => Err((error.into(), works)),
+        };
+        enqueued.map_err(|(refusal, works)| {
+            // Other calls may wait for what has begun.
+            let _ = PagingWork::run_all(works, Instant::now());
+            self.take_back_counted(Call::EnqueueMakeResident, &pageables, refusal)
+        })
     }
 
     /// Checks whether usage exceeds the budget of a segment group to which the call charges objects.

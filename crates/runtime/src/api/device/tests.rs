@@ -81,11 +81,12 @@ unsafe extern "system" fn pass(
 /// removed before they return, and its fences are set after that.
 #[test]
 fn a_driver_that_reports_a_loss_does_not_wait_for_callbacks() {
+    // Before the device, which it is to outlive.
+    let gate = Gate::default();
     let driver: Arc<dyn Driver> = Arc::new(HostDriver::new(HostProfile::default_profile()));
     let nowhere = GpuVirtualAddress::new(1 << 16).expect("not null");
     let device = create(&driver, GpuVirtualAddressRange { start: nowhere, size: ByteSize::ZERO });
     let device = device.expect("a device");
-    let gate = Gate::default();
     let queue: ID3D12InfoQueue1 = Device::shown(&device).cast().expect("the debug layer is on");
     let (context, mut cookie) = ((&raw const gate).cast_mut().cast(), 0);
     let flags = D3D12_MESSAGE_CALLBACK_IGNORE_FILTERS;

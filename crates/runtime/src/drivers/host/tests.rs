@@ -1,5 +1,6 @@
 //! Tests of the simulated GPU without COM objects.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use heapwright_core::GpuVirtualAddress;
@@ -289,6 +290,29 @@ fn paging_times_of_a_call_are_added_before_they_are_waited_for() {
     let works = (0..1000).map(|_| PagingWork::new(Duration::from_millis(1), || Ok(())));
     assert_eq!(PagingWork::run_all(works, start), (start + Duration::from_secs(1), Ok(())));
     assert!(start.elapsed() < Duration::from_millis(1500), "a wait for a deadline that has passed");
+}
+
+/// Works begin before the first one completes. One that fails to begin does not complete, and the others do.
+#[test]
+fn a_failure_at_the_beginning_is_the_result_of_the_work() {
+    let error = DriverError::HostOutOfMemory { requested: ByteSize::new(1) };
+    let steps: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let step = |name, result| {
+        let steps = Arc::clone(&steps);
+        move || {
+            steps.lock().expect("no panics").push(name);
+            result
+        }
+    };
+    let work = |[begin, complete]: [&'static str; 2], begun| {
+        PagingWork::new(Duration::ZERO, step(complete, Ok(()))).with_beginning(step(begin, begun))
+    };
+    let mut works =
+        vec![work(["begin 1", "complete 1"], Err(error)), work(["begin 2", "complete 2"], Ok(()))];
+    assert_eq!(PagingWork::begin_all(&mut works), Err(error));
+    assert_eq!(PagingWork::begin_all(&mut works), Err(error), "they begin once");
+    assert_eq!(PagingWork::run_all(works, Instant::now()).1, Err(error));
+    assert_eq!(*steps.lock().expect("no panics"), ["begin 1", "begin 2", "complete 2"]);
 }
 
 #[test]

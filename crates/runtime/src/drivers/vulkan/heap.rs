@@ -161,7 +161,20 @@ impl VulkanHeap {
         }
     }
 
-    /// Pages the heap in, unless `stay` has ended.
+    /// Begins to page the heap in, unless `stay` has ended.
+    fn begin_arrival(&self, stay: u64) -> Result<(), DriverError> {
+        // Paging out may be under way; it ends before the contents can be locked.
+        let mut contents = self.contents();
+        if !self.residency().is_in(stay) {
+            return Ok(());
+        }
+        contents.begin_return().inspect_err(|&error| {
+            self.residency().failure = Some(error);
+            self.changed.notify_all();
+        })
+    }
+
+    /// Pages the heap in after [`begin_arrival`](Self::begin_arrival), unless `stay` has ended.
     fn arrive(&self, stay: u64) -> Result<(), DriverError> {
         let mut contents = self.contents();
         if !self.residency().is_in(stay) {
@@ -196,7 +209,11 @@ impl VulkanHeap {
         }
         let paged_out = contents.page_out();
         if !contents.has_device_memory() {
-            self.residency().charge = None;
+            let mut residency = self.residency();
+            // If it is to be resident again, it is about to have memory.
+            if residency.count == 0 {
+                residency.charge = None;
+            }
         }
         match paged_out {
             // Memory that cannot be freed stays charged.
@@ -247,26 +264,14 @@ impl DriverHeap for VulkanHeap {
     }
 
     fn make_resident(&self) -> Result<Option<PagingWork>, DriverError> {
-        // Paging out may be under way; it ends before the contents can be locked.
-        let mut contents = self.contents();
-        let (is_first, is_charged) = {
-            let residency = self.residency();
-            (residency.count == 0, residency.charge.is_some())
-        };
-        // Without the lock of the residency, which queues take. Only calls of this function raise the count, one at a time.
-        if is_first {
-            let charge = (!is_charged)
-                .then(|| Charge::of_resident(&self.segments, Residence::In(self.group), self.charged))
-                .transpose()?;
-            let begun = contents.begin_return();
-            if begun.is_ok() || contents.has_device_memory() {
-                let mut residency = self.residency();
-                residency.charge = charge.or(residency.charge.take());
-            }
-            begun?;
-        }
+        // Without the lock of the contents: paging out may be under way.
         let mut residency = self.residency();
+        let is_first = residency.count == 0;
         if is_first {
+            if residency.charge.is_none() {
+                let charge = Charge::of_resident(&self.segments, Residence::In(self.group), self.charged)?;
+                residency.charge = Some(charge);
+            }
             residency.stay += 1;
         }
         // After a failure, the next call tries again.
@@ -275,12 +280,17 @@ impl DriverHeap for VulkanHeap {
         if residency.has_arrived {
             return Ok(None);
         }
-        let (heap, stay) = (Weak::clone(&self.this), residency.stay);
-        Ok(Some(PagingWork::new(Duration::ZERO, move || {
+        let stay = residency.stay;
+        let action = |act: fn(&Self, u64) -> Result<(), DriverError>| {
+            let heap = Weak::clone(&self.this);
             // If the heap was released meanwhile, nothing is left to page in.
-            heap.upgrade()
-                .map_or(Ok(()), |heap| if pages_in { heap.arrive(stay) } else { heap.wait_for_arrival(stay) })
-        })))
+            move || heap.upgrade().map_or(Ok(()), |heap| act(&heap, stay))
+        };
+        Ok(Some(if pages_in {
+            PagingWork::new(Duration::ZERO, action(Self::arrive)).with_beginning(action(Self::begin_arrival))
+        } else {
+            PagingWork::new(Duration::ZERO, action(Self::wait_for_arrival))
+        }))
     }
 
     fn evict(&self) -> Result<Option<PagingWork>, DriverError> {

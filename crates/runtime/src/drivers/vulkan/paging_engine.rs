@@ -28,7 +28,7 @@ const HOST_KEPT: (u64, Duration) = (4 << 30, Duration::from_secs(1));
 
 /// Device memory of evicted heaps that is kept for the next heap that becomes resident: the fraction of all device memory,
 /// and for how long. Memory is usually evicted to make room for other heaps, and its release and allocation take as long as
-/// two copies. The time is short, as the memory counts as free from the eviction on.
+/// two copies. The time is short: the memory is no longer charged after the eviction, but other processes cannot have it.
 const DEVICE_KEPT: (u64, Duration) = (32, Duration::from_millis(100));
 
 /// Number of command buffers: of parts that are copied at once.
@@ -36,7 +36,7 @@ const COMMAND_BUFFERS: usize = 16;
 
 /// The paging engine of a device.
 ///
-/// Work is submitted without waiting for it. Copies are on one queue, and each submission signals the next value of the
+/// Work is submitted without waiting for it, unless all command buffers are in use. Copies are on one queue, and each submission signals the next value of the
 /// timeline `copied`. Memory is bound and unbound on the same queue, or, while copies go on, on a queue of another family;
 /// each such submission waits for the one before, and signals the next value of the timeline `bound`.
 pub(super) struct PagingEngine {
@@ -323,8 +323,9 @@ impl PagingEngine {
 
     /// Blocks until work is done.
     pub(super) fn wait(&self, work: Submitted) -> Result<(), DriverError> {
-        self.bound.wait(work.bound)?;
-        self.copied.wait(work.copied)
+        // For both, even if one wait fails: what the GPU works on must not be freed.
+        let bound = self.bound.wait(work.bound);
+        self.copied.wait(work.copied).and(bound)
     }
 }
 

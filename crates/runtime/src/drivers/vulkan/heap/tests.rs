@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::*;
-use crate::ddi::{DeviceArgs, Driver as _, MemoryPool};
+use crate::ddi::{DeviceArgs, Driver as _, Eviction, MemoryPool};
 use crate::drivers::KIB_64;
 use crate::drivers::vulkan::VulkanDriver;
 use crate::drivers::vulkan::fault_tests::or_skip;
@@ -97,4 +97,27 @@ fn paging_in_is_tried_again_after_a_failure() {
     assert_eq!(PagingWork::run_all([again], Instant::now()).1, Ok(()));
     assert!(own(&heap).residency().has_arrived);
     assert!(heap.make_resident().expect("counted").is_none());
+}
+
+/// `MakeResident` counts with the ledger's lock, for which other calls wait: it does not wait for eviction of the same heap, and
+/// allocates nothing.
+#[test]
+fn counting_waits_for_no_memory() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let [heap] = heaps(&driver);
+    run(heap.evict().expect("it is resident"));
+    let (sender, counted) = mpsc::channel();
+    std::thread::scope(|scope| {
+        // As if it were being paged out.
+        let contents = own(&heap).contents();
+        scope.spawn(|| sender.send(heap.make_resident()));
+        let counted = counted.recv_timeout(Duration::from_secs(10));
+        let has_memory = contents.has_device_memory();
+        drop(contents);
+        let work = counted.expect("it does not wait").expect("64 KiB");
+        assert!(!has_memory || driver.caps().eviction == Eviction::Keeps);
+        assert!(own(&heap).residency().charge.is_some(), "usage that is compared with the budget");
+        run(work);
+    });
+    assert!(own(&heap).residency().has_arrived && own(&heap).contents().has_device_memory());
 }
