@@ -127,7 +127,6 @@ impl Inner {
     /// Reads the clock, and releases memory that was not used for a second, unless frames pass.
     pub(crate) fn pass_time(&self) {
         for _ in 0..self.clock.take_periods() {
-            self.heaps.insert_prefetched();
             if let Some(recording) = &self.heaps.source.recording {
                 recording.call(|instance| Event::IdlePeriod { instance });
             }

@@ -235,6 +235,7 @@ impl ResourceAllocator {
     /// heaps. O(1), or as [`on_frame`](Self::on_frame) once in half a second.
     pub fn on_time(&self, time: Duration) {
         self.inner.clock.tell(time);
+        self.inner.heaps.insert_prefetched();
         self.inner.pass_time();
     }
 

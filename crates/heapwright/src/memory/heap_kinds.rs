@@ -141,7 +141,8 @@ impl HeapKinds {
         (0..HeapKind::COUNT).find(is_like).map(|index| self.at(index))
     }
 
-    /// Adds the heaps that were prefetched while a recording is made. Before a call that is recorded, as a replay does the same.
+    /// Adds the heaps that were prefetched while a recording is made. At the beginning of a recorded call, never later: a replay adds them
+    /// before the call.
     pub(crate) fn insert_prefetched(&self) {
         if let Some(prefetcher) = &self.prefetcher {
             prefetcher.insert_created();

@@ -445,7 +445,6 @@ impl TypedHeaps {
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
-        self.insert_created();
         let mut released = ByteSize::ZERO;
         let left = |released: ByteSize| bytes.saturating_sub(released);
         for (size, heap) in self.spare.pool.release(bytes) {
