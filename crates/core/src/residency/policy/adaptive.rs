@@ -40,7 +40,7 @@ use crate::ByteSize;
 ///   before which [`NextUse`] must lose 31/32 C, are 4 N + 2 C.
 ///
 /// A submission may exceed each bound by the bytes of its heaps, because experts are compared between
-/// submissions. The sets of the experts are reduced to the capacity before decisions and paging, so between them an
+/// submissions. The sets of the experts are reduced to the capacity before decisions, so between them an
 /// expert may have more than the capacity, and page in less than alone.
 ///
 /// In practice A is near the better of the two: see `heapwright residency --policy all generated:evaluation`.
@@ -70,8 +70,10 @@ pub struct Adaptive {
     held: u64,
     /// The most bytes held since memory was short last; `None` while it never was.
     capacity: Option<u64>,
-    /// The last submission.
+    /// The last submission whose uses are known.
     now: u64,
+    /// The last submission whose uses were known when the sets were trimmed.
+    trimmed: u64,
     /// Scratch memory of `trim`, kept so that it allocates nothing.
     victims: Vec<HeapSlot>,
 }
@@ -132,6 +134,7 @@ impl Adaptive {
             held: 0,
             capacity: None,
             now: 0,
+            trimmed: 0,
             victims: Vec::new(),
         }
     }
@@ -152,19 +155,17 @@ impl Adaptive {
         self.now = self.now.max(now.submission);
     }
 
-    /// Trims the sets before the first decision or paging of another submission.
-    ///
-    /// Uses alone do not trim: they may be told of late, and then not all uses up to this one are known.
-    fn begin(&mut self, now: Moment) {
-        if let Some(capacity) = self.capacity.filter(|_| now.submission > self.now) {
-            // The experts choose as they would have for the last submission.
-            self.trim(capacity, Moment { submission: self.now, ..now });
-        }
-        self.advance(now);
-    }
-
     /// Removes heaps from the sets that exceed the capacity, except those that the last submission used.
-    fn trim(&mut self, capacity: u64, before: Moment) {
+    ///
+    /// Called before decisions only: uses may be told of late, and only then all of them are known.
+    fn trim(&mut self, now: Moment) {
+        if self.now <= std::mem::replace(&mut self.trimmed, self.now) {
+            return;
+        }
+        // What is held after all, because a decision was to wait, the experts hold, too.
+        let Some(capacity) = self.capacity.map(|capacity| capacity.max(self.held)) else { return };
+        // The experts choose as they would have for the last submission.
+        let before = Moment { submission: self.now, ..now };
         let last = Self::clock(before.submission);
         let mut victims = std::mem::take(&mut self.victims);
         for number in [NEXT_USE, LRU] {
@@ -289,7 +290,7 @@ impl Adaptive {
 
 impl EvictionPolicy for Adaptive {
     fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment) {
-        self.begin(now);
+        self.advance(now);
         let index = heap.index();
         if index >= self.heaps.len() {
             self.heaps.resize(index + 1, Known::default());
@@ -382,7 +383,7 @@ impl EvictionPolicy for Adaptive {
     }
 
     fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
-        self.begin(now);
+        self.trim(now);
         if self.capacity.is_none() {
             self.start();
         }
