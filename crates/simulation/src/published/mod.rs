@@ -4,7 +4,7 @@
 //!
 //! Combinations of policies in `generated:development` and in the five recorded traces at budgets of 40 to 90 %: bytes paged
 //! in, divided by those of the best of seven policies for each workload (geometric mean and maximum) and by LRU's (maximum),
-//! each with 64 MiB added (2026-11-23). All simulate the resident sets of their experts, as
+//! each with 64 MiB added (2026-11-23, when heaps were evicted ahead of need after each frame). All simulate the resident sets of their experts, as
 //! [`Adaptive`](heapwright_core::residency::policy::Adaptive) does.
 //!
 //! | combination | mean | maximum | of LRU | in the traces |

@@ -12,12 +12,15 @@ enum Told {
     Other { heap: Option<HeapSlot>, cause: &'static str },
 }
 
+/// What policies were told, by their numbers.
+type Log = Arc<Mutex<Vec<(usize, Told)>>>;
+
 /// A policy that evicts by slot, and writes down what it is told.
 #[derive(Debug)]
 struct Witness {
     number: usize,
     may_learn_late: bool,
-    told: Arc<Mutex<Vec<(usize, Told)>>>,
+    told: Log,
     held: BTreeMap<HeapSlot, ()>,
     last: u64,
 }
@@ -249,8 +252,8 @@ fn a_repeated_submission_is_the_same_to_policies() {
 }
 
 /// A planner whose policies write down what they are told.
-fn watched() -> (ResidencyPlanner, Arc<Mutex<Vec<(usize, Told)>>>) {
-    let told = Arc::default();
+fn watched() -> (ResidencyPlanner, Log) {
+    let told = Log::default();
     let log = Arc::clone(&told);
     let planner = ResidencyPlanner::new(false, || {
         let held = BTreeMap::new();
