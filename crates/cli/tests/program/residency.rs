@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::{Folder, Outcome, heapwright, heapwright_reading, json_lines};
+use crate::support::{Folder, heapwright, heapwright_reading, json_lines};
 use serde_json::Value;
 
 /// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
@@ -453,7 +453,7 @@ fn a_scenario_that_is_larger_than_the_device_is_bad_input() {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -v 8000000; exec \"$0\" residency --policy lru \"$1\""]);
     limited.args([env!("CARGO_BIN_EXE_heapwright"), &path]).env_remove("HEAPWRIGHT_LOG");
-    let said = Outcome::from_output(limited.output().unwrap());
+    let said = crate::support::Outcome::from_output(limited.output().unwrap());
     let error = said.one_error(2);
     for named in ["the scenario is larger than the simulated GPU", "900.00 GiB", "E_OUTOFMEMORY"] {
         assert!(error.contains(named), "{error}");
