@@ -30,7 +30,7 @@ pub struct Probe {
 
 impl ResourceAllocator {
     /// Predicts the result of [`create`](Self::create): placement, size, and whether a heap would be created. Changes
-    /// nothing.
+    /// nothing, except that unused slabs and backing buffers return their memory to the heaps near a limit.
     ///
     /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
     /// predicted, with two exceptions:
