@@ -25,7 +25,7 @@ pub(super) struct RecordedTrace {
     allocators: Vec<RecordedAllocator>,
     /// The allocator and the description of each allocation, by its index.
     allocations: Vec<RecordedAllocation>,
-    /// How allocations were requested; many alike.
+    /// The distinct descriptions of the allocations.
     descriptions: Vec<Description>,
     /// The other recorded calls between the events, in order.
     steps: Vec<Step>,

@@ -62,7 +62,7 @@ macro_rules! committed {
     };
 }
 
-/// The same for a placed resource.
+/// Replaces a method that creates a placed resource.
 macro_rules! placed {
     ($device:ident.$method:ident($fourth:ident $(, $rest:ident)*), $state:expr, $passed:expr) => {
         $device.replace(method!($method), |call, (heap, offset, desc, $fourth, clear, $($rest,)* iid, out)| {

@@ -32,7 +32,7 @@ const WAKE_AT_BYTES: usize = 8 << 20;
 /// Bytes of contents and ids that events in the queue hold at most, except for a single event with more. The writer may hold as many.
 const CAPACITY_BYTES: usize = 256 << 20;
 
-/// How long calls wait for a writer that makes no progress.
+/// The longest time for which a call waits for a writer that makes no progress.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The file of GPGMM's options without a path.

@@ -130,7 +130,7 @@ macro_rules! create_committed {
     };
 }
 
-/// The same for a placed resource.
+/// Injects failures into a method that creates a placed resource.
 macro_rules! create_placed {
     ($methods:ident.$method:ident($($count:ident, $formats:ident)?)) => {
         $methods.replace(

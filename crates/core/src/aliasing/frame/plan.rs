@@ -29,7 +29,7 @@ pub struct FramePlanOptions {
     pub heap_per_category: bool,
     /// Barriers that activate resources.
     pub barriers: BarrierModel,
-    /// How each heap is packed.
+    /// The options for packing each heap.
     pub solve: SolveOptions,
     /// Number of moves that are tried to reduce the number of aliasing barriers, for each heap.
     pub moves: u64,

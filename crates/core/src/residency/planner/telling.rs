@@ -1,4 +1,4 @@
-//! What policies are told of uses, and when.
+//! Reports uses of heaps to the policies: late and in runs, or at once.
 //!
 //! Policies need to know of uses only when they decide, or when something else changes. Until then uses are collected
 //! ([`UntoldUses`](crate::residency::untold::UntoldUses)).

@@ -100,7 +100,7 @@ pub trait EvictionPolicy: fmt::Debug + Send {
     /// order of the submissions, except that regular uses of a heap may be told of together, with the last of them
     /// ([`touch_regularly`](Self::touch_regularly)). The default is `false`: it is told of each use at once.
     ///
-    /// The answer must not change. Late calls are given the time of the last submission. A submission whose heaps are
+    /// Must always return the same value. Late calls are given the time of the last submission. A submission whose heaps are
     /// resident then costs about half.
     fn may_learn_late(&self) -> bool {
         false

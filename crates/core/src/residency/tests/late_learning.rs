@@ -12,7 +12,7 @@ enum Told {
     Other { heap: Option<HeapSlot>, cause: &'static str },
 }
 
-/// What policies were told, by their numbers.
+/// The calls of each policy, with the policy's number.
 type Log = Arc<Mutex<Vec<(usize, Told)>>>;
 
 /// A policy that evicts by slot, and writes down what it is told.
@@ -115,7 +115,7 @@ fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Tol
     of_each
 }
 
-/// The same use again and again, and then something else.
+/// Returns steps in which the same heaps are used several times in a row before others.
 fn repeated_steps() -> impl Strategy<Value = Vec<Step>> {
     let part = (prop::collection::vec(any::<u8>(), 0..6), 1..9_usize, steps());
     prop::collection::vec(part, 1..5).prop_map(|parts| {
