@@ -84,7 +84,7 @@ const LIBRARY: &[&str] = &[
     "ID3D12DeviceFactory",
     "ID3D12DeviceRemovedExtendedDataSettings",
     "ID3D12Fence1",
-    "ID3D12GraphicsCommandList",
+    "ID3D12GraphicsCommandList7",
     "ID3D12Heap1",
     "ID3D12InfoQueue1",
     "ID3D12Resource2",

@@ -481,97 +481,6 @@ pub type D3D12_AXIS_SHADING_RATE = i32;
 pub const D3D12_AXIS_SHADING_RATE_1X: D3D12_AXIS_SHADING_RATE = 0;
 pub const D3D12_AXIS_SHADING_RATE_2X: D3D12_AXIS_SHADING_RATE = 1;
 pub const D3D12_AXIS_SHADING_RATE_4X: D3D12_AXIS_SHADING_RATE = 2;
-pub type D3D12_BARRIER_ACCESS = u32;
-pub const D3D12_BARRIER_ACCESS_COMMON: D3D12_BARRIER_ACCESS = 0;
-pub const D3D12_BARRIER_ACCESS_CONSTANT_BUFFER: D3D12_BARRIER_ACCESS = 2;
-pub const D3D12_BARRIER_ACCESS_COPY_DEST: D3D12_BARRIER_ACCESS = 1024;
-pub const D3D12_BARRIER_ACCESS_COPY_SOURCE: D3D12_BARRIER_ACCESS = 2048;
-pub const D3D12_BARRIER_ACCESS_DEPTH_STENCIL_READ: D3D12_BARRIER_ACCESS = 64;
-pub const D3D12_BARRIER_ACCESS_DEPTH_STENCIL_WRITE: D3D12_BARRIER_ACCESS = 32;
-pub const D3D12_BARRIER_ACCESS_INDEX_BUFFER: D3D12_BARRIER_ACCESS = 4;
-pub const D3D12_BARRIER_ACCESS_INDIRECT_ARGUMENT: D3D12_BARRIER_ACCESS = 512;
-pub const D3D12_BARRIER_ACCESS_NO_ACCESS: D3D12_BARRIER_ACCESS = 2147483648;
-pub const D3D12_BARRIER_ACCESS_PREDICATION: D3D12_BARRIER_ACCESS = 512;
-pub const D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_READ: D3D12_BARRIER_ACCESS = 16384;
-pub const D3D12_BARRIER_ACCESS_RAYTRACING_ACCELERATION_STRUCTURE_WRITE: D3D12_BARRIER_ACCESS = 32768;
-pub const D3D12_BARRIER_ACCESS_RENDER_TARGET: D3D12_BARRIER_ACCESS = 8;
-pub const D3D12_BARRIER_ACCESS_RESOLVE_DEST: D3D12_BARRIER_ACCESS = 4096;
-pub const D3D12_BARRIER_ACCESS_RESOLVE_SOURCE: D3D12_BARRIER_ACCESS = 8192;
-pub const D3D12_BARRIER_ACCESS_SHADER_RESOURCE: D3D12_BARRIER_ACCESS = 128;
-pub const D3D12_BARRIER_ACCESS_SHADING_RATE_SOURCE: D3D12_BARRIER_ACCESS = 65536;
-pub const D3D12_BARRIER_ACCESS_STREAM_OUTPUT: D3D12_BARRIER_ACCESS = 256;
-pub const D3D12_BARRIER_ACCESS_UNORDERED_ACCESS: D3D12_BARRIER_ACCESS = 16;
-pub const D3D12_BARRIER_ACCESS_VERTEX_BUFFER: D3D12_BARRIER_ACCESS = 1;
-pub const D3D12_BARRIER_ACCESS_VIDEO_DECODE_READ: D3D12_BARRIER_ACCESS = 131072;
-pub const D3D12_BARRIER_ACCESS_VIDEO_DECODE_WRITE: D3D12_BARRIER_ACCESS = 262144;
-pub const D3D12_BARRIER_ACCESS_VIDEO_ENCODE_READ: D3D12_BARRIER_ACCESS = 2097152;
-pub const D3D12_BARRIER_ACCESS_VIDEO_ENCODE_WRITE: D3D12_BARRIER_ACCESS = 4194304;
-pub const D3D12_BARRIER_ACCESS_VIDEO_PROCESS_READ: D3D12_BARRIER_ACCESS = 524288;
-pub const D3D12_BARRIER_ACCESS_VIDEO_PROCESS_WRITE: D3D12_BARRIER_ACCESS = 1048576;
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct D3D12_BARRIER_GROUP {
-    pub Type: D3D12_BARRIER_TYPE,
-    pub NumBarriers: u32,
-    pub Anonymous: D3D12_BARRIER_GROUP_0,
-}
-impl Default for D3D12_BARRIER_GROUP {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union D3D12_BARRIER_GROUP_0 {
-    pub pGlobalBarriers: *const D3D12_GLOBAL_BARRIER,
-    pub pTextureBarriers: *const D3D12_TEXTURE_BARRIER,
-    pub pBufferBarriers: *const D3D12_BUFFER_BARRIER,
-}
-impl Default for D3D12_BARRIER_GROUP_0 {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_BARRIER_SUBRESOURCE_RANGE {
-    pub IndexOrFirstMipLevel: u32,
-    pub NumMipLevels: u32,
-    pub FirstArraySlice: u32,
-    pub NumArraySlices: u32,
-    pub FirstPlane: u32,
-    pub NumPlanes: u32,
-}
-pub type D3D12_BARRIER_SYNC = u32;
-pub const D3D12_BARRIER_SYNC_ALL: D3D12_BARRIER_SYNC = 1;
-pub const D3D12_BARRIER_SYNC_ALL_SHADING: D3D12_BARRIER_SYNC = 4096;
-pub const D3D12_BARRIER_SYNC_BUILD_RAYTRACING_ACCELERATION_STRUCTURE: D3D12_BARRIER_SYNC = 8388608;
-pub const D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW: D3D12_BARRIER_SYNC = 32768;
-pub const D3D12_BARRIER_SYNC_COMPUTE_SHADING: D3D12_BARRIER_SYNC = 128;
-pub const D3D12_BARRIER_SYNC_COPY: D3D12_BARRIER_SYNC = 512;
-pub const D3D12_BARRIER_SYNC_COPY_RAYTRACING_ACCELERATION_STRUCTURE: D3D12_BARRIER_SYNC = 16777216;
-pub const D3D12_BARRIER_SYNC_DEPTH_STENCIL: D3D12_BARRIER_SYNC = 32;
-pub const D3D12_BARRIER_SYNC_DRAW: D3D12_BARRIER_SYNC = 2;
-pub const D3D12_BARRIER_SYNC_EMIT_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO: D3D12_BARRIER_SYNC =
-    16384;
-pub const D3D12_BARRIER_SYNC_EXECUTE_INDIRECT: D3D12_BARRIER_SYNC = 2048;
-pub const D3D12_BARRIER_SYNC_INDEX_INPUT: D3D12_BARRIER_SYNC = 4;
-pub const D3D12_BARRIER_SYNC_NONE: D3D12_BARRIER_SYNC = 0;
-pub const D3D12_BARRIER_SYNC_NON_PIXEL_SHADING: D3D12_BARRIER_SYNC = 8192;
-pub const D3D12_BARRIER_SYNC_PIXEL_SHADING: D3D12_BARRIER_SYNC = 16;
-pub const D3D12_BARRIER_SYNC_PREDICATION: D3D12_BARRIER_SYNC = 2048;
-pub const D3D12_BARRIER_SYNC_RAYTRACING: D3D12_BARRIER_SYNC = 256;
-pub const D3D12_BARRIER_SYNC_RENDER_TARGET: D3D12_BARRIER_SYNC = 64;
-pub const D3D12_BARRIER_SYNC_RESOLVE: D3D12_BARRIER_SYNC = 1024;
-pub const D3D12_BARRIER_SYNC_SPLIT: D3D12_BARRIER_SYNC = 2147483648;
-pub const D3D12_BARRIER_SYNC_VERTEX_SHADING: D3D12_BARRIER_SYNC = 8;
-pub const D3D12_BARRIER_SYNC_VIDEO_DECODE: D3D12_BARRIER_SYNC = 1048576;
-pub const D3D12_BARRIER_SYNC_VIDEO_ENCODE: D3D12_BARRIER_SYNC = 4194304;
-pub const D3D12_BARRIER_SYNC_VIDEO_PROCESS: D3D12_BARRIER_SYNC = 2097152;
-pub type D3D12_BARRIER_TYPE = i32;
-pub const D3D12_BARRIER_TYPE_BUFFER: D3D12_BARRIER_TYPE = 2;
-pub const D3D12_BARRIER_TYPE_GLOBAL: D3D12_BARRIER_TYPE = 0;
-pub const D3D12_BARRIER_TYPE_TEXTURE: D3D12_BARRIER_TYPE = 1;
 pub type D3D12_BITSTREAM_ENCRYPTION_TYPE = i32;
 pub const D3D12_BITSTREAM_ENCRYPTION_TYPE_NONE: D3D12_BITSTREAM_ENCRYPTION_TYPE = 0;
 #[repr(C)]
@@ -587,30 +496,6 @@ pub struct D3D12_BROADCASTING_LAUNCH_OVERRIDES {
     pub pOutputOverrides: *const D3D12_NODE_OUTPUT_OVERRIDES,
 }
 impl Default for D3D12_BROADCASTING_LAUNCH_OVERRIDES {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_BUFFER_BARRIER {
-    pub SyncBefore: D3D12_BARRIER_SYNC,
-    pub SyncAfter: D3D12_BARRIER_SYNC,
-    pub AccessBefore: D3D12_BARRIER_ACCESS,
-    pub AccessAfter: D3D12_BARRIER_ACCESS,
-    pub pResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
-    pub Offset: u64,
-    pub Size: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC {
-    pub DestAccelerationStructureData: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub Inputs: D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_INPUTS,
-    pub SourceAccelerationStructureData: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub ScratchAccelerationStructureData: D3D12_GPU_VIRTUAL_ADDRESS,
-}
-impl Default for D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC {
     fn default() -> Self {
         unsafe { core::mem::zeroed() }
     }
@@ -895,17 +780,6 @@ pub const D3D12_DISPATCH_MODE_MULTI_NODE_CPU_INPUT: D3D12_DISPATCH_MODE = 2;
 pub const D3D12_DISPATCH_MODE_MULTI_NODE_GPU_INPUT: D3D12_DISPATCH_MODE = 3;
 pub const D3D12_DISPATCH_MODE_NODE_CPU_INPUT: D3D12_DISPATCH_MODE = 0;
 pub const D3D12_DISPATCH_MODE_NODE_GPU_INPUT: D3D12_DISPATCH_MODE = 1;
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_DISPATCH_RAYS_DESC {
-    pub RayGenerationShaderRecord: D3D12_GPU_VIRTUAL_ADDRESS_RANGE,
-    pub MissShaderTable: D3D12_GPU_VIRTUAL_ADDRESS_RANGE_AND_STRIDE,
-    pub HitGroupTable: D3D12_GPU_VIRTUAL_ADDRESS_RANGE_AND_STRIDE,
-    pub CallableShaderTable: D3D12_GPU_VIRTUAL_ADDRESS_RANGE_AND_STRIDE,
-    pub Width: u32,
-    pub Height: u32,
-    pub Depth: u32,
-}
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_DRAW_ARGUMENTS {
@@ -1585,14 +1459,6 @@ impl Default for D3D12_GENERIC_PROGRAM_DESC {
     }
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_GLOBAL_BARRIER {
-    pub SyncBefore: D3D12_BARRIER_SYNC,
-    pub SyncAfter: D3D12_BARRIER_SYNC,
-    pub AccessBefore: D3D12_BARRIER_ACCESS,
-    pub AccessAfter: D3D12_BARRIER_ACCESS,
-}
-#[repr(C)]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_GLOBAL_ROOT_SIGNATURE {
     pub pGlobalRootSignature: core::mem::ManuallyDrop<Option<ID3D12RootSignature>>,
@@ -1622,19 +1488,6 @@ pub const D3D12_GPU_BASED_VALIDATION_SHADER_PATCH_MODE_STATE_TRACKING_ONLY:
     D3D12_GPU_BASED_VALIDATION_SHADER_PATCH_MODE = 1;
 pub const D3D12_GPU_BASED_VALIDATION_SHADER_PATCH_MODE_UNGUARDED_VALIDATION:
     D3D12_GPU_BASED_VALIDATION_SHADER_PATCH_MODE = 2;
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_GPU_VIRTUAL_ADDRESS_RANGE {
-    pub StartAddress: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub SizeInBytes: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_GPU_VIRTUAL_ADDRESS_RANGE_AND_STRIDE {
-    pub StartAddress: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub SizeInBytes: u64,
-    pub StrideInBytes: u64,
-}
 pub type D3D12_HEAP_SERIALIZATION_TIER = i32;
 pub const D3D12_HEAP_SERIALIZATION_TIER_0: D3D12_HEAP_SERIALIZATION_TIER = 0;
 pub const D3D12_HEAP_SERIALIZATION_TIER_10: D3D12_HEAP_SERIALIZATION_TIER = 10;
@@ -1990,12 +1843,6 @@ pub struct D3D12_QUERY_DATA_VIDEO_DECODE_STATISTICS {
     pub BitRate: u32,
 }
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_RANGE_UINT64 {
-    pub Begin: u64,
-    pub End: u64,
-}
-#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct D3D12_RASTERIZER_DESC1 {
     pub FillMode: D3D12_FILL_MODE,
@@ -2034,39 +1881,16 @@ pub struct D3D12_RAYTRACING_AABB {
     pub MaxY: f32,
     pub MaxZ: f32,
 }
-pub type D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = i32;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE_CLONE:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = 0;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE_COMPACT:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = 1;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE_DESERIALIZE:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = 4;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE_SERIALIZE:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = 3;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE_VISUALIZATION_DECODE_FOR_TOOLS:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE = 2;
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_COMPACTED_SIZE:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_COMPACTED_SIZE_DESC {
     pub CompactedSizeInBytes: u64,
 }
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_CURRENT_SIZE:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE = 3;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_CURRENT_SIZE_DESC {
     pub CurrentSizeInBytes: u64,
 }
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC {
-    pub DestBuffer: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub InfoType: D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE,
-}
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_SERIALIZATION:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE = 2;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_SERIALIZATION_DESC {
@@ -2089,14 +1913,11 @@ impl Default for D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_SERIALIZ
         unsafe { core::mem::zeroed() }
     }
 }
-pub const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TOOLS_VISUALIZATION:
-    D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TOOLS_VISUALIZATION_DESC {
     pub DecodedSizeInBytes: u64,
 }
-pub type D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_TYPE = i32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct D3D12_RAYTRACING_INSTANCE_DESC {
@@ -2252,178 +2073,11 @@ pub const D3D12_RAY_FLAG_SKIP_TRIANGLES: D3D12_RAY_FLAGS = 256;
 pub type D3D12_RECREATE_AT_TIER = i32;
 pub const D3D12_RECREATE_AT_TIER_1: D3D12_RECREATE_AT_TIER = 1;
 pub const D3D12_RECREATE_AT_TIER_NOT_SUPPORTED: D3D12_RECREATE_AT_TIER = 0;
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct D3D12_RENDER_PASS_BEGINNING_ACCESS {
-    pub Type: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE,
-    pub Anonymous: D3D12_RENDER_PASS_BEGINNING_ACCESS_0,
-}
-impl Default for D3D12_RENDER_PASS_BEGINNING_ACCESS {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub union D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-    pub Clear: D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS,
-    pub PreserveLocal: D3D12_RENDER_PASS_BEGINNING_ACCESS_PRESERVE_LOCAL_PARAMETERS,
-}
-impl Default for D3D12_RENDER_PASS_BEGINNING_ACCESS_0 {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS {
-    pub ClearValue: D3D12_CLEAR_VALUE,
-}
-impl Default for D3D12_RENDER_PASS_BEGINNING_ACCESS_CLEAR_PARAMETERS {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_RENDER_PASS_BEGINNING_ACCESS_PRESERVE_LOCAL_PARAMETERS {
-    pub AdditionalWidth: u32,
-    pub AdditionalHeight: u32,
-}
-pub type D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = i32;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_CLEAR: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 2;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_DISCARD: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 0;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_NO_ACCESS: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 3;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE: D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 1;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER:
-    D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 4;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_SRV:
-    D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 5;
-pub const D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE_PRESERVE_LOCAL_UAV:
-    D3D12_RENDER_PASS_BEGINNING_ACCESS_TYPE = 6;
-#[repr(C)]
-pub struct D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
-    pub cpuDescriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    pub DepthBeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS,
-    pub StencilBeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS,
-    pub DepthEndingAccess: D3D12_RENDER_PASS_ENDING_ACCESS,
-    pub StencilEndingAccess: D3D12_RENDER_PASS_ENDING_ACCESS,
-}
-impl Clone for D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
-    fn clone(&self) -> Self {
-        unsafe { core::mem::transmute_copy(self) }
-    }
-}
-impl Default for D3D12_RENDER_PASS_DEPTH_STENCIL_DESC {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-pub struct D3D12_RENDER_PASS_ENDING_ACCESS {
-    pub Type: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE,
-    pub Anonymous: D3D12_RENDER_PASS_ENDING_ACCESS_0,
-}
-impl Clone for D3D12_RENDER_PASS_ENDING_ACCESS {
-    fn clone(&self) -> Self {
-        unsafe { core::mem::transmute_copy(self) }
-    }
-}
-impl Default for D3D12_RENDER_PASS_ENDING_ACCESS {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-pub union D3D12_RENDER_PASS_ENDING_ACCESS_0 {
-    pub Resolve: core::mem::ManuallyDrop<D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS>,
-    pub PreserveLocal: D3D12_RENDER_PASS_ENDING_ACCESS_PRESERVE_LOCAL_PARAMETERS,
-}
-impl Clone for D3D12_RENDER_PASS_ENDING_ACCESS_0 {
-    fn clone(&self) -> Self {
-        unsafe { core::mem::transmute_copy(self) }
-    }
-}
-impl Default for D3D12_RENDER_PASS_ENDING_ACCESS_0 {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_RENDER_PASS_ENDING_ACCESS_PRESERVE_LOCAL_PARAMETERS {
-    pub AdditionalWidth: u32,
-    pub AdditionalHeight: u32,
-}
-#[repr(C)]
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
-    pub pSrcResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
-    pub pDstResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
-    pub SubresourceCount: u32,
-    pub pSubresourceParameters: *const D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS,
-    pub Format: DXGI_FORMAT,
-    pub ResolveMode: D3D12_RESOLVE_MODE,
-    pub PreserveResolveSource: windows_core::BOOL,
-}
-impl Default for D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_PARAMETERS {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS {
-    pub SrcSubresource: u32,
-    pub DstSubresource: u32,
-    pub DstX: u32,
-    pub DstY: u32,
-    pub SrcRect: D3D12_RECT,
-}
-pub type D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = i32;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_DISCARD: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 0;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_NO_ACCESS: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 3;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 1;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_RENDER: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE =
-    4;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_SRV: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 5;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_PRESERVE_LOCAL_UAV: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 6;
-pub const D3D12_RENDER_PASS_ENDING_ACCESS_TYPE_RESOLVE: D3D12_RENDER_PASS_ENDING_ACCESS_TYPE = 2;
-pub type D3D12_RENDER_PASS_FLAGS = u32;
-pub const D3D12_RENDER_PASS_FLAG_ALLOW_UAV_WRITES: D3D12_RENDER_PASS_FLAGS = 1;
-pub const D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_DEPTH: D3D12_RENDER_PASS_FLAGS = 8;
-pub const D3D12_RENDER_PASS_FLAG_BIND_READ_ONLY_STENCIL: D3D12_RENDER_PASS_FLAGS = 16;
-pub const D3D12_RENDER_PASS_FLAG_NONE: D3D12_RENDER_PASS_FLAGS = 0;
-pub const D3D12_RENDER_PASS_FLAG_RESUMING_PASS: D3D12_RENDER_PASS_FLAGS = 4;
-pub const D3D12_RENDER_PASS_FLAG_SUSPENDING_PASS: D3D12_RENDER_PASS_FLAGS = 2;
-#[repr(C)]
-pub struct D3D12_RENDER_PASS_RENDER_TARGET_DESC {
-    pub cpuDescriptor: D3D12_CPU_DESCRIPTOR_HANDLE,
-    pub BeginningAccess: D3D12_RENDER_PASS_BEGINNING_ACCESS,
-    pub EndingAccess: D3D12_RENDER_PASS_ENDING_ACCESS,
-}
-impl Clone for D3D12_RENDER_PASS_RENDER_TARGET_DESC {
-    fn clone(&self) -> Self {
-        unsafe { core::mem::transmute_copy(self) }
-    }
-}
-impl Default for D3D12_RENDER_PASS_RENDER_TARGET_DESC {
-    fn default() -> Self {
-        unsafe { core::mem::zeroed() }
-    }
-}
 pub type D3D12_RENDER_PASS_TIER = i32;
 pub const D3D12_RENDER_PASS_TIER_0: D3D12_RENDER_PASS_TIER = 0;
 pub const D3D12_RENDER_PASS_TIER_1: D3D12_RENDER_PASS_TIER = 1;
 pub const D3D12_RENDER_PASS_TIER_2: D3D12_RENDER_PASS_TIER = 2;
 pub const D3D12_REQ_RESOURCE_SIZE_IN_MEGABYTES_EXPRESSION_B_TERM: f32 = 0.25;
-pub type D3D12_RESOLVE_MODE = i32;
-pub const D3D12_RESOLVE_MODE_AVERAGE: D3D12_RESOLVE_MODE = 3;
-pub const D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK: D3D12_RESOLVE_MODE = 5;
-pub const D3D12_RESOLVE_MODE_DECOMPRESS: D3D12_RESOLVE_MODE = 0;
-pub const D3D12_RESOLVE_MODE_ENCODE_SAMPLER_FEEDBACK: D3D12_RESOLVE_MODE = 4;
-pub const D3D12_RESOLVE_MODE_MAX: D3D12_RESOLVE_MODE = 2;
-pub const D3D12_RESOLVE_MODE_MIN: D3D12_RESOLVE_MODE = 1;
 #[repr(C)]
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_RESOLVE_VIDEO_MOTION_VECTOR_HEAP_INPUT {
@@ -2629,12 +2283,6 @@ pub const D3D12_SAMPLER_FEEDBACK_TIER_NOT_SUPPORTED: D3D12_SAMPLER_FEEDBACK_TIER
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct D3D12_SAMPLE_MASK {
     pub SampleMask: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_SAMPLE_POSITION {
-    pub X: i8,
-    pub Y: i8,
 }
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -2877,20 +2525,6 @@ pub const D3D12_SHADER_VISIBILITY_HULL: D3D12_SHADER_VISIBILITY = 2;
 pub const D3D12_SHADER_VISIBILITY_MESH: D3D12_SHADER_VISIBILITY = 7;
 pub const D3D12_SHADER_VISIBILITY_PIXEL: D3D12_SHADER_VISIBILITY = 5;
 pub const D3D12_SHADER_VISIBILITY_VERTEX: D3D12_SHADER_VISIBILITY = 1;
-pub type D3D12_SHADING_RATE = i32;
-pub const D3D12_SHADING_RATE_1X1: D3D12_SHADING_RATE = 0;
-pub const D3D12_SHADING_RATE_1X2: D3D12_SHADING_RATE = 1;
-pub const D3D12_SHADING_RATE_2X1: D3D12_SHADING_RATE = 4;
-pub const D3D12_SHADING_RATE_2X2: D3D12_SHADING_RATE = 5;
-pub const D3D12_SHADING_RATE_2X4: D3D12_SHADING_RATE = 6;
-pub const D3D12_SHADING_RATE_4X2: D3D12_SHADING_RATE = 9;
-pub const D3D12_SHADING_RATE_4X4: D3D12_SHADING_RATE = 10;
-pub type D3D12_SHADING_RATE_COMBINER = i32;
-pub const D3D12_SHADING_RATE_COMBINER_MAX: D3D12_SHADING_RATE_COMBINER = 3;
-pub const D3D12_SHADING_RATE_COMBINER_MIN: D3D12_SHADING_RATE_COMBINER = 2;
-pub const D3D12_SHADING_RATE_COMBINER_OVERRIDE: D3D12_SHADING_RATE_COMBINER = 1;
-pub const D3D12_SHADING_RATE_COMBINER_PASSTHROUGH: D3D12_SHADING_RATE_COMBINER = 0;
-pub const D3D12_SHADING_RATE_COMBINER_SUM: D3D12_SHADING_RATE_COMBINER = 4;
 pub type D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER = i32;
 pub const D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_0: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER = 0;
 pub const D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER_1: D3D12_SHARED_RESOURCE_COMPATIBILITY_TIER = 1;
@@ -3019,12 +2653,6 @@ pub struct D3D12_SUBRESOURCE_INFO {
     pub RowPitch: u32,
     pub DepthPitch: u32,
 }
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_SUBRESOURCE_RANGE_UINT64 {
-    pub Subresource: u32,
-    pub Range: D3D12_RANGE_UINT64,
-}
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct D3D12_TESSELLATOR_DOMAIN(pub D3D_TESSELLATOR_DOMAIN);
@@ -3034,22 +2662,6 @@ pub struct D3D12_TESSELLATOR_OUTPUT_PRIMITIVE(pub D3D_TESSELLATOR_OUTPUT_PRIMITI
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct D3D12_TESSELLATOR_PARTITIONING(pub D3D_TESSELLATOR_PARTITIONING);
-#[repr(C)]
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_TEXTURE_BARRIER {
-    pub SyncBefore: D3D12_BARRIER_SYNC,
-    pub SyncAfter: D3D12_BARRIER_SYNC,
-    pub AccessBefore: D3D12_BARRIER_ACCESS,
-    pub AccessAfter: D3D12_BARRIER_ACCESS,
-    pub LayoutBefore: D3D12_BARRIER_LAYOUT,
-    pub LayoutAfter: D3D12_BARRIER_LAYOUT,
-    pub pResource: core::mem::ManuallyDrop<Option<ID3D12Resource>>,
-    pub Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE,
-    pub Flags: D3D12_TEXTURE_BARRIER_FLAGS,
-}
-pub type D3D12_TEXTURE_BARRIER_FLAGS = u32;
-pub const D3D12_TEXTURE_BARRIER_FLAG_DISCARD: D3D12_TEXTURE_BARRIER_FLAGS = 1;
-pub const D3D12_TEXTURE_BARRIER_FLAG_NONE: D3D12_TEXTURE_BARRIER_FLAGS = 0;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct D3D12_THREAD_LAUNCH_OVERRIDES {
@@ -3183,16 +2795,6 @@ pub struct D3D12_WORK_GRAPH_MEMORY_REQUIREMENTS {
     pub MinSizeInBytes: u64,
     pub MaxSizeInBytes: u64,
     pub SizeGranularityInBytes: u32,
-}
-pub type D3D12_WRITEBUFFERIMMEDIATE_MODE = i32;
-pub const D3D12_WRITEBUFFERIMMEDIATE_MODE_DEFAULT: D3D12_WRITEBUFFERIMMEDIATE_MODE = 0;
-pub const D3D12_WRITEBUFFERIMMEDIATE_MODE_MARKER_IN: D3D12_WRITEBUFFERIMMEDIATE_MODE = 1;
-pub const D3D12_WRITEBUFFERIMMEDIATE_MODE_MARKER_OUT: D3D12_WRITEBUFFERIMMEDIATE_MODE = 2;
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct D3D12_WRITEBUFFERIMMEDIATE_PARAMETER {
-    pub Dest: D3D12_GPU_VIRTUAL_ADDRESS,
-    pub Value: u32,
 }
 pub const D3DFCI_BIASED_FIXED_2_8: D3D_FORMAT_COMPONENT_INTERPRETATION = 3;
 pub const D3DFCI_FLOAT: D3D_FORMAT_COMPONENT_INTERPRETATION = -4;
@@ -8822,181 +8424,6 @@ impl ID3D12GraphicsCommandList_Vtbl {
             || iid == &<ID3D12CommandList as windows_core::Interface>::IID
     }
 }
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList1_Vtbl,
-    0x553103fb_1fe7_4557_bb38_946d7d0e7ca7
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList1 {
-    type Target = ID3D12GraphicsCommandList;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList1,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList
-);
-impl ID3D12GraphicsCommandList1 {
-    pub unsafe fn AtomicCopyBufferUINT<P0, P2>(
-        &self,
-        pdstbuffer: P0,
-        dstoffset: u64,
-        psrcbuffer: P2,
-        srcoffset: u64,
-        dependencies: u32,
-        ppdependentresources: *const Option<ID3D12Resource>,
-        pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) where
-        P0: windows_core::Param<ID3D12Resource>,
-        P2: windows_core::Param<ID3D12Resource>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).AtomicCopyBufferUINT)(
-                windows_core::Interface::as_raw(self),
-                pdstbuffer.param().abi(),
-                dstoffset,
-                psrcbuffer.param().abi(),
-                srcoffset,
-                dependencies,
-                core::mem::transmute(ppdependentresources),
-                pdependentsubresourceranges,
-            );
-        }
-    }
-    pub unsafe fn AtomicCopyBufferUINT64<P0, P2>(
-        &self,
-        pdstbuffer: P0,
-        dstoffset: u64,
-        psrcbuffer: P2,
-        srcoffset: u64,
-        dependencies: u32,
-        ppdependentresources: *const Option<ID3D12Resource>,
-        pdependentsubresourceranges: *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ) where
-        P0: windows_core::Param<ID3D12Resource>,
-        P2: windows_core::Param<ID3D12Resource>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).AtomicCopyBufferUINT64)(
-                windows_core::Interface::as_raw(self),
-                pdstbuffer.param().abi(),
-                dstoffset,
-                psrcbuffer.param().abi(),
-                srcoffset,
-                dependencies,
-                core::mem::transmute(ppdependentresources),
-                pdependentsubresourceranges,
-            );
-        }
-    }
-    pub unsafe fn OMSetDepthBounds(&self, min: f32, max: f32) {
-        unsafe {
-            (windows_core::Interface::vtable(self).OMSetDepthBounds)(
-                windows_core::Interface::as_raw(self),
-                min,
-                max,
-            );
-        }
-    }
-    pub unsafe fn SetSamplePositions(
-        &self,
-        numsamplesperpixel: u32,
-        numpixels: u32,
-        psamplepositions: *const D3D12_SAMPLE_POSITION,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).SetSamplePositions)(
-                windows_core::Interface::as_raw(self),
-                numsamplesperpixel,
-                numpixels,
-                psamplepositions,
-            );
-        }
-    }
-    pub unsafe fn ResolveSubresourceRegion<P0, P4>(
-        &self,
-        pdstresource: P0,
-        dstsubresource: u32,
-        dstx: u32,
-        dsty: u32,
-        psrcresource: P4,
-        srcsubresource: u32,
-        psrcrect: Option<*const D3D12_RECT>,
-        format: DXGI_FORMAT,
-        resolvemode: D3D12_RESOLVE_MODE,
-    ) where
-        P0: windows_core::Param<ID3D12Resource>,
-        P4: windows_core::Param<ID3D12Resource>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).ResolveSubresourceRegion)(
-                windows_core::Interface::as_raw(self),
-                pdstresource.param().abi(),
-                dstsubresource,
-                dstx,
-                dsty,
-                psrcresource.param().abi(),
-                srcsubresource,
-                psrcrect.unwrap_or(core::mem::zeroed()) as _,
-                format,
-                resolvemode,
-            );
-        }
-    }
-    pub unsafe fn SetViewInstanceMask(&self, mask: u32) {
-        unsafe {
-            (windows_core::Interface::vtable(self).SetViewInstanceMask)(
-                windows_core::Interface::as_raw(self),
-                mask,
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList1_Vtbl {
-    pub base__: ID3D12GraphicsCommandList_Vtbl,
-    pub AtomicCopyBufferUINT: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *mut core::ffi::c_void,
-        u64,
-        *mut core::ffi::c_void,
-        u64,
-        u32,
-        *const *mut core::ffi::c_void,
-        *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ),
-    pub AtomicCopyBufferUINT64: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *mut core::ffi::c_void,
-        u64,
-        *mut core::ffi::c_void,
-        u64,
-        u32,
-        *const *mut core::ffi::c_void,
-        *const D3D12_SUBRESOURCE_RANGE_UINT64,
-    ),
-    pub OMSetDepthBounds: unsafe extern "system" fn(*mut core::ffi::c_void, f32, f32),
-    pub SetSamplePositions:
-        unsafe extern "system" fn(*mut core::ffi::c_void, u32, u32, *const D3D12_SAMPLE_POSITION),
-    pub ResolveSubresourceRegion: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *mut core::ffi::c_void,
-        u32,
-        u32,
-        u32,
-        *mut core::ffi::c_void,
-        u32,
-        *const D3D12_RECT,
-        DXGI_FORMAT,
-        D3D12_RESOLVE_MODE,
-    ),
-    pub SetViewInstanceMask: unsafe extern "system" fn(*mut core::ffi::c_void, u32),
-}
 pub trait ID3D12GraphicsCommandList1_Impl: ID3D12GraphicsCommandList_Impl {
     fn AtomicCopyBufferUINT(
         &self,
@@ -9192,7 +8619,6 @@ impl ID3D12GraphicsCommandList1_Vtbl {
             || iid == &<ID3D12GraphicsCommandList as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList1 {}
 windows_core::imp::define_interface!(
     ID3D12GraphicsCommandList10,
     ID3D12GraphicsCommandList10_Vtbl,
@@ -9296,53 +8722,6 @@ impl ID3D12GraphicsCommandList10_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12GraphicsCommandList10 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList2,
-    ID3D12GraphicsCommandList2_Vtbl,
-    0x38c3e585_ff17_412c_9150_4fc6f9d72a28
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList2 {
-    type Target = ID3D12GraphicsCommandList1;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList2,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1
-);
-impl ID3D12GraphicsCommandList2 {
-    pub unsafe fn WriteBufferImmediate(
-        &self,
-        count: u32,
-        pparams: *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
-        pmodes: Option<*const D3D12_WRITEBUFFERIMMEDIATE_MODE>,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).WriteBufferImmediate)(
-                windows_core::Interface::as_raw(self),
-                count,
-                pparams,
-                pmodes.unwrap_or(core::mem::zeroed()) as _,
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList2_Vtbl {
-    pub base__: ID3D12GraphicsCommandList1_Vtbl,
-    pub WriteBufferImmediate: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        u32,
-        *const D3D12_WRITEBUFFERIMMEDIATE_PARAMETER,
-        *const D3D12_WRITEBUFFERIMMEDIATE_MODE,
-    ),
-}
 pub trait ID3D12GraphicsCommandList2_Impl: ID3D12GraphicsCommandList1_Impl {
     fn WriteBufferImmediate(
         &self,
@@ -9386,47 +8765,6 @@ impl ID3D12GraphicsCommandList2_Vtbl {
             || iid == &<ID3D12GraphicsCommandList1 as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList2 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList3,
-    ID3D12GraphicsCommandList3_Vtbl,
-    0x6fda83a7_b84c_4e38_9ac8_c7bd22016b3d
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList3 {
-    type Target = ID3D12GraphicsCommandList2;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList3,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList2
-);
-impl ID3D12GraphicsCommandList3 {
-    pub unsafe fn SetProtectedResourceSession<P0>(&self, pprotectedresourcesession: P0)
-    where
-        P0: windows_core::Param<ID3D12ProtectedResourceSession>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).SetProtectedResourceSession)(
-                windows_core::Interface::as_raw(self),
-                pprotectedresourcesession.param().abi(),
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList3_Vtbl {
-    pub base__: ID3D12GraphicsCommandList2_Vtbl,
-    pub SetProtectedResourceSession:
-        unsafe extern "system" fn(*mut core::ffi::c_void, *mut core::ffi::c_void),
-}
 pub trait ID3D12GraphicsCommandList3_Impl: ID3D12GraphicsCommandList2_Impl {
     fn SetProtectedResourceSession(
         &self,
@@ -9464,192 +8802,6 @@ impl ID3D12GraphicsCommandList3_Vtbl {
             || iid == &<ID3D12GraphicsCommandList1 as windows_core::Interface>::IID
             || iid == &<ID3D12GraphicsCommandList2 as windows_core::Interface>::IID
     }
-}
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList3 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList4,
-    ID3D12GraphicsCommandList4_Vtbl,
-    0x8754318e_d3a9_4541_98cf_645b50dc4874
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList4 {
-    type Target = ID3D12GraphicsCommandList3;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList4,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList2,
-    ID3D12GraphicsCommandList3
-);
-impl ID3D12GraphicsCommandList4 {
-    pub unsafe fn BeginRenderPass(
-        &self,
-        prendertargets: Option<&[D3D12_RENDER_PASS_RENDER_TARGET_DESC]>,
-        pdepthstencil: Option<*const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC>,
-        flags: D3D12_RENDER_PASS_FLAGS,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).BeginRenderPass)(
-                windows_core::Interface::as_raw(self),
-                prendertargets.map_or(0, |slice| slice.len().try_into().unwrap()),
-                prendertargets.map_or(core::ptr::null(), |slice| slice.as_ptr()),
-                pdepthstencil.unwrap_or(core::mem::zeroed()) as _,
-                flags,
-            );
-        }
-    }
-    pub unsafe fn EndRenderPass(&self) {
-        unsafe {
-            (windows_core::Interface::vtable(self).EndRenderPass)(windows_core::Interface::as_raw(self));
-        }
-    }
-    pub unsafe fn InitializeMetaCommand<P0>(
-        &self,
-        pmetacommand: P0,
-        pinitializationparametersdata: Option<*const core::ffi::c_void>,
-        initializationparametersdatasizeinbytes: usize,
-    ) where
-        P0: windows_core::Param<ID3D12MetaCommand>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).InitializeMetaCommand)(
-                windows_core::Interface::as_raw(self),
-                pmetacommand.param().abi(),
-                pinitializationparametersdata.unwrap_or(core::mem::zeroed()) as _,
-                initializationparametersdatasizeinbytes,
-            );
-        }
-    }
-    pub unsafe fn ExecuteMetaCommand<P0>(
-        &self,
-        pmetacommand: P0,
-        pexecutionparametersdata: Option<*const core::ffi::c_void>,
-        executionparametersdatasizeinbytes: usize,
-    ) where
-        P0: windows_core::Param<ID3D12MetaCommand>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).ExecuteMetaCommand)(
-                windows_core::Interface::as_raw(self),
-                pmetacommand.param().abi(),
-                pexecutionparametersdata.unwrap_or(core::mem::zeroed()) as _,
-                executionparametersdatasizeinbytes,
-            );
-        }
-    }
-    pub unsafe fn BuildRaytracingAccelerationStructure(
-        &self,
-        pdesc: *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC,
-        ppostbuildinfodescs: Option<&[D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC]>,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).BuildRaytracingAccelerationStructure)(
-                windows_core::Interface::as_raw(self),
-                pdesc,
-                ppostbuildinfodescs.map_or(0, |slice| slice.len().try_into().unwrap()),
-                ppostbuildinfodescs.map_or(core::ptr::null(), |slice| slice.as_ptr()),
-            );
-        }
-    }
-    pub unsafe fn EmitRaytracingAccelerationStructurePostbuildInfo(
-        &self,
-        pdesc: *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-        psourceaccelerationstructuredata: &[D3D12_GPU_VIRTUAL_ADDRESS],
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).EmitRaytracingAccelerationStructurePostbuildInfo)(
-                windows_core::Interface::as_raw(self),
-                pdesc,
-                psourceaccelerationstructuredata.len().try_into().unwrap(),
-                psourceaccelerationstructuredata.as_ptr(),
-            );
-        }
-    }
-    pub unsafe fn CopyRaytracingAccelerationStructure(
-        &self,
-        destaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        sourceaccelerationstructuredata: D3D12_GPU_VIRTUAL_ADDRESS,
-        mode: D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).CopyRaytracingAccelerationStructure)(
-                windows_core::Interface::as_raw(self),
-                destaccelerationstructuredata,
-                sourceaccelerationstructuredata,
-                mode,
-            );
-        }
-    }
-    pub unsafe fn SetPipelineState1<P0>(&self, pstateobject: P0)
-    where
-        P0: windows_core::Param<ID3D12StateObject>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).SetPipelineState1)(
-                windows_core::Interface::as_raw(self),
-                pstateobject.param().abi(),
-            );
-        }
-    }
-    pub unsafe fn DispatchRays(&self, pdesc: *const D3D12_DISPATCH_RAYS_DESC) {
-        unsafe {
-            (windows_core::Interface::vtable(self).DispatchRays)(
-                windows_core::Interface::as_raw(self),
-                pdesc,
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList4_Vtbl {
-    pub base__: ID3D12GraphicsCommandList3_Vtbl,
-    pub BeginRenderPass: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        u32,
-        *const D3D12_RENDER_PASS_RENDER_TARGET_DESC,
-        *const D3D12_RENDER_PASS_DEPTH_STENCIL_DESC,
-        D3D12_RENDER_PASS_FLAGS,
-    ),
-    pub EndRenderPass: unsafe extern "system" fn(*mut core::ffi::c_void),
-    pub InitializeMetaCommand: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *mut core::ffi::c_void,
-        *const core::ffi::c_void,
-        usize,
-    ),
-    pub ExecuteMetaCommand: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *mut core::ffi::c_void,
-        *const core::ffi::c_void,
-        usize,
-    ),
-    pub BuildRaytracingAccelerationStructure: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *const D3D12_BUILD_RAYTRACING_ACCELERATION_STRUCTURE_DESC,
-        u32,
-        *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-    ),
-    pub EmitRaytracingAccelerationStructurePostbuildInfo: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        *const D3D12_RAYTRACING_ACCELERATION_STRUCTURE_POSTBUILD_INFO_DESC,
-        u32,
-        *const D3D12_GPU_VIRTUAL_ADDRESS,
-    ),
-    pub CopyRaytracingAccelerationStructure: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        D3D12_GPU_VIRTUAL_ADDRESS,
-        D3D12_GPU_VIRTUAL_ADDRESS,
-        D3D12_RAYTRACING_ACCELERATION_STRUCTURE_COPY_MODE,
-    ),
-    pub SetPipelineState1: unsafe extern "system" fn(*mut core::ffi::c_void, *mut core::ffi::c_void),
-    pub DispatchRays: unsafe extern "system" fn(*mut core::ffi::c_void, *const D3D12_DISPATCH_RAYS_DESC),
 }
 pub trait ID3D12GraphicsCommandList4_Impl: ID3D12GraphicsCommandList3_Impl {
     fn BeginRenderPass(
@@ -9874,66 +9026,6 @@ impl ID3D12GraphicsCommandList4_Vtbl {
             || iid == &<ID3D12GraphicsCommandList3 as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList4 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList5,
-    ID3D12GraphicsCommandList5_Vtbl,
-    0x55050859_4024_474c_87f5_6472eaee44ea
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList5 {
-    type Target = ID3D12GraphicsCommandList4;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList5,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList2,
-    ID3D12GraphicsCommandList3,
-    ID3D12GraphicsCommandList4
-);
-impl ID3D12GraphicsCommandList5 {
-    pub unsafe fn RSSetShadingRate(
-        &self,
-        baseshadingrate: D3D12_SHADING_RATE,
-        combiners: Option<*const D3D12_SHADING_RATE_COMBINER>,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).RSSetShadingRate)(
-                windows_core::Interface::as_raw(self),
-                baseshadingrate,
-                combiners.unwrap_or(core::mem::zeroed()) as _,
-            );
-        }
-    }
-    pub unsafe fn RSSetShadingRateImage<P0>(&self, shadingrateimage: P0)
-    where
-        P0: windows_core::Param<ID3D12Resource>,
-    {
-        unsafe {
-            (windows_core::Interface::vtable(self).RSSetShadingRateImage)(
-                windows_core::Interface::as_raw(self),
-                shadingrateimage.param().abi(),
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList5_Vtbl {
-    pub base__: ID3D12GraphicsCommandList4_Vtbl,
-    pub RSSetShadingRate: unsafe extern "system" fn(
-        *mut core::ffi::c_void,
-        D3D12_SHADING_RATE,
-        *const D3D12_SHADING_RATE_COMBINER,
-    ),
-    pub RSSetShadingRateImage: unsafe extern "system" fn(*mut core::ffi::c_void, *mut core::ffi::c_void),
-}
 pub trait ID3D12GraphicsCommandList5_Impl: ID3D12GraphicsCommandList4_Impl {
     fn RSSetShadingRate(
         &self,
@@ -9994,53 +9086,6 @@ impl ID3D12GraphicsCommandList5_Vtbl {
             || iid == &<ID3D12GraphicsCommandList4 as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList5 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList6,
-    ID3D12GraphicsCommandList6_Vtbl,
-    0xc3827890_e548_4cfa_96cf_5689a9370f80
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList6 {
-    type Target = ID3D12GraphicsCommandList5;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList6,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList2,
-    ID3D12GraphicsCommandList3,
-    ID3D12GraphicsCommandList4,
-    ID3D12GraphicsCommandList5
-);
-impl ID3D12GraphicsCommandList6 {
-    pub unsafe fn DispatchMesh(
-        &self,
-        threadgroupcountx: u32,
-        threadgroupcounty: u32,
-        threadgroupcountz: u32,
-    ) {
-        unsafe {
-            (windows_core::Interface::vtable(self).DispatchMesh)(
-                windows_core::Interface::as_raw(self),
-                threadgroupcountx,
-                threadgroupcounty,
-                threadgroupcountz,
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList6_Vtbl {
-    pub base__: ID3D12GraphicsCommandList5_Vtbl,
-    pub DispatchMesh: unsafe extern "system" fn(*mut core::ffi::c_void, u32, u32, u32),
-}
 pub trait ID3D12GraphicsCommandList6_Impl: ID3D12GraphicsCommandList5_Impl {
     fn DispatchMesh(&self, threadgroupcountx: u32, threadgroupcounty: u32, threadgroupcountz: u32);
 }
@@ -10083,48 +9128,6 @@ impl ID3D12GraphicsCommandList6_Vtbl {
             || iid == &<ID3D12GraphicsCommandList5 as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList6 {}
-windows_core::imp::define_interface!(
-    ID3D12GraphicsCommandList7,
-    ID3D12GraphicsCommandList7_Vtbl,
-    0xdd171223_8b61_4769_90e3_160ccde4e2c1
-);
-impl core::ops::Deref for ID3D12GraphicsCommandList7 {
-    type Target = ID3D12GraphicsCommandList6;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12GraphicsCommandList7,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12CommandList,
-    ID3D12GraphicsCommandList,
-    ID3D12GraphicsCommandList1,
-    ID3D12GraphicsCommandList2,
-    ID3D12GraphicsCommandList3,
-    ID3D12GraphicsCommandList4,
-    ID3D12GraphicsCommandList5,
-    ID3D12GraphicsCommandList6
-);
-impl ID3D12GraphicsCommandList7 {
-    pub unsafe fn Barrier(&self, pbarriergroups: &[D3D12_BARRIER_GROUP]) {
-        unsafe {
-            (windows_core::Interface::vtable(self).Barrier)(
-                windows_core::Interface::as_raw(self),
-                pbarriergroups.len().try_into().unwrap(),
-                pbarriergroups.as_ptr(),
-            );
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12GraphicsCommandList7_Vtbl {
-    pub base__: ID3D12GraphicsCommandList6_Vtbl,
-    pub Barrier: unsafe extern "system" fn(*mut core::ffi::c_void, u32, *const D3D12_BARRIER_GROUP),
-}
 pub trait ID3D12GraphicsCommandList7_Impl: ID3D12GraphicsCommandList6_Impl {
     fn Barrier(&self, numbarriergroups: u32, pbarriergroups: *const D3D12_BARRIER_GROUP);
 }
@@ -10163,7 +9166,6 @@ impl ID3D12GraphicsCommandList7_Vtbl {
             || iid == &<ID3D12GraphicsCommandList6 as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12GraphicsCommandList7 {}
 windows_core::imp::define_interface!(
     ID3D12GraphicsCommandList8,
     ID3D12GraphicsCommandList8_Vtbl,
@@ -11245,45 +10247,6 @@ impl ID3D12ManualWriteTrackingResource_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12ManualWriteTrackingResource {}
-windows_core::imp::define_interface!(
-    ID3D12MetaCommand,
-    ID3D12MetaCommand_Vtbl,
-    0xdbb84c27_36ce_4fc9_b801_f048c46ac570
-);
-impl core::ops::Deref for ID3D12MetaCommand {
-    type Target = ID3D12Pageable;
-    fn deref(&self) -> &Self::Target {
-        unsafe { core::mem::transmute(self) }
-    }
-}
-windows_core::imp::interface_hierarchy!(
-    ID3D12MetaCommand,
-    windows_core::IUnknown,
-    ID3D12Object,
-    ID3D12DeviceChild,
-    ID3D12Pageable
-);
-impl ID3D12MetaCommand {
-    pub unsafe fn GetRequiredParameterResourceSize(
-        &self,
-        stage: D3D12_META_COMMAND_PARAMETER_STAGE,
-        parameterindex: u32,
-    ) -> u64 {
-        unsafe {
-            (windows_core::Interface::vtable(self).GetRequiredParameterResourceSize)(
-                windows_core::Interface::as_raw(self),
-                stage,
-                parameterindex,
-            )
-        }
-    }
-}
-#[repr(C)]
-pub struct ID3D12MetaCommand_Vtbl {
-    pub base__: ID3D12Pageable_Vtbl,
-    pub GetRequiredParameterResourceSize:
-        unsafe extern "system" fn(*mut core::ffi::c_void, D3D12_META_COMMAND_PARAMETER_STAGE, u32) -> u64,
-}
 pub trait ID3D12MetaCommand_Impl: ID3D12Pageable_Impl {
     fn GetRequiredParameterResourceSize(
         &self,
@@ -11322,7 +10285,6 @@ impl ID3D12MetaCommand_Vtbl {
             || iid == &<ID3D12Pageable as windows_core::Interface>::IID
     }
 }
-impl windows_core::RuntimeName for ID3D12MetaCommand {}
 pub trait ID3D12Pageable_Impl: ID3D12DeviceChild_Impl {}
 impl ID3D12Pageable_Vtbl {
     pub const fn new<Identity: ID3D12Pageable_Impl, const OFFSET: isize>() -> Self {
