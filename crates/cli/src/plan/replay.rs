@@ -117,15 +117,8 @@ impl<'a> Replay<'a> {
                 continue;
             }
             let activations = || self.plan.activations.iter().filter(|activation| activation.pass == id);
-            // Separate submissions are ordered without a barrier.
-            let is_earlier = |resource: FrameResourceId| {
-                let earlier = submission.passes.iter().take_while(|&&earlier| earlier != id);
-                earlier
-                    .flat_map(|earlier| &self.frame.passes[earlier.index()].uses)
-                    .any(|used| used.resource == resource.index())
-            };
             let barriers = activations().flat_map(|activation| &activation.legacy);
-            for barrier in barriers.filter(|barrier| is_earlier(barrier.before)) {
+            for barrier in barriers {
                 commands.push(StreamCommand::AliasingBarrier {
                     before: Some(self.resources[barrier.before.index()]),
                     after: Some(self.resources[barrier.after.index()]),

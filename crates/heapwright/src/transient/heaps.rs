@@ -8,17 +8,17 @@ use heapwright_core::aliasing::frame::{
 };
 use heapwright_core::placement::PlacementRequest;
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
-use heapwright_d3d12::{D3D12_RESOURCE_STATES, ID3D12Resource};
+use heapwright_d3d12::*;
 
 use super::frame::{Resource, TransientFrame, frame_resource};
 use super::resources::{Heap, HeapKind, TransientResources};
 use super::states::derive;
 use crate::desc::{PoolDesc, ResourceDesc, ResourceKind, SuballocationAlgorithm};
-use crate::memory::{HeapRequest, PlacedRange, Refusal, Sharing};
+use crate::memory::{HeapKinds, HeapRequest, PlacedRange, Refusal, Sharing};
 use crate::requirements::{
     Creation, RequestedResource, RequirementsOptions, RequirementsQuery, ResourceRequirements,
 };
-use crate::{Error, HeapType, Pool, ResourceAllocator};
+use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
 
 /// The heaps of frames that follow one another: plans a frame when it changes, and keeps the result.
 ///
@@ -33,6 +33,7 @@ pub struct TransientHeaps {
     allocator: ResourceAllocator,
     requirements: RequirementsQuery,
     steps: u64,
+    barriers: BarrierModel,
     pools: Vec<(HeapKind, Pool)>,
     last: Option<Arc<TransientResources>>,
 }
@@ -57,13 +58,22 @@ impl TransientHeaps {
             extra_required_resource_flags: inner.desc().extra_required_resource_flags,
         };
         let requirements = RequirementsQuery::new(allocator.device(), &inner.heaps.caps, options);
-        Self { allocator: allocator.clone(), requirements, steps: STEPS, pools: Vec::new(), last: None }
+        let barriers =
+            if has_enhanced_barriers(&inner.heaps) { BarrierModel::Enhanced } else { BarrierModel::Legacy };
+        let allocator = allocator.clone();
+        Self { allocator, requirements, steps: STEPS, barriers, pools: Vec::new(), last: None }
     }
 
     /// Sets the maximum number of steps that the planner takes for a heap, 20,000 by default. More may find a smaller heap.
     #[must_use]
     pub fn with_steps(self, steps: u64) -> Self {
         Self { steps, ..self }
+    }
+
+    /// Uses legacy barriers even if the device has enhanced ones: for tools and layers that do not know them.
+    #[must_use]
+    pub fn with_legacy_barriers(self) -> Self {
+        Self { barriers: BarrierModel::Legacy, ..self }
     }
 
     /// Returns the resources of a frame. If the frame equals that of the last call, the result is the same, and nothing is
@@ -96,7 +106,7 @@ impl TransientHeaps {
         let core = frame.for_planner(&planned).map_err(malformed)?;
         let options = FramePlanOptions {
             heap_per_category: inner.heaps.caps.resource_heap_tier < 2,
-            barriers: BarrierModel::Legacy,
+            barriers: self.barriers,
             solve: SolveOptions { steps: self.steps, ..SolveOptions::default() },
             ..FramePlanOptions::default()
         };
@@ -104,7 +114,7 @@ impl TransientHeaps {
         if let Some(&(resource, reason)) = plan.not_aliased.iter().find(|(_, reason)| reason.is_mistake()) {
             return Err(mistake(resource, reason));
         }
-        let states = derive(frame, &plan, &core.order())?;
+        let states = derive(frame, &plan, &core.order(), self.barriers)?;
         // A frame without resources has a heap of no bytes.
         let planned = plan.heaps.iter().filter(|heap| !heap.size.is_zero());
         let heaps = planned.map(|heap| self.memory(frame, heap)).collect::<Result<Vec<_>, Error>>()?;
@@ -112,7 +122,7 @@ impl TransientHeaps {
         for (number, resource) in frame.resources.iter().enumerate() {
             let placement = plan.placements[number];
             let (range, placed) = (&heaps[placement.heap].range, &requirements[number]);
-            let made = create(range, placement.offset, resource, placed, states.entry[number]);
+            let made = create(range, placement.offset, resource, placed, states.initial[number]);
             resources.push(made.map_err(|refusal| self.refused(placed.size, refusal))?);
         }
         let made = TransientResources { resources, heaps, frame: frame.clone(), plan, states };
@@ -184,15 +194,32 @@ impl TransientHeaps {
     }
 }
 
+/// Returns whether resources can be created in layouts, and whether command lists have barriers for them: a layer between
+/// the program and D3D12 may know fewer interfaces than the device.
+fn has_enhanced_barriers(heaps: &HeapKinds) -> bool {
+    let devices = &heaps.source.devices;
+    let (true, Some(device), Some(_)) = (heaps.caps.enhanced_barriers, &devices.device4, &devices.device10)
+    else {
+        return false;
+    };
+    // SAFETY: the device is alive, and the result is of the interface that is asked for. The list is created closed.
+    let list: windows_core::Result<ID3D12GraphicsCommandList7> =
+        unsafe { device.CreateCommandList1(0, D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_FLAG_NONE) };
+    list.is_ok()
+}
+
 fn create(
     range: &PlacedRange,
     offset: HeapOffset,
     resource: &Resource,
     placed: &ResourceRequirements,
-    state: D3D12_RESOURCE_STATES,
+    initial_state: InitialState,
 ) -> Result<ID3D12Resource, Refusal> {
-    let mut desc = ResourceDesc::in_state(&resource.desc, state);
-    desc.clear_value = resource.clear_value;
+    let desc = ResourceDesc {
+        initial_state,
+        clear_value: resource.clear_value,
+        ..ResourceDesc::new(&resource.desc)
+    };
     range.create_resource_at(offset, &desc, placed)
 }
 

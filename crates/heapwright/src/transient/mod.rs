@@ -10,9 +10,14 @@
 //!
 //! [`begin_pass`](TransientResources::begin_pass) records all that a pass's resources need in front of it: the aliasing
 //! barriers of those that take over memory, their initialisation by `DiscardResource`, and transitions.
-//! [`end_pass`](TransientResources::end_pass) records the transitions that the passes after it rely on. The barriers
-//! are legacy ones, which every device supports. They depend only on the frame's description, so passes may be recorded
-//! in any order and by several threads.
+//! [`end_pass`](TransientResources::end_pass) records the transitions that the passes after it rely on. They depend only on
+//! the frame's description, so passes may be recorded in any order and by several threads.
+//!
+//! The barriers are [enhanced](BarrierModel::Enhanced) ones where the device has them
+//! (`ID3D12GraphicsCommandList7::Barrier`), and legacy ones elsewhere. Enhanced barriers wait for less: a texture begins
+//! each frame with an undefined layout, so no pass has to put it back into a state, and initialisation can be a part of the
+//! barrier that activates it. Commands between the two calls find the resource in the layout of the declared state (for
+//! reads of several kinds, a GENERIC_READ layout). The program's own resources may have barriers of either kind.
 //!
 //! The frame may have passes on several queues. Two resources share memory only if the dependencies between passes let
 //! all uses of one happen before all uses of the other, and the [submissions](TransientResources::submissions) say where
@@ -49,14 +54,17 @@
 //! Resources whose contents outlive a frame are created by [`ResourceAllocator`](crate::ResourceAllocator). Barriers of
 //! other resources are the program's own.
 
+mod enhanced_barriers;
 mod frame;
 mod heaps;
+mod legacy_barriers;
 mod recording;
 mod resources;
+mod scopes;
 mod states;
 
 pub use heapwright_core::aliasing::frame::{
-    FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Submission, Use,
+    BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, QueueId, QueueKind, Submission, Use,
 };
 
 pub use self::frame::TransientFrame;

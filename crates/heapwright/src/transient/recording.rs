@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 
-use heapwright_core::aliasing::frame::{FrameResourceId, PassId};
+use heapwright_core::aliasing::frame::{BarrierModel, FrameResourceId, PassId};
 use heapwright_d3d12::*;
 
 use super::resources::TransientResources;
@@ -15,7 +15,8 @@ impl TransientResources {
     ///
     /// # Errors
     ///
-    /// Invalid argument if the pass is not of the frame.
+    /// Invalid argument if the pass is not of the frame; unsupported if the barriers are
+    /// [enhanced](Self::barrier_model), and the list has no `ID3D12GraphicsCommandList7`.
     ///
     /// # Safety
     ///
@@ -28,27 +29,26 @@ impl TransientResources {
     ///   `ID3D12CommandQueue`, as they may use the same memory.
     /// * The first use of a resource by its first pass is the declared one: with [`Use::Clear`](super::Use::Clear) or
     ///   [`Use::CopyAll`](super::Use::CopyAll), the pass clears or overwrites the whole resource before anything else.
-    /// * No other code transitions the resources.
+    /// * No other code has barriers of the resources.
     /// * `self` lives until the GPU has finished the frame.
     pub unsafe fn begin_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;
         // SAFETY: the caller's promises.
-        unsafe { self.barriers(list, &record.activate) };
+        unsafe { self.barriers(list, pass, &record.activate)? };
         for &resource in &record.discard {
             // SAFETY: the list is open; the resource is alive, in the state that a discard needs on this queue, and its
             // contents are not needed any more.
             unsafe { list.DiscardResource(self.resource_at(resource), None) };
         }
         // SAFETY: as above.
-        unsafe { self.barriers(list, &record.begin) };
-        Ok(())
+        unsafe { self.barriers(list, pass, &record.begin) }
     }
 
     /// Records the transitions behind a pass that later passes rely on.
     ///
     /// # Errors
     ///
-    /// Invalid argument if the pass is not of the frame.
+    /// The same as for [`begin_pass`](Self::begin_pass).
     ///
     /// # Safety
     ///
@@ -56,57 +56,35 @@ impl TransientResources {
     pub unsafe fn end_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;
         // SAFETY: the caller's promises.
-        unsafe { self.barriers(list, &record.end) };
-        Ok(())
+        unsafe { self.barriers(list, pass, &record.end) }
     }
 
     /// # Safety
     ///
     /// The same as for [`begin_pass`](Self::begin_pass).
-    unsafe fn barriers(&self, list: &ID3D12GraphicsCommandList, barriers: &[Barrier]) {
-        let recorded: Vec<D3D12_RESOURCE_BARRIER> =
-            barriers.iter().map(|&barrier| self.to_d3d12(barrier)).collect();
-        if !recorded.is_empty() {
-            // SAFETY: the list is open, and the barriers' resources are alive.
-            unsafe { list.ResourceBarrier(&recorded) };
+    unsafe fn barriers(
+        &self,
+        list: &ID3D12GraphicsCommandList,
+        pass: PassId,
+        barriers: &[Barrier],
+    ) -> Result<(), Error> {
+        match self.states.model {
+            BarrierModel::Legacy => {
+                // SAFETY: the caller's promises.
+                unsafe { self.record_legacy(list, barriers) };
+                Ok(())
+            }
+            // SAFETY: the caller's promises.
+            BarrierModel::Enhanced => unsafe {
+                self.record_enhanced(list, self.frame.queue_of(pass.index()), barriers)
+            },
         }
     }
 
-    fn to_d3d12(&self, barrier: Barrier) -> D3D12_RESOURCE_BARRIER {
-        // `ID3D12Resource` in a barrier is not released with it, so no reference is added either.
-        let borrowed = |resource: FrameResourceId| {
-            let resource: *const ID3D12Resource = self.resource_at(resource);
-            // SAFETY: the pointer is valid, and the copy is never dropped. It is used while the original is alive.
-            ManuallyDrop::new(Some(unsafe { resource.read() }))
-        };
-        let (kind, barrier) = match barrier {
-            Barrier::Aliasing { before, after } => (
-                D3D12_RESOURCE_BARRIER_TYPE_ALIASING,
-                D3D12_RESOURCE_BARRIER_0 {
-                    Aliasing: ManuallyDrop::new(D3D12_RESOURCE_ALIASING_BARRIER {
-                        pResourceBefore: borrowed(before),
-                        pResourceAfter: borrowed(after),
-                    }),
-                },
-            ),
-            Barrier::Transition { resource, before, after } => (
-                D3D12_RESOURCE_BARRIER_TYPE_TRANSITION,
-                D3D12_RESOURCE_BARRIER_0 {
-                    Transition: ManuallyDrop::new(D3D12_RESOURCE_TRANSITION_BARRIER {
-                        pResource: borrowed(resource),
-                        Subresource: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
-                        StateBefore: before,
-                        StateAfter: after,
-                    }),
-                },
-            ),
-            Barrier::UnorderedAccess(resource) => (
-                D3D12_RESOURCE_BARRIER_TYPE_UAV,
-                D3D12_RESOURCE_BARRIER_0 {
-                    UAV: ManuallyDrop::new(D3D12_RESOURCE_UAV_BARRIER { pResource: borrowed(resource) }),
-                },
-            ),
-        };
-        D3D12_RESOURCE_BARRIER { Type: kind, Flags: D3D12_RESOURCE_BARRIER_FLAG_NONE, Anonymous: barrier }
+    /// Returns a resource for a barrier, which does not release it.
+    pub(super) fn borrowed(&self, resource: FrameResourceId) -> ManuallyDrop<Option<ID3D12Resource>> {
+        let resource: *const ID3D12Resource = self.resource_at(resource);
+        // SAFETY: the pointer is valid, and the copy is never dropped. It is used while the original is alive.
+        ManuallyDrop::new(Some(unsafe { resource.read() }))
     }
 }

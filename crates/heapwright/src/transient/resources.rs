@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use heapwright_core::aliasing::frame::{Category, FramePlan, FrameResourceId, PassId, Submission};
+use heapwright_core::aliasing::frame::{
+    BarrierModel, Category, FramePlan, FrameResourceId, PassId, Submission,
+};
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
@@ -62,6 +64,12 @@ impl TransientResources {
     #[must_use]
     pub fn plan(&self) -> &FramePlan {
         &self.plan
+    }
+
+    /// Returns which barriers are recorded.
+    #[must_use]
+    pub fn barrier_model(&self) -> BarrierModel {
+        self.states.model
     }
 
     /// Returns the bytes of the heaps that the resources take.

@@ -1,16 +1,21 @@
 //! The states of a frame's resources, and the barriers that each pass needs.
 //!
-//! Every frame begins with each resource in its *entry state*, and leaves it there again, so the barriers are the same in
-//! all frames. A render target or depth-stencil texture rests in the state in which it can be initialised at its next
-//! activation. A pass that may be skipped puts everything back into the state in which it found it.
+//! With legacy barriers, every frame begins with each resource in its *entry state*, and leaves it there again, so the
+//! barriers are the same in all frames. A render target or depth-stencil texture rests in the state in which it can be
+//! initialised at its next activation. With enhanced barriers, a texture's first use begins with an undefined layout, so it
+//! does not matter in which one the last frame left it; only if its first pass cannot do that, it has an entry state.
+//!
+//! A pass that may be skipped puts everything back into the state in which it found it.
 
 use heapwright_core::aliasing::frame::{
-    FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, QueueKind, RestingState, Use,
+    Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, QueueKind,
+    RestingState, Use,
 };
 use heapwright_d3d12::*;
 
 use super::frame::{PassUse, TransientFrame};
-use crate::Error;
+use super::scopes::{Scope, layout_of};
+use crate::{Error, InitialState};
 
 /// States in which a resource is written.
 pub(super) const WRITE_STATES: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_RENDER_TARGET
@@ -43,15 +48,55 @@ pub(super) fn permits(queue: QueueKind, state: D3D12_RESOURCE_STATES) -> bool {
 /// A barrier that a pass needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Barrier {
-    Aliasing { before: FrameResourceId, after: FrameResourceId },
-    Transition { resource: FrameResourceId, before: D3D12_RESOURCE_STATES, after: D3D12_RESOURCE_STATES },
-    UnorderedAccess(FrameResourceId),
+    /// A resource takes over memory from another one that the submission has used.
+    Aliasing {
+        before: FrameResourceId,
+        after: FrameResourceId,
+        scopes: Handover,
+    },
+    Transition {
+        resource: FrameResourceId,
+        before: Before,
+        after: D3D12_RESOURCE_STATES,
+    },
+    /// Between writes in the same state.
+    Writes {
+        resource: FrameResourceId,
+        state: D3D12_RESOURCE_STATES,
+    },
+}
+
+/// What a transition finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    /// A state. `is_used` says whether the submission has used the resource before.
+    State { state: D3D12_RESOURCE_STATES, is_used: bool },
+    /// Nothing that is needed. Only with enhanced barriers.
+    Undefined {
+        /// Whether the barrier initialises the resource.
+        discards: bool,
+        /// The resources whose memory it takes over.
+        memory: Handover,
+    },
+}
+
+/// The uses of memory before and after it passes from some resources to others within a submission.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Handover {
+    pub(super) released: Scope,
+    pub(super) acquired: Scope,
+}
+
+impl Handover {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { released: self.released.and(other.released), acquired: self.acquired.and(other.acquired) }
+    }
 }
 
 /// The barriers and initialisations of a pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PassRecord {
-    /// Aliasing barriers, and transitions to states in which resources can be initialised.
+    /// Aliasing barriers, and transitions to states in which resources can be discarded.
     pub(super) activate: Vec<Barrier>,
     /// Resources that are initialised by `DiscardResource`.
     pub(super) discard: Vec<FrameResourceId>,
@@ -64,8 +109,11 @@ pub(super) struct PassRecord {
 /// The barriers of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FrameStates {
-    /// The state of each resource when a frame begins.
-    pub(super) entry: Vec<D3D12_RESOURCE_STATES>,
+    pub(super) model: BarrierModel,
+    /// The state or layout in which each resource is created.
+    pub(super) initial: Vec<InitialState>,
+    /// Whether direct queues alone use each resource.
+    pub(super) is_direct: Vec<bool>,
     pub(super) passes: Vec<PassRecord>,
 }
 
@@ -84,6 +132,7 @@ pub(super) fn derive(
     frame: &TransientFrame,
     plan: &FramePlan,
     order: &PassOrder,
+    model: BarrierModel,
 ) -> Result<FrameStates, Error> {
     let mut submission_of = vec![0; frame.passes.len()];
     for (number, submission) in plan.submissions.iter().enumerate() {
@@ -101,155 +150,235 @@ pub(super) fn derive(
         }
     }
     let mut states = FrameStates {
-        entry: vec![COMMON; frame.resources.len()],
+        model,
+        initial: Vec::with_capacity(frame.resources.len()),
+        is_direct: uses.iter().map(|uses| uses.iter().all(|at| at.queue == QueueKind::Direct)).collect(),
         passes: vec![PassRecord::default(); frame.passes.len()],
     };
+    let walks: Vec<Walk<'_>> = (uses.iter().enumerate())
+        .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId::new(number), uses })
+        .collect();
+    let mut firsts: Vec<First> = walks.iter().map(|walk| walk.first(None)).collect();
     for activation in &plan.activations {
-        let (after, pass) = (activation.resource, activation.pass.index());
-        let submission = submission_of[pass];
-        // Separate submissions are ordered without a barrier.
-        let needed = activation.legacy.iter().filter(|barrier| {
-            uses[barrier.before.index()].iter().any(|at| at.submission == submission && at.pass < pass)
-        });
-        let barriers = needed.map(|barrier| Barrier::Aliasing { before: barrier.before, after });
-        states.passes[pass].activate.extend(barriers);
+        let number = activation.resource.index();
+        firsts[number] = walks[number].first(Some(activation));
+        let predecessors: Vec<FrameResourceId> = match &activation.enhanced {
+            Some(enhanced) => enhanced.deactivate.clone(),
+            None => activation.legacy.iter().map(|barrier| barrier.before).collect(),
+        };
+        for before in predecessors {
+            let walk = &walks[before.index()];
+            let acquired = walks[number].acquired(&firsts[number]);
+            let scopes =
+                Handover { released: walk.released(activation.pass.index(), &submission_of), acquired };
+            let barrier = Barrier::Aliasing { before, after: activation.resource, scopes };
+            states.passes[activation.pass.index()].activate.push(barrier);
+            let first = &mut firsts[number];
+            first.memory = Some(first.memory.map_or(scopes, |others| others.and(scopes)));
+            // A layout must not change in front of a barrier that discards.
+            first.by_barrier &= !walk.changes_layout_at_end();
+        }
     }
-    for (number, uses) in uses.iter().enumerate() {
-        let walk = Walk { frame, order, resource: FrameResourceId::new(number), uses };
-        walk.derive(&mut states, initialisation(frame, plan, number, uses))?;
+    for (walk, first) in walks.iter().zip(&firsts) {
+        let entry = walk.derive(&mut states, first)?;
+        let resource = &frame.resources[walk.resource.index()];
+        let is_direct = states.is_direct[walk.resource.index()];
+        let initial = match model {
+            BarrierModel::Legacy => InitialState::State(entry),
+            BarrierModel::Enhanced if resource.is_buffer() => {
+                InitialState::Layout(D3D12_BARRIER_LAYOUT_UNDEFINED)
+            }
+            BarrierModel::Enhanced => {
+                InitialState::Layout(layout_of(resource, entry, QueueKind::Direct, is_direct))
+            }
+        };
+        states.initial.push(initial);
     }
     Ok(states)
 }
 
-/// Returns the state in which a resource is initialised in its first pass, if it must be, and whether by a discard.
-fn initialisation(
-    frame: &TransientFrame,
-    plan: &FramePlan,
-    number: usize,
-    uses: &[At],
-) -> Option<(D3D12_RESOURCE_STATES, bool)> {
-    let resource = FrameResourceId::new(number);
-    let activation = plan.activations.iter().find(|activation| activation.resource == resource);
-    let Some(activation) = activation else {
-        // It shares no memory. Its contents are lost all the same, because they are not needed in the next frame.
-        let first = uses.first().filter(|_| frame.resources[number].is_target())?;
-        let how = frame.passes[first.pass].uses.iter().find(|used| used.resource == resource)?.how;
-        let discards = !matches!(how, Use::Clear | Use::CopyAll);
-        let rests = match first.state {
-            D3D12_RESOURCE_STATE_RESOLVE_DEST => D3D12_RESOURCE_STATE_RENDER_TARGET,
-            state => state,
-        };
-        return Some((rests, discards));
-    };
-    let state = match activation.resting_state {
-        RestingState::RenderTarget => D3D12_RESOURCE_STATE_RENDER_TARGET,
-        RestingState::DepthWrite => D3D12_RESOURCE_STATE_DEPTH_WRITE,
-        RestingState::UnorderedAccess => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
-        RestingState::CopyDest => D3D12_RESOURCE_STATE_COPY_DEST,
-        RestingState::Any => return None,
-    };
-    Some((state, activation.initialisation == Initialisation::Discard))
+/// How a resource is prepared in its first pass.
+#[derive(Debug, Clone, Copy)]
+struct First {
+    /// The state in which it is initialised, if it must be, and whether by a discard.
+    initialised: Option<(D3D12_RESOURCE_STATES, bool)>,
+    /// Whether an enhanced barrier may discard it.
+    by_barrier: bool,
+    /// What the submission used in the same memory before.
+    memory: Option<Handover>,
 }
 
 /// Goes through the uses of one resource.
 struct Walk<'a> {
     frame: &'a TransientFrame,
     order: &'a PassOrder,
+    model: BarrierModel,
     resource: FrameResourceId,
     uses: &'a [At],
 }
 
 impl Walk<'_> {
-    fn derive(
-        &self,
-        states: &mut FrameStates,
-        initialised: Option<(D3D12_RESOURCE_STATES, bool)>,
-    ) -> Result<(), Error> {
-        let (Some(first), Some(last)) = (self.uses.first(), self.uses.last()) else { return Ok(()) };
-        // A resource that is used in passes that may be skipped alone is treated like one whose passes are not.
-        let all_skipped = self.uses.iter().all(|at| at.may_be_skipped);
-        let is_lasting = |at: &&At| all_skipped || !at.may_be_skipped;
-        let last_lasting = self.uses.iter().rfind(is_lasting).unwrap_or(last);
-        let mut entry = COMMON;
-        if !self.decays() {
-            // The last pass prepares the next frame: what another resource left in the memory is not to be transitioned.
-            let left = self.behind(last_lasting);
-            let wanted = match initialised {
-                _ if first.queue == QueueKind::Copy => COMMON,
-                Some((state, _)) => state,
-                None => first.state,
+    /// Returns how the resource is prepared in its first pass. Without an activation, it shares no memory.
+    fn first(&self, activation: Option<&Activation>) -> First {
+        let by_barrier =
+            activation.and_then(|one| one.enhanced.as_ref()).is_none_or(|enhanced| enhanced.discard);
+        First { initialised: self.initialised(activation), by_barrier, memory: None }
+    }
+
+    fn initialised(&self, activation: Option<&Activation>) -> Option<(D3D12_RESOURCE_STATES, bool)> {
+        let Some(activation) = activation else {
+            // Its contents are lost all the same, because they are not needed in the next frame.
+            let is_target = self.frame.resources[self.resource.index()].is_target();
+            let first = self.uses.first().filter(|_| is_target)?;
+            let how =
+                self.frame.passes[first.pass].uses.iter().find(|used| used.resource == self.resource)?.how;
+            let discards = !matches!(how, Use::Clear | Use::CopyAll);
+            let rests = match first.state {
+                D3D12_RESOURCE_STATE_RESOLVE_DEST => D3D12_RESOURCE_STATE_RENDER_TARGET,
+                state => state,
             };
-            // Behind a copy queue, a resource is in state COMMON whatever the last pass does.
-            let can_end = |state| {
-                last_lasting.queue != QueueKind::Copy
-                    && self.is_alone(last_lasting)
-                    && permits(last_lasting.queue, state)
-            };
-            entry = if wanted == left || can_end(wanted) {
-                wanted
-            } else if permits(first.queue, left) {
-                left
-            } else if can_end(COMMON) {
-                COMMON
-            } else {
-                return Err(self.not_ordered(last_lasting, first));
-            };
-            if entry != left {
-                self.transition(&mut states.passes[last_lasting.pass].end, last_lasting.state, entry);
+            return Some((rests, discards));
+        };
+        let discards = activation.initialisation == Initialisation::Discard;
+        let state = match activation.resting_state {
+            RestingState::RenderTarget => D3D12_RESOURCE_STATE_RENDER_TARGET,
+            RestingState::DepthWrite => D3D12_RESOURCE_STATE_DEPTH_WRITE,
+            RestingState::UnorderedAccess => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+            RestingState::CopyDest => D3D12_RESOURCE_STATE_COPY_DEST,
+            RestingState::Any if discards => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+            RestingState::Any => return None,
+        };
+        Some((state, discards))
+    }
+
+    /// Returns whether the resource's layout is undefined when a frame begins.
+    fn begins_undefined(&self) -> bool {
+        let is_texture = !self.is_buffer();
+        let can = |first: &At| {
+            // Copy queues do not change layouts.
+            first.queue != QueueKind::Copy && (!first.may_be_skipped || self.uses.len() == 1)
+        };
+        self.model == BarrierModel::Enhanced && is_texture && self.uses.first().is_some_and(can)
+    }
+
+    /// Returns whether the last pass may leave the resource in a layout that is not its own.
+    fn changes_layout_at_end(&self) -> bool {
+        !self.is_buffer() && !self.begins_undefined()
+    }
+
+    /// Returns the scope of the resource's last use before a pass in its submission.
+    fn released(&self, pass: usize, submission_of: &[usize]) -> Scope {
+        let here = |at: &&At| at.pass < pass && at.submission == submission_of[pass];
+        let mut scope = Scope::default();
+        for at in self.uses.iter().rev().filter(here) {
+            scope = scope.and(self.scope(at.state));
+            if !at.may_be_skipped {
+                break;
             }
         }
-        states.entry[self.resource.index()] = entry;
-        let mut now = entry;
-        if let Some((state, discards)) = initialised {
-            let record = &mut states.passes[first.pass];
-            self.transition(&mut record.activate, now, state);
-            now = state;
-            if discards {
-                record.discard.push(self.resource);
+        if self.changes_layout_at_end() {
+            scope.sync |= D3D12_BARRIER_SYNC_ALL;
+        }
+        scope
+    }
+
+    /// Returns the scope of the initialisation and the first use.
+    fn acquired(&self, first: &First) -> Scope {
+        let states =
+            self.uses.first().map(|at| at.state).into_iter().chain(first.initialised.map(|(state, _)| state));
+        states.fold(Scope::default(), |scope, state| scope.and(self.scope(state)))
+    }
+
+    fn scope(&self, state: D3D12_RESOURCE_STATES) -> Scope {
+        Scope::of(&self.frame.resources[self.resource.index()], state)
+    }
+
+    /// Adds the resource's barriers, and returns the state in which frames begin.
+    fn derive(&self, states: &mut FrameStates, prepared: &First) -> Result<D3D12_RESOURCE_STATES, Error> {
+        let Some(first) = self.uses.first() else { return Ok(COMMON) };
+        let is_lasting = |at: &&At| !at.may_be_skipped;
+        let last_lasting = self.uses.iter().rfind(is_lasting);
+        let begins_undefined = self.begins_undefined();
+        let entry = if begins_undefined || self.decays() {
+            COMMON
+        } else {
+            self.entry(states, prepared, first, last_lasting)?
+        };
+        // The state, or `None` while the layout is undefined.
+        let mut now = Some(entry).filter(|_| !begins_undefined);
+        let discards = prepared.initialised.is_some_and(|(_, discards)| discards);
+        let found = |now: Option<D3D12_RESOURCE_STATES>, is_used| match now {
+            Some(state) => Before::State { state, is_used },
+            None => Before::Undefined {
+                discards: discards && prepared.by_barrier,
+                memory: prepared.memory.unwrap_or_default(),
+            },
+        };
+        let mut is_prepared = false;
+        if let Some((state, _)) = prepared.initialised {
+            // Otherwise the transition to the state of the pass prepares it.
+            is_prepared = !begins_undefined || (discards && !prepared.by_barrier);
+            if is_prepared {
+                let record = &mut states.passes[first.pass];
+                self.transition(&mut record.activate, found(now, false), state);
+                now = Some(state);
+                if discards {
+                    record.discard.push(self.resource);
+                }
             }
         }
         // The last pass that left the resource in a state.
         let mut owner: Option<&At> = None;
         for (number, at) in self.uses.iter().enumerate() {
-            let is_new = owner.is_none_or(|owner| owner.submission != at.submission);
+            let is_here = |other: &At| other.submission == at.submission;
+            let is_used = self.uses[..number].iter().any(is_here);
+            let is_new = owner.is_none_or(|owner| !is_here(owner));
             if is_new && owner.is_some_and(|owner| self.decays() || owner.queue == QueueKind::Copy) {
-                now = COMMON;
+                now = Some(COMMON);
             }
             // In the submission of the pass before it, no queue has to hand the resource over.
-            let can_begin = match is_new {
-                true if number == 0 && initialised.is_some() => true,
-                true => self.can_begin(at, now),
-                false => now == at.state || self.is_alone(at),
+            let can_begin = match now {
+                None => true,
+                Some(_) if number == 0 && prepared.initialised.is_some() => true,
+                Some(now) if is_new => self.can_begin(at, now),
+                Some(now) => now == at.state || self.is_alone(at),
             };
             if !can_begin && !self.decays() {
-                return Err(self.not_ordered(at, owner.unwrap_or(last)));
+                return Err(self.not_ordered(at, owner.or(self.uses.last()).unwrap_or(first)));
             }
-            // A buffer is promoted by its use.
-            if !(self.is_buffer() && now == COMMON) {
-                self.transition(&mut states.passes[at.pass].begin, now, at.state);
+            let record = &mut states.passes[at.pass];
+            // With legacy barriers, a buffer is promoted by its use.
+            if !(self.model == BarrierModel::Legacy && self.is_buffer() && now == Some(COMMON)) {
+                let before = found(now, is_used || (number == 0 && is_prepared));
+                self.transition(&mut record.begin, before, at.state);
             }
-            if now == at.state && now == D3D12_RESOURCE_STATE_UNORDERED_ACCESS && owner.is_some() && !is_new {
-                states.passes[at.pass].begin.push(Barrier::UnorderedAccess(self.resource));
+            if now == Some(at.state) && is_used && at.state & WRITE_STATES != 0 {
+                record.begin.push(Barrier::Writes { resource: self.resource, state: at.state });
             }
-            if !is_lasting(&at) {
+            if at.may_be_skipped {
                 // The first pass may have initialised it, in another state.
-                now = if number == 0 { entry } else { now };
-                self.transition(&mut states.passes[at.pass].end, at.state, now);
+                if number == 0 {
+                    now = Some(entry).filter(|_| !begins_undefined);
+                }
+                let decays = self.decays() && !self.uses[number + 1..].iter().any(is_here);
+                if let Some(now) = now.filter(|_| !decays) {
+                    self.transition(&mut record.end, Before::State { state: at.state, is_used: true }, now);
+                }
                 continue;
             }
-            (now, owner) = (at.state, Some(at));
+            (now, owner) = (Some(at.state), Some(at));
             if self.decays() || at.queue == QueueKind::Copy {
                 continue;
             }
-            if at.pass == last_lasting.pass {
-                now = entry;
+            if !begins_undefined && last_lasting.is_some_and(|last| last.pass == at.pass) {
+                now = Some(entry);
                 continue;
             }
             // The passes that find the resource as this one leaves it.
             let rest = &self.uses[number + 1..];
             let next =
                 &rest[..rest.iter().position(|at| is_lasting(&at)).map_or(rest.len(), |next| next + 1)];
-            if !next.iter().all(|next| self.can_begin(next, now)) {
+            if !next.iter().all(|next| self.can_begin(next, at.state)) {
                 // A queue does not permit the state, or passes use the resource at the same time.
                 let passed_on = match next {
                     [next] if next.queue != QueueKind::Copy && permits(at.queue, next.state) => next.state,
@@ -259,11 +388,52 @@ impl Walk<'_> {
                 if let Some(other) = others.or(next.first().filter(|_| !self.is_alone(at))) {
                     return Err(self.not_ordered(at, other));
                 }
-                self.transition(&mut states.passes[at.pass].end, now, passed_on);
-                now = passed_on;
+                let before = Before::State { state: at.state, is_used: true };
+                self.transition(&mut record.end, before, passed_on);
+                now = Some(passed_on);
             }
         }
-        Ok(())
+        Ok(entry)
+    }
+
+    /// Returns the entry state, to which the last pass prepares the next frame: what another resource left in the memory is
+    /// not to be transitioned.
+    fn entry(
+        &self,
+        states: &mut FrameStates,
+        prepared: &First,
+        first: &At,
+        last_lasting: Option<&At>,
+    ) -> Result<D3D12_RESOURCE_STATES, Error> {
+        let wanted = match prepared.initialised {
+            _ if first.queue == QueueKind::Copy => COMMON,
+            Some((state, _)) => state,
+            None => first.state,
+        };
+        let Some(last) = last_lasting else {
+            // Each pass finds it.
+            let is_permitted =
+                |at: &At| wanted == COMMON || (at.queue != QueueKind::Copy && permits(at.queue, wanted));
+            return Ok(if self.uses.iter().all(is_permitted) { wanted } else { COMMON });
+        };
+        let left = self.behind(last);
+        // Behind a copy queue, a resource is in state COMMON whatever the last pass does.
+        let can_end =
+            |state| last.queue != QueueKind::Copy && self.is_alone(last) && permits(last.queue, state);
+        let entry = if wanted == left || can_end(wanted) {
+            wanted
+        } else if permits(first.queue, left) {
+            left
+        } else if can_end(COMMON) {
+            COMMON
+        } else {
+            return Err(self.not_ordered(last, first));
+        };
+        if entry != left {
+            let before = Before::State { state: last.state, is_used: true };
+            self.transition(&mut states.passes[last.pass].end, before, entry);
+        }
+        Ok(entry)
     }
 
     /// Returns whether a pass can change the resource from this state to its own.
@@ -300,13 +470,8 @@ impl Walk<'_> {
         self.order.is_before(one, other) || self.order.is_before(other, one)
     }
 
-    fn transition(
-        &self,
-        barriers: &mut Vec<Barrier>,
-        before: D3D12_RESOURCE_STATES,
-        after: D3D12_RESOURCE_STATES,
-    ) {
-        if before != after {
+    fn transition(&self, barriers: &mut Vec<Barrier>, before: Before, after: D3D12_RESOURCE_STATES) {
+        if !matches!(before, Before::State { state, .. } if state == after) {
             barriers.push(Barrier::Transition { resource: self.resource, before, after });
         }
     }

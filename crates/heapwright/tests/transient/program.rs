@@ -64,7 +64,7 @@ impl<'a> Program<'a> {
         Self {
             world,
             frame: TransientFrame::new(),
-            heaps: TransientHeaps::new(&world.allocator),
+            heaps: world.heaps(),
             kinds: Vec::new(),
             queues: Vec::new(),
             items: Vec::new(),
@@ -127,16 +127,24 @@ impl<'a> Program<'a> {
         resource: FrameResourceId,
         how: Use,
     ) -> Result<(), heapwright::Error> {
+        self.frame.add_use(pass, resource, how, self.state(resource, how))?;
+        self.uses.push(Declared { pass, resource, how });
+        Ok(())
+    }
+
+    pub(crate) fn state(&self, resource: FrameResourceId, how: Use) -> D3D12_RESOURCE_STATES {
         let flags = self.items[resource.index()].desc.Flags;
-        let state = match how {
+        match how {
             Use::Read => D3D12_RESOURCE_STATE_COPY_SOURCE,
             Use::CopyAll => D3D12_RESOURCE_STATE_COPY_DEST,
             _ if flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0 => D3D12_RESOURCE_STATE_DEPTH_WRITE,
             _ => D3D12_RESOURCE_STATE_RENDER_TARGET,
-        };
-        self.frame.add_use(pass, resource, how, state)?;
-        self.uses.push(Declared { pass, resource, how });
-        Ok(())
+        }
+    }
+
+    /// Returns the uses, sorted by pass within each resource.
+    pub(crate) fn uses(&self) -> &[Declared] {
+        &self.uses
     }
 
     /// Returns whether a pass reads a resource.
@@ -144,9 +152,13 @@ impl<'a> Program<'a> {
         self.uses.iter().any(|used| used.resource == resource && used.how == Use::Read)
     }
 
-    /// Skips a pass in the next frames.
-    pub(crate) fn skip(&mut self, pass: Option<PassId>) {
-        self.skipped = pass.into_iter().collect();
+    pub(crate) fn is_buffer(&self, resource: FrameResourceId) -> bool {
+        self.items[resource.index()].desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+    }
+
+    /// Skips passes in the next frames.
+    pub(crate) fn skip(&mut self, passes: Vec<PassId>) {
+        self.skipped = passes;
     }
 
     /// Prepares the frame, and names its resources by their numbers.
@@ -159,6 +171,15 @@ impl<'a> Program<'a> {
             unsafe { resource.SetName(PCWSTR(name.as_ptr())) }.ok().expect("a name");
         }
         Ok(resources)
+    }
+
+    /// Executes the frame once, without violations, errors, wrong contents and barriers that do not fit together.
+    pub(crate) fn run_well(&mut self, name: &str) {
+        let (violations, mismatch) = self.run();
+        assert!(violations.is_empty(), "{name}: {}", violations[0]);
+        assert_eq!(mismatch, None, "{name}");
+        assert_eq!(self.world.wrong_layouts(), [""; 0], "{name}");
+        assert_eq!(self.world.errors(), [""; 0], "{name}");
     }
 
     /// Executes the frame once. Returns the violations, and the first read with wrong contents.
@@ -227,6 +248,7 @@ impl<'a> Program<'a> {
         unsafe { resources.begin_pass(list, pass) }.expect("a pass of the frame");
         for used in self.uses.iter().filter(|used| used.pass == pass) {
             let resource = resources.resource(used.resource).expect("a resource of the frame");
+            self.world.watch.layouts().used(resource.as_raw() as usize, self.state(used.resource, used.how));
             match used.how {
                 Use::Read => {
                     self.read(list, resource, used.resource, readback, reads[&(pass, used.resource)]);
@@ -253,7 +275,7 @@ impl<'a> Program<'a> {
     ) {
         let Item { desc, upload, .. } = &self.items[id.index()];
         let initialises = matches!(how, Use::Clear | Use::CopyAll);
-        if initialises && LeftOut::is_next(&self.world.left_out.initialisation) {
+        if initialises && LeftOut::is_next(&self.world.watch.left_out.initialisation) {
             return;
         }
         let part = RECT { left: 0, top: 0, right: 1, bottom: 1 };

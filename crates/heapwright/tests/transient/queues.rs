@@ -1,11 +1,11 @@
 //! A frame on three queues.
 
 use heapwright::d3d12::*;
-use heapwright::transient::{QueueKind, Use};
+use heapwright::transient::{BarrierModel, QueueKind, Use};
 use heapwright::{ByteSize, buffer_desc};
 
 use super::program::Program;
-use super::world::World;
+use super::world::{MODELS, World};
 
 fn target() -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
@@ -24,7 +24,11 @@ fn target() -> D3D12_RESOURCE_DESC {
 /// The direct queue draws, the compute queue reads it, and then memory goes on to the copy queue and back.
 #[test]
 fn memory_passes_from_queue_to_queue_behind_fences() {
-    let world = World::new("discrete");
+    MODELS.into_iter().for_each(memory_passes_from_queue_to_queue);
+}
+
+fn memory_passes_from_queue_to_queue(model: BarrierModel) {
+    let world = World::with_barriers("discrete", model);
     let mut program = Program::new(&world);
     let [direct, compute, copy] =
         [QueueKind::Direct, QueueKind::Compute, QueueKind::Copy].map(|kind| program.queue(kind));
@@ -60,16 +64,18 @@ fn memory_passes_from_queue_to_queue_behind_fences() {
         submissions.iter().map(|submission| submission.after_previous_frame.clone()).collect();
     assert_eq!(fences, [vec![compute, copy], vec![], vec![direct], vec![]]);
     for frame in 0..3 {
-        let (violations, mismatch) = program.run();
-        assert!(violations.is_empty(), "frame {frame}: {}", violations[0]);
-        assert_eq!((mismatch, world.errors()), (None, Vec::new()), "frame {frame}");
+        program.run_well(&format!("frame {frame}"));
     }
 }
 
 /// Two queues read a target at the same time. Both declare the same state, which the last pass before them sets.
 #[test]
 fn two_queues_read_at_the_same_time() {
-    let world = World::new("discrete");
+    MODELS.into_iter().for_each(two_queues_read);
+}
+
+fn two_queues_read(model: BarrierModel) {
+    let world = World::with_barriers("discrete", model);
     let mut program = Program::new(&world);
     let (direct, compute) = (program.queue(QueueKind::Direct), program.queue(QueueKind::Compute));
     let passes = [direct, direct, compute].map(|queue| program.frame.add_pass(queue).expect("a pass"));
@@ -82,8 +88,6 @@ fn two_queues_read_at_the_same_time() {
     let error = program.prepare().err();
     assert!(error.is_none(), "{error:?}");
     for frame in 0..3 {
-        let (violations, mismatch) = program.run();
-        assert!(violations.is_empty(), "frame {frame}: {}", violations[0]);
-        assert_eq!((mismatch, world.errors()), (None, Vec::new()), "frame {frame}");
+        program.run_well(&format!("frame {frame}"));
     }
 }

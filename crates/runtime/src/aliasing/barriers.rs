@@ -201,7 +201,7 @@ impl Judge {
         for barrier in barriers {
             let id = self.target(barrier);
             if matches!(barrier.target, BarrierTarget::Global) || id.is_some() {
-                step.submission.enhanced(id, barrier.sync_before);
+                step.submission.enhanced(id, barrier);
             }
         }
         for barrier in barriers {

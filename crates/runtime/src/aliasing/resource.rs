@@ -143,15 +143,13 @@ impl TrackedResource {
         self.touches.iter().copied().find(|touch| touch.epoch == epoch)
     }
 
-    /// Records an access.
+    /// Records an access. `sync` is what a barrier has to wait for, including earlier accesses of the submission.
     pub(super) fn touch(&mut self, epoch: Epoch, step: u64, sync: D3D12_BARRIER_SYNC) {
         self.last_seen = Some(epoch);
+        let now = Touch { epoch, step, sync };
         match self.touches.iter_mut().find(|touch| touch.epoch.agent == epoch.agent) {
-            Some(touch) => {
-                let before = if touch.epoch == epoch { touch.sync } else { 0 };
-                *touch = Touch { epoch, step, sync: before | sync };
-            }
-            None => self.touches.push(Touch { epoch, step, sync }),
+            Some(touch) => *touch = now,
+            None => self.touches.push(now),
         }
     }
 

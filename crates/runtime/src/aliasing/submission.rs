@@ -7,8 +7,8 @@ use heapwright_d3d12::*;
 
 use super::clock::Epoch;
 use super::laws::AliasingLaws;
-use super::note::ViewedPart;
-use super::resource::{ResourceId, Touch};
+use super::note::{BarrierTarget, EnhancedBarrier, Subresources, ViewedPart};
+use super::resource::{ResourceId, Touch, TrackedResource};
 use super::rule::Rule;
 use super::violation::Place;
 
@@ -45,9 +45,23 @@ struct LegacyBarriers {
 #[derive(Debug, Default)]
 struct EnhancedBarriers {
     /// All barriers in order: a later one that waits for less does not cancel an earlier one.
-    releases: HashMap<ResourceId, Vec<(u64, D3D12_BARRIER_SYNC)>>,
+    releases: HashMap<ResourceId, Vec<Wait>>,
     acquires: HashMap<ResourceId, u64>,
-    global: Vec<(u64, D3D12_BARRIER_SYNC)>,
+    global: Vec<Wait>,
+}
+
+/// The scopes of a barrier.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    step: u64,
+    before: D3D12_BARRIER_SYNC,
+    /// NONE if the barrier is of a part of the resource.
+    after: D3D12_BARRIER_SYNC,
+}
+
+/// Returns the barriers after a step.
+fn later(barriers: &[Wait], step: u64) -> &[Wait] {
+    barriers.get(barriers.partition_point(|barrier| barrier.step <= step)..).unwrap_or_default()
 }
 
 impl Submission {
@@ -109,14 +123,32 @@ impl Submission {
     }
 
     /// Records an enhanced barrier on a resource, or a global one.
-    pub(super) fn enhanced(&mut self, resource: Option<ResourceId>, sync_before: D3D12_BARRIER_SYNC) {
+    pub(super) fn enhanced(&mut self, resource: Option<ResourceId>, barrier: &EnhancedBarrier) {
+        let is_part =
+            matches!(&barrier.target, BarrierTarget::Texture { subresources: Subresources::Some(_), .. });
+        let after = if is_part { D3D12_BARRIER_SYNC_NONE } else { barrier.sync_after };
+        let wait = Wait { step: self.step, before: barrier.sync_before, after };
         match resource {
-            None => self.enhanced.global.push((self.step, sync_before)),
+            None => self.enhanced.global.push(wait),
             Some(resource) => {
-                self.enhanced.releases.entry(resource).or_default().push((self.step, sync_before));
+                self.enhanced.releases.entry(resource).or_default().push(wait);
                 self.enhanced.acquires.insert(resource, self.step);
             }
         }
+    }
+
+    /// Records an access to a resource. A barrier has to wait for it, and for earlier accesses of the submission, unless
+    /// this one had to wait for them.
+    pub(super) fn touch(&self, resource: &mut TrackedResource, sync: D3D12_BARRIER_SYNC) {
+        let has_waited = |last: &Touch| {
+            let covers =
+                |barrier: &Wait| includes(barrier.before, last.sync) && includes(barrier.after, sync);
+            let own = self.enhanced.releases.get(&resource.id).map_or(&[][..], Vec::as_slice);
+            let mut since = later(own, last.step).iter().chain(later(&self.enhanced.global, last.step));
+            sync != D3D12_BARRIER_SYNC_NONE && since.any(covers)
+        };
+        let earlier = resource.touch_in(self.epoch).filter(|last| !has_waited(last));
+        resource.touch(self.epoch, self.step, sync | earlier.map_or(0, |last| last.sync));
     }
 
     /// Checks that barriers order an access to `before` in this submission before one to `after` now.
@@ -160,16 +192,12 @@ impl Submission {
 
     /// Returns whether enhanced barriers wait for `before` and then block `after`.
     fn orders(&self, before: ResourceId, last: Touch, after: ResourceId, laws: AliasingLaws) -> bool {
-        let covers = |sync: D3D12_BARRIER_SYNC| {
-            sync & D3D12_BARRIER_SYNC_ALL != 0
-                || last.sync & !with_parts(sync) == 0
-                || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES)
-        };
-        // Barriers are in order, so those after the access are at the end.
-        let first_that_waits = |barriers: &[(u64, D3D12_BARRIER_SYNC)]| {
-            let after = barriers.partition_point(|(step, _)| *step <= last.step);
-            let later = barriers.get(after..).unwrap_or_default();
-            later.iter().find(|(_, sync)| covers(*sync)).map(|(step, _)| *step)
+        let covers = |sync| includes(sync, last.sync) || !laws.contains(AliasingLaws::SYNC_COVERS_ACCESSES);
+        let first_that_waits = |barriers| {
+            later(barriers, last.step)
+                .iter()
+                .find(|barrier| covers(barrier.before))
+                .map(|barrier| barrier.step)
         };
         // A global barrier both waits for the one and blocks the other.
         if first_that_waits(&self.enhanced.global).is_some() {
@@ -178,9 +206,14 @@ impl Submission {
         let releases = self.enhanced.releases.get(&before).map_or(&[][..], Vec::as_slice);
         let Some(released) = first_that_waits(releases) else { return false };
         let acquired = self.enhanced.acquires.get(&after).copied().unwrap_or(0);
-        let last_of_all = self.enhanced.global.last().map_or(0, |(step, _)| *step);
+        let last_of_all = self.enhanced.global.last().map_or(0, |barrier| barrier.step);
         acquired.max(last_of_all) >= released
     }
+}
+
+/// Returns whether a scope includes all stages of another one.
+fn includes(scope: D3D12_BARRIER_SYNC, other: D3D12_BARRIER_SYNC) -> bool {
+    scope & D3D12_BARRIER_SYNC_ALL != 0 || other & !with_parts(scope) == 0
 }
 
 /// Expands a synchronization scope to the stages that it includes (DirectX-Specs, *Enhanced Barriers*).

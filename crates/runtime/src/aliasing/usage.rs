@@ -56,7 +56,7 @@ impl Judge {
                 }
             }
         }
-        resource.touch(step.submission.epoch, step.submission.step, usage.sync);
+        step.submission.touch(&mut resource, usage.sync);
         if !resource.shape.is_stateless() && usage.state != 0 {
             let mut is_promoted = false;
             resource.state.update(usage.subresources.clone(), |state| {
@@ -297,7 +297,7 @@ impl Judge {
             }
         }
         self.scramble(step.commands, &resource, &undefined);
-        resource.touch(step.submission.epoch, step.submission.step, D3D12_BARRIER_SYNC_RENDER_TARGET);
+        step.submission.touch(&mut resource, D3D12_BARRIER_SYNC_RENDER_TARGET);
         self.put(resource);
     }
 
@@ -340,7 +340,7 @@ impl Judge {
             self.scramble(step.commands, &resource, &undefined);
         }
         // A discard has no work of its own to wait for.
-        resource.touch(step.submission.epoch, step.submission.step, 0);
+        step.submission.touch(&mut resource, 0);
         self.put(resource);
     }
 }

@@ -86,8 +86,7 @@ pub struct Predecessor {
     pub range: HeapRange,
     /// Whether it used the memory in the frame before, rather than earlier in this frame.
     pub previous_frame: bool,
-    /// Whether a pass uses it on the queue that activates the next resource: if so, a barrier has to order the two within
-    /// one submission. Otherwise fences order them.
+    /// Whether a pass uses it on the queue that activates the next resource. Otherwise fences order the two.
     pub same_queue: bool,
 }
 
@@ -103,7 +102,8 @@ pub struct LegacyAliasingBarrier {
 /// The enhanced barrier that activates a resource. AccessBefore is NO_ACCESS, and for textures LayoutBefore is UNDEFINED.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnhancedActivation {
-    /// The resources that each need a barrier to NO_ACCESS after their last use; SyncBefore covers that use.
+    /// The resources whose last use a barrier in front has to wait for and flush, one for each predecessor that the same
+    /// submission used before: a barrier of each to NO_ACCESS, or a global one.
     pub deactivate: Vec<FrameResourceId>,
     /// Whether the barrier has the flag DISCARD, which then is the initialisation that is owed. It must not be in the same
     /// group as a barrier of `deactivate`, because barriers of a group are not ordered. If one of those flushes writes,
@@ -124,7 +124,8 @@ pub struct Activation {
     /// of which only a part may have been used, and a resource whose only pass may be skipped, the ones before it are
     /// listed, too.
     pub predecessors: Vec<Predecessor>,
-    /// The legacy barriers, one for each predecessor of this frame on the queue; empty with enhanced barriers.
+    /// The legacy barriers, one for each predecessor that the same submission used before: others are ordered by the end of
+    /// their submissions. Empty with enhanced barriers.
     pub legacy: Vec<LegacyAliasingBarrier>,
     /// The enhanced barrier, if the plan uses enhanced barriers.
     pub enhanced: Option<EnhancedActivation>,
@@ -326,14 +327,16 @@ impl Frame {
     fn activation(
         &self,
         number: usize,
-        uses: &ResourceUses,
+        all: &[ResourceUses],
         predecessors: Vec<Predecessor>,
+        earlier: &[PassId],
         barriers: BarrierModel,
     ) -> Activation {
-        let resource = FrameResourceId(number);
+        let (resource, uses) = (FrameResourceId(number), &all[number]);
         let mut ordered: Vec<FrameResourceId> = (predecessors.iter())
-            .filter(|predecessor| predecessor.same_queue && !predecessor.previous_frame)
+            .filter(|predecessor| !predecessor.previous_frame)
             .map(|predecessor| predecessor.resource)
+            .filter(|before| all[before.0].passes.iter().any(|pass| earlier.contains(pass)))
             .collect();
         ordered.sort_unstable();
         ordered.dedup();
@@ -344,7 +347,7 @@ impl Frame {
             BarrierModel::Enhanced => Vec::new(),
         };
         // The flag must not be used if a barrier before it flushes writes; DiscardResource does the same then.
-        let flushes = ordered.iter().any(|&before| self.writes_last(before));
+        let flushes = ordered.iter().any(|before| self.may_write_last(*before, &all[before.0], earlier));
         let kind = self.resources[number].kind;
         let first_use = self.passes[uses.first.0].uses.iter().find(|(used, _)| *used == resource);
         // Layouts that may be compressed have metadata, which the flag initialises: those of render targets and
@@ -374,10 +377,19 @@ impl Frame {
         }
     }
 
-    /// Returns whether the last pass that uses a resource writes it.
-    fn writes_last(&self, resource: FrameResourceId) -> bool {
-        let last = self.passes.iter().rev().find(|pass| pass.uses.iter().any(|(used, _)| *used == resource));
-        last.is_some_and(|pass| pass.uses.iter().any(|&(used, how)| used == resource && how != Use::Read))
+    /// Returns whether the last of these passes that uses a resource may write it. Behind passes that may be skipped, it may
+    /// be one before them.
+    fn may_write_last(&self, resource: FrameResourceId, uses: &ResourceUses, passes: &[PassId]) -> bool {
+        for pass in uses.passes.iter().rev().filter(|pass| passes.contains(pass)) {
+            let pass = &self.passes[pass.0];
+            if pass.uses.iter().any(|&(used, how)| used == resource && how != Use::Read) {
+                return true;
+            }
+            if !pass.may_be_skipped {
+                return false;
+            }
+        }
+        false
     }
 }
 
@@ -405,7 +417,7 @@ impl FramePacking<'_> {
             frame_fences: Vec::new(),
             submissions: Vec::new(),
         };
-        let mut fences = BTreeSet::new();
+        let (mut fences, mut activated) = (BTreeSet::new(), Vec::new());
         for PackedHeap { category, members, instance, packing } in &self.heaps {
             let alignment = instance.buffers().iter().map(|buffer| buffer.alignment).max();
             let alignment = alignment.unwrap_or(HEAP_ALIGNMENT).max(HEAP_ALIGNMENT);
@@ -444,15 +456,21 @@ impl FramePacking<'_> {
                     fences.extend(queues.filter(|&other| other != queue).map(|other| (other, queue)));
                 }
             }
-            for (&number, predecessors) in members.iter().zip(predecessors) {
-                if uses[number].not_aliased.is_none() {
-                    plan.activations.push(frame.activation(number, &uses[number], predecessors, barriers));
-                }
-            }
+            activated.extend(members.iter().copied().zip(predecessors));
         }
-        plan.activations.sort_by_key(|activation| (activation.pass, activation.resource));
         plan.frame_fences = fences.into_iter().collect();
         plan.submissions = submissions(frame, &plan.frame_fences);
+        activated.retain(|&(number, _)| uses[number].not_aliased.is_none());
+        activated.sort_unstable_by_key(|&(number, _)| (uses[number].first, number));
+        for (number, predecessors) in activated {
+            let first = uses[number].first;
+            let earlier = plan.submissions.iter().find_map(|submission| {
+                let place = submission.passes.binary_search(&first).ok()?;
+                Some(&submission.passes[..place])
+            });
+            let earlier = earlier.unwrap_or_default();
+            plan.activations.push(frame.activation(number, uses, predecessors, earlier, barriers));
+        }
         plan
     }
 }

@@ -221,6 +221,54 @@ fn a_second_barrier_keeps_the_waits_of_the_first() {
     assert_eq!(stage.said(QUEUE, &calls), []);
 }
 
+/// A barrier has to wait for the last accesses; they waited for those before them, if a barrier says so.
+#[test]
+fn a_barrier_waits_for_accesses_that_none_has_waited_for() {
+    use crate::aliasing::{BarrierTarget, EnhancedBarrier, Note};
+    let barrier = |of: Option<&super::stage::Resource>, sync_before, sync_after| {
+        let buffer = |of: &super::stage::Resource| BarrierTarget::Buffer(std::sync::Arc::clone(&of.driver));
+        Call::notes(
+            "Barrier",
+            vec![Note::Barriers(vec![EnhancedBarrier {
+                target: of.map_or(BarrierTarget::Global, buffer),
+                sync_before,
+                sync_after,
+                access_before: D3D12_BARRIER_ACCESS_COMMON,
+                access_after: D3D12_BARRIER_ACCESS_COMMON,
+            }])],
+        )
+    };
+    let (copy, draw) = (D3D12_BARRIER_SYNC_COPY, D3D12_BARRIER_SYNC_RENDER_TARGET);
+    let clear = D3D12_BARRIER_SYNC_CLEAR_UNORDERED_ACCESS_VIEW;
+    for is_global in [false, true] {
+        for (before, after, expected) in [
+            (clear, copy, vec![]),
+            (D3D12_BARRIER_SYNC_ALL, D3D12_BARRIER_SYNC_ALL, vec![]),
+            // It does not wait for the clear, or does not block the copy.
+            (draw, copy, vec![(Rule::E1, Some(2), Some(1))]),
+            (clear, draw, vec![(Rule::E1, Some(2), Some(1))]),
+        ] {
+            let (stage, heap) = with_heap(NONE);
+            let [a, b] = [0, 0].map(|offset| stage.place(&heap, offset, Kind::buffer(KIB_64), COMMON));
+            let calls = [
+                Call::command(
+                    "ClearUnorderedAccessViewUint",
+                    Command::FillBuffer {
+                        target: (std::sync::Arc::clone(&a.driver), 0),
+                        size: KIB_64,
+                        value: crate::format::TexelValue { bytes: [0; 16], len: 4 },
+                    },
+                ),
+                barrier(Some(&a).filter(|_| !is_global), before, after),
+                stage.bytes(&a, 0, KIB_64, true),
+                barrier(None, copy, copy),
+                stage.bytes(&b, 0, KIB_64, false),
+            ];
+            assert_eq!(stage.said(QUEUE, &calls), expected, "{is_global}, {before:#x}, {after:#x}");
+        }
+    }
+}
+
 #[test]
 fn reading_a_tile_of_non_zeroed_memory_is_reported() {
     let stage = advanced();

@@ -1,0 +1,166 @@
+//! Records barriers with `ID3D12GraphicsCommandList7::Barrier`.
+//!
+//! Memory that passes from one resource to another within a submission is released by a global barrier, which waits for all
+//! uses of the resources before and flushes them. It needs no barrier of each of them, which would have to be left out
+//! wherever a pass is skipped. Then each texture that takes over memory gets a barrier from an undefined layout, which
+//! waits for the same uses, and discards it if it is to be initialised.
+
+use heapwright_core::aliasing::frame::{FrameResourceId, QueueKind};
+use heapwright_d3d12::*;
+use windows_core::Interface;
+
+use super::frame::Resource;
+use super::resources::TransientResources;
+use super::scopes::{Scope, layout_of};
+use super::states::{Barrier, Before, Handover};
+use crate::Error;
+
+/// States in which commands order their writes themselves.
+const ORDERED_WRITES: D3D12_RESOURCE_STATES =
+    D3D12_RESOURCE_STATE_RENDER_TARGET | D3D12_RESOURCE_STATE_DEPTH_WRITE;
+
+/// The barriers of one call, by their types.
+#[derive(Default)]
+struct Groups {
+    /// All memory that passes from resources to others.
+    memory: Option<Handover>,
+    textures: Vec<D3D12_TEXTURE_BARRIER>,
+    buffers: Vec<D3D12_BUFFER_BARRIER>,
+}
+
+impl TransientResources {
+    /// # Errors
+    ///
+    /// Unsupported if the list has no enhanced barriers.
+    ///
+    /// # Safety
+    ///
+    /// The same as for [`begin_pass`](Self::begin_pass), on a queue of this kind.
+    pub(super) unsafe fn record_enhanced(
+        &self,
+        list: &ID3D12GraphicsCommandList,
+        queue: QueueKind,
+        barriers: &[Barrier],
+    ) -> Result<(), Error> {
+        let mut groups = Groups::default();
+        barriers.iter().for_each(|&barrier| self.add(&mut groups, queue, barrier));
+        let global: Vec<D3D12_GLOBAL_BARRIER> = (groups.memory.iter())
+            .map(|memory| D3D12_GLOBAL_BARRIER {
+                SyncBefore: memory.released.sync,
+                SyncAfter: memory.acquired.sync,
+                AccessBefore: memory.released.access,
+                AccessAfter: memory.acquired.access,
+            })
+            .collect();
+        let group = |kind, count: usize, barriers| D3D12_BARRIER_GROUP {
+            Type: kind,
+            NumBarriers: u32::try_from(count).unwrap_or(u32::MAX),
+            Anonymous: barriers,
+        };
+        let recorded: Vec<D3D12_BARRIER_GROUP> = [
+            group(
+                D3D12_BARRIER_TYPE_GLOBAL,
+                global.len(),
+                D3D12_BARRIER_GROUP_0 { pGlobalBarriers: global.as_ptr() },
+            ),
+            group(
+                D3D12_BARRIER_TYPE_TEXTURE,
+                groups.textures.len(),
+                D3D12_BARRIER_GROUP_0 { pTextureBarriers: groups.textures.as_ptr() },
+            ),
+            group(
+                D3D12_BARRIER_TYPE_BUFFER,
+                groups.buffers.len(),
+                D3D12_BARRIER_GROUP_0 { pBufferBarriers: groups.buffers.as_ptr() },
+            ),
+        ]
+        .into_iter()
+        .filter(|group| group.NumBarriers > 0)
+        .collect();
+        if recorded.is_empty() {
+            return Ok(());
+        }
+        let list: ID3D12GraphicsCommandList7 = list
+            .cast()
+            .map_err(|_| Error::unsupported("a command list without ID3D12GraphicsCommandList7"))?;
+        // SAFETY: the list is open; the groups point to as many barriers as they count, whose resources are alive.
+        unsafe { list.Barrier(&recorded) };
+        Ok(())
+    }
+
+    fn add(&self, groups: &mut Groups, queue: QueueKind, barrier: Barrier) {
+        match barrier {
+            Barrier::Aliasing { scopes, .. } => {
+                groups.memory = Some(groups.memory.map_or(scopes, |others| others.and(scopes)));
+            }
+            Barrier::Transition { resource: id, before, after } => {
+                let resource = self.described(id);
+                let layout = |state| layout_of(resource, state, queue, self.states.is_direct[id.index()]);
+                let after_scope = Scope::of(resource, after);
+                let (before_scope, layout_before, discards) = match before {
+                    // Behind the end of a submission, memory is visible to all accesses that the layout allows.
+                    Before::State { state, is_used: false } if layout(state) == layout(after) => return,
+                    Before::State { state, is_used: false } => (Scope::NONE, layout(state), false),
+                    Before::State { state, is_used: true } => {
+                        (Scope::of(resource, state), layout(state), false)
+                    }
+                    Before::Undefined { discards, memory } => {
+                        let scope = Scope { sync: memory.released.and(memory.acquired).sync, ..Scope::NONE };
+                        (scope, D3D12_BARRIER_LAYOUT_UNDEFINED, discards)
+                    }
+                };
+                self.push(groups, id, [before_scope, after_scope], [layout_before, layout(after)], discards);
+            }
+            Barrier::Writes { state, .. } if state & ORDERED_WRITES != 0 => {}
+            Barrier::Writes { resource: id, state } => {
+                let resource = self.described(id);
+                let layout = layout_of(resource, state, queue, self.states.is_direct[id.index()]);
+                self.push(groups, id, [Scope::of(resource, state); 2], [layout; 2], false);
+            }
+        }
+    }
+
+    fn push(
+        &self,
+        groups: &mut Groups,
+        resource: FrameResourceId,
+        [before, after]: [Scope; 2],
+        [layout_before, layout_after]: [D3D12_BARRIER_LAYOUT; 2],
+        discards: bool,
+    ) {
+        if self.described(resource).is_buffer() {
+            groups.buffers.push(D3D12_BUFFER_BARRIER {
+                SyncBefore: before.sync,
+                SyncAfter: after.sync,
+                AccessBefore: before.access,
+                AccessAfter: after.access,
+                pResource: self.borrowed(resource),
+                Offset: 0,
+                Size: u64::MAX,
+            });
+            return;
+        }
+        groups.textures.push(D3D12_TEXTURE_BARRIER {
+            SyncBefore: before.sync,
+            SyncAfter: after.sync,
+            AccessBefore: before.access,
+            AccessAfter: after.access,
+            LayoutBefore: layout_before,
+            LayoutAfter: layout_after,
+            pResource: self.borrowed(resource),
+            Subresources: D3D12_BARRIER_SUBRESOURCE_RANGE {
+                IndexOrFirstMipLevel: D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES,
+                ..Default::default()
+            },
+            Flags: if discards {
+                D3D12_TEXTURE_BARRIER_FLAG_DISCARD
+            } else {
+                D3D12_TEXTURE_BARRIER_FLAG_NONE
+            },
+        });
+    }
+
+    fn described(&self, resource: FrameResourceId) -> &Resource {
+        &self.frame.resources[resource.index()]
+    }
+}
