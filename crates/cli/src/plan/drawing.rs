@@ -1,5 +1,6 @@
 //! The SVG: memory over time, with a rectangle for each lifetime of a buffer.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use heapwright_core::aliasing::Interval;
@@ -28,6 +29,9 @@ const MARGIN: f64 = 24.0;
 /// Above each heap, for its heading.
 const HEADING: f64 = 40.0;
 
+/// Categories that have a colour; all others share one.
+const CATEGORIES: [&str; 3] = ["rt_ds", "non_rt_ds", "buffer"];
+
 /// Width of a letter.
 const LETTER: f64 = 6.5;
 
@@ -42,8 +46,8 @@ pub(super) fn draw(heaps: &[DrawnHeap<'_>]) -> String {
     let total = MARGIN + each * count(heaps.len());
     let width = WIDTH + 2.0 * MARGIN;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {total}\" width=\"{width}\" height=\"{total}\">\n\
-         {STYLE}\n<rect class=\"paper\" width=\"{width}\" height=\"{total}\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {total}\" width=\"{width}\" height=\"{total}\" \
+         style=\"max-width:100%;height:auto\">\n{STYLE}\n<rect class=\"paper\" width=\"{width}\" height=\"{total}\"/>\n"
     );
     for (number, heap) in heaps.iter().enumerate() {
         draw_heap(&mut svg, heap, MARGIN + each * count(number));
@@ -67,18 +71,24 @@ fn draw_heap(svg: &mut String, heap: &DrawnHeap<'_>, top: f64) {
     let x = |time: i64| MARGIN + (time as f64 - first) / (last - first).max(1.0) * WIDTH;
     let bottom = top + HEADING + HEIGHT;
     let proof = if heap.proved { "proved optimal" } else { "not proved optimal" };
+    let class = |buffer: &DrawnBuffer<'_>| {
+        CATEGORIES.into_iter().find(|&category| buffer.category == Some(category)).unwrap_or("other")
+    };
+    let classes: BTreeSet<&str> = heap.buffers.iter().map(class).collect();
+    let legend: String = (classes.iter().filter(|_| classes.len() > 1))
+        .map(|class| format!("<tspan dx=\"16\" class=\"{class}\">\u{25a0}</tspan> {class}"))
+        .collect();
     // Writing to a string cannot fail.
     let _ = writeln!(
         svg,
-        "<text class=\"h\" x=\"{MARGIN}\" y=\"{}\">{}: {} buffers, {} bytes, {proof}; time {first} to {last}</text>",
+        "<text class=\"h\" x=\"{MARGIN}\" y=\"{}\">{}: {} buffers, {} bytes, {proof}; time {first} to {last}{legend}</text>",
         top + HEADING - 14.0,
         escaped(heap.name),
         heap.buffers.len(),
         heap.height,
     );
     for buffer in &heap.buffers {
-        let known = buffer.category.filter(|category| ["rt_ds", "non_rt_ds", "buffer"].contains(category));
-        let class = known.unwrap_or("other");
+        let class = class(buffer);
         let tall = buffer.size as f64 / height * HEIGHT;
         let y = bottom - buffer.offset as f64 / height * HEIGHT - tall;
         for life in &buffer.lives {

@@ -126,9 +126,11 @@ fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanErr
     } else {
         table_plan::make(args, name, &text)?
     };
-    let failure = (args.capacity.filter(|_| !args.check)).and_then(|capacity| {
-        planned.report.heaps.first().and_then(|heap| infeasible(&planned.report.file, heap, capacity))
-    });
+    let heap = planned.report.heaps.first();
+    let failure =
+        args.capacity.zip(heap).filter(|(capacity, heap)| heap.height > *capacity).map(|(capacity, heap)| {
+            PlanError::Infeasible(too_large(&planned.report.file, heap, capacity, args.check))
+        });
     if let (Some(file), Some(svg)) = (drawing, &planned.svg) {
         file.write(|writer| writer.write_all(svg.as_bytes()))?;
     }
@@ -157,13 +159,12 @@ fn moves(buffers: usize, steps: Option<u64>, start: Instant) -> u64 {
     }
 }
 
-/// Returns the error that says why a capacity is not met.
-fn infeasible(name: &str, heap: &HeapReport, capacity: u64) -> Option<PlanError> {
+/// Returns the message that says why a capacity is not met.
+fn too_large(name: &str, heap: &HeapReport, capacity: u64, is_checked: bool) -> String {
     let Load { size: load, instant } = heap.load;
-    if heap.height <= capacity {
-        return None;
-    }
-    let message = if load.get() > capacity {
+    if is_checked {
+        format!("{name}: the plan does not fit into {capacity} bytes: it takes {}", heap.height)
+    } else if load.get() > capacity {
         let instant = instant.map_or(String::new(), |instant| format!(" at time {instant}"));
         format!(
             "{name}: no plan fits into {capacity} bytes: the buffers that live{instant} have {} bytes",
@@ -180,6 +181,5 @@ fn infeasible(name: &str, heap: &HeapReport, capacity: u64) -> Option<PlanError>
              less than {}",
             heap.height, heap.lower_bound
         )
-    };
-    Some(PlanError::Infeasible(message))
+    }
 }

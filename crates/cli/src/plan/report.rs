@@ -92,7 +92,8 @@ impl PlanReport {
             let name = heap.category.as_deref().map_or(String::new(), |name| format!(", {name}"));
             let count = format::count_of(heap.buffers as u64, "buffer");
             let proof = if heap.proved { "proved optimal" } else { "not proved" };
-            let saved = -100.0 * difference(heap.height, heap.total);
+            // Not the negative zero.
+            let saved = 0.0 - 100.0 * difference(heap.height, heap.total);
             let instant =
                 heap.load.instant.map_or(String::new(), |instant| format!(", live at time {instant}"));
             let lines = [

@@ -284,7 +284,8 @@ fn row(line: usize, header: &[String], columns: &Columns, text: &str) -> Result<
         Some(bytes) => Alignment::new(bytes)
             .ok_or_else(|| format!("alignment must be a power of two, and is {bytes}"))?,
     };
-    let lives = without_gaps(Interval { lower, upper }, optional(columns.gaps).unwrap_or(""))?;
+    let gaps = optional(columns.gaps).unwrap_or("");
+    let lives = without_gaps(Interval { lower, upper }, gaps, columns.inclusive)?;
     let label = optional(columns.label)
         .or(optional(columns.id))
         .map_or_else(|| format!("line {line}"), str::to_owned);
@@ -301,10 +302,9 @@ fn row(line: usize, header: &[String], columns: &Columns, text: &str) -> Result<
     })
 }
 
-/// Returns a lifetime without its gaps, which are written `7-9 12-14`, half open and ascending.
-fn without_gaps(life: Interval, gaps: &str) -> Result<Vec<Interval>, String> {
-    let mut lives = Vec::new();
-    let mut lower = life.lower;
+/// Returns a lifetime without its gaps, which are written `7-9 12-14`. Their ends are inclusive if those of lifetimes are.
+fn without_gaps(life: Interval, gaps: &str, inclusive: bool) -> Result<Vec<Interval>, String> {
+    let mut sorted = Vec::new();
     for gap in gaps.split_whitespace() {
         if gap.contains('@') {
             return Err(format!(
@@ -313,15 +313,21 @@ fn without_gaps(life: Interval, gaps: &str) -> Result<Vec<Interval>, String> {
         }
         // The first character may be a sign.
         let dash = gap.char_indices().skip(1).find(|&(_, character)| character == '-').map(|(at, _)| at);
-        let ends =
-            dash.and_then(|at| Some((gap[..at].parse::<i64>().ok()?, gap[at + 1..].parse::<i64>().ok()?)));
+        let ends = dash.and_then(|at| {
+            let (start, end) = (gap[..at].parse::<i64>().ok()?, gap[at + 1..].parse::<i64>().ok()?);
+            Some((start, if inclusive { end.checked_add(1)? } else { end }))
+        });
         let (start, end) = ends
             .filter(|(start, end)| start < end)
             .ok_or_else(|| format!("gap {gap:?} is not of the form 7-9"))?;
+        sorted.push((start, end, gap));
+    }
+    sorted.sort_unstable();
+    let mut lives = Vec::new();
+    let mut lower = life.lower;
+    for (start, end, gap) in sorted {
         if start < lower || end > life.upper {
-            return Err(format!(
-                "gap {gap:?} is outside the lifetime, or begins before the gap in front of it ends"
-            ));
+            return Err(format!("gap {gap:?} is outside the lifetime, or overlaps another gap"));
         }
         if start > lower {
             lives.push(Interval { lower, upper: start });

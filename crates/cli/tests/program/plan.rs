@@ -143,6 +143,12 @@ fn a_capacity_is_met_or_the_reason_is_named() {
     let expected =
         format!("{path}: no plan fits into 11 bytes: the buffers that live at time 0 have 12 bytes");
     assert_eq!(outcome.one_error(1), expected);
+    let plan = folder.path().join("plan.csv");
+    let plan = plan.to_str().unwrap();
+    heapwright(["plan", "--out", plan, &path]).ok();
+    heapwright(["plan", "--check", "--capacity", "12", plan]).ok();
+    let outcome = heapwright(["plan", "--check", "--capacity", "11", plan]);
+    assert_eq!(outcome.one_error(1), format!("{plan}: the plan does not fit into 11 bytes: it takes 12"));
     // Two buffers of 3 bytes take 7 if they begin at multiples of 4.
     let path = folder.file("aligned.csv", "id,lower,upper,size,alignment\na,0,2,3,4\nb,1,3,3,4\n");
     let outcome = heapwright(["plan", "--capacity", "6", &path]);
@@ -179,8 +185,10 @@ fn the_drawing_shows_every_lifetime() {
     assert_eq!(report["height"], 4);
     let svg = fs::read_to_string(svg_path).unwrap();
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
-    assert_eq!(svg.matches("class=\"rt_ds\"").count(), 2);
-    assert_eq!(svg.matches("class=\"buffer\"").count(), 1);
+    assert_eq!(svg.matches("<rect class=\"rt_ds\"").count(), 2);
+    assert_eq!(svg.matches("<rect class=\"buffer\"").count(), 1);
+    // The legend has the categories of the heap.
+    assert_eq!(svg.matches("<tspan ").count(), 2);
     assert!(svg.contains("a&amp;b") && !svg.contains("a&b"));
 }
 
@@ -192,6 +200,11 @@ fn columns_have_the_old_names_too() {
     assert_eq!(json(&[&inclusive])["height"], 8);
     let exclusive = folder.file("upper.csv", "buffer,begin,upper,size\na,0,3,4\nb,3,5,4\n");
     assert_eq!(json(&[&exclusive])["height"], 4);
+    // Gaps end as lifetimes do, in any order.
+    for (gaps, height) in [("5-6 1-2", 4), ("1-2 5-5", 8)] {
+        let table = format!("id,start,end,size,gaps\na,0,9,4,{gaps}\nb,1,2,4,\nc,5,6,4,\n");
+        assert_eq!(json(&[&folder.file("gaps.csv", &table)])["height"], height, "{gaps}");
+    }
     let fixed = folder.file("fixed.csv", "id,lower,upper,size,offset\na,0,3,4,16\nb,0,5,4,\n");
     assert_eq!(json(&[&fixed])["height"], 20);
 }
@@ -219,10 +232,7 @@ fn malformed_tables_are_refused_with_their_line() {
     refused(&aligned("a,0,3,4,3,,"), ":2: alignment must be a power of two, and is 3");
     refused(&aligned("a,0,3,4,4,,2"), ":2: the fixed offset 2 is not a multiple of the alignment 4");
     refused(&aligned("a,0,3,4,,9,"), ":2: gap \"9\" is not of the form 7-9");
-    refused(
-        &aligned("a,0,3,4,,1-9,"),
-        ":2: gap \"1-9\" is outside the lifetime, or begins before the gap in front of it ends",
-    );
+    refused(&aligned("a,0,3,4,,1-9,"), ":2: gap \"1-9\" is outside the lifetime, or overlaps another gap");
     refused(&aligned("a,0,3,4,,0-3,"), ":2: the gaps leave nothing of the lifetime");
     refused(
         &aligned("a,0,3,4,,1-2@0:2,"),
