@@ -9,7 +9,7 @@
 
 use heapwright_core::aliasing::frame::{
     Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, QueueKind,
-    RestingState, Use,
+    ResourceKind, RestingState, Use,
 };
 use heapwright_d3d12::*;
 
@@ -228,14 +228,16 @@ impl Walk<'_> {
     fn initialised(&self, activation: Option<&Activation>) -> Option<(D3D12_RESOURCE_STATES, bool)> {
         let Some(activation) = activation else {
             // Its contents are lost all the same, because they are not needed in the next frame.
-            let is_target = self.frame.resources[self.resource.index()].is_target();
-            let first = self.uses.first().filter(|_| is_target)?;
+            let resource = &self.frame.resources[self.resource.index()];
+            let first = self.uses.first().filter(|_| resource.is_target())?;
             let how =
                 self.frame.passes[first.pass].uses.iter().find(|used| used.resource == self.resource)?.how;
             let discards = !matches!(how, Use::Clear | Use::CopyAll);
-            let rests = match first.state {
-                D3D12_RESOURCE_STATE_RESOLVE_DEST => D3D12_RESOURCE_STATE_RENDER_TARGET,
-                state => state,
+            let rests = match first.queue {
+                _ if !discards => first.state,
+                QueueKind::Compute => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
+                _ if resource.kind() == ResourceKind::DepthStencil => D3D12_RESOURCE_STATE_DEPTH_WRITE,
+                _ => D3D12_RESOURCE_STATE_RENDER_TARGET,
             };
             return Some((rests, discards));
         };

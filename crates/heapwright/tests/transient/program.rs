@@ -47,6 +47,8 @@ pub(crate) struct Program<'a> {
     skipped: Vec<PassId>,
     targets: ID3D12DescriptorHeap,
     depths: ID3D12DescriptorHeap,
+    /// Read by the CPU, and visible to shaders.
+    unordered: [ID3D12DescriptorHeap; 2],
     /// Values that each queue's fence had signalled at the end of the frame before.
     values: Vec<u64>,
 }
@@ -56,8 +58,9 @@ pub(crate) type Mismatch = Option<(PassId, FrameResourceId)>;
 
 impl<'a> Program<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
-        let heap = |kind| {
-            let desc = D3D12_DESCRIPTOR_HEAP_DESC { Type: kind, NumDescriptors: 1, ..Default::default() };
+        let heap = |kind, flags| {
+            let desc =
+                D3D12_DESCRIPTOR_HEAP_DESC { Type: kind, NumDescriptors: 1, Flags: flags, NodeMask: 0 };
             // SAFETY: the device is alive, and the description outlives the call.
             unsafe { world.device.CreateDescriptorHeap(&desc) }.expect("a descriptor heap")
         };
@@ -70,8 +73,10 @@ impl<'a> Program<'a> {
             items: Vec::new(),
             uses: Vec::new(),
             skipped: Vec::new(),
-            targets: heap(D3D12_DESCRIPTOR_HEAP_TYPE_RTV),
-            depths: heap(D3D12_DESCRIPTOR_HEAP_TYPE_DSV),
+            targets: heap(D3D12_DESCRIPTOR_HEAP_TYPE_RTV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE),
+            depths: heap(D3D12_DESCRIPTOR_HEAP_TYPE_DSV, D3D12_DESCRIPTOR_HEAP_FLAG_NONE),
+            unordered: [D3D12_DESCRIPTOR_HEAP_FLAG_NONE, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE]
+                .map(|flags| heap(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, flags)),
             values: Vec::new(),
         }
     }
@@ -97,7 +102,8 @@ impl<'a> Program<'a> {
         if is_comparable {
             // The twin: a committed resource that is written in the same way.
             let (state, how) = match desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL {
-                _ if first == Use::CopyAll => (D3D12_RESOURCE_STATE_COPY_DEST, Use::CopyAll),
+                _ if first == Use::CopyAll => (D3D12_RESOURCE_STATE_COPY_DEST, first),
+                _ if first == Use::WriteUnordered => (D3D12_RESOURCE_STATE_UNORDERED_ACCESS, first),
                 0 => (D3D12_RESOURCE_STATE_RENDER_TARGET, Use::Clear),
                 _ => (D3D12_RESOURCE_STATE_DEPTH_WRITE, Use::Clear),
             };
@@ -137,6 +143,7 @@ impl<'a> Program<'a> {
         match how {
             Use::Read => D3D12_RESOURCE_STATE_COPY_SOURCE,
             Use::CopyAll => D3D12_RESOURCE_STATE_COPY_DEST,
+            Use::WriteUnordered => D3D12_RESOURCE_STATE_UNORDERED_ACCESS,
             _ if flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0 => D3D12_RESOURCE_STATE_DEPTH_WRITE,
             _ => D3D12_RESOURCE_STATE_RENDER_TARGET,
         }
@@ -282,6 +289,8 @@ impl<'a> Program<'a> {
         let parts: &[&[RECT]] = if how == Use::Clear { &[&[]] } else { &[&[part], &[]] };
         if how == Use::CopyAll {
             self.copy(list, resource, desc, upload);
+        } else if how == Use::WriteUnordered {
+            self.clear_unordered(list, resource, id);
         } else if desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL != 0 {
             self.clear_depth(list, resource, id, parts);
         } else {
@@ -341,6 +350,27 @@ impl<'a> Program<'a> {
                     list.ClearRenderTargetView(handle, &[value, value / 2.0, value / 4.0, 1.0], part);
                 }
             }
+        }
+    }
+
+    fn clear_unordered(
+        &self,
+        list: &ID3D12GraphicsCommandList,
+        resource: &ID3D12Resource,
+        id: FrameResourceId,
+    ) {
+        let value = f32::from(u8::try_from(id.index() % 50).expect("below 50")) / 64.0 + 0.125;
+        let [hidden, visible] = &self.unordered;
+        // SAFETY: the resource has unordered access and one mip; a list reads a descriptor when it records.
+        unsafe {
+            let handle = hidden.GetCPUDescriptorHandleForHeapStart();
+            for handle in [handle, visible.GetCPUDescriptorHandleForHeapStart()] {
+                self.world.device.CreateUnorderedAccessView(resource, None, None, handle);
+            }
+            list.SetDescriptorHeaps(&[Some(visible.clone())]);
+            let start = visible.GetGPUDescriptorHandleForHeapStart();
+            let values = [value, value / 2.0, value / 4.0, 1.0];
+            list.ClearUnorderedAccessViewFloat(start, handle, resource, &values, &[]);
         }
     }
 

@@ -8,7 +8,7 @@ use super::program::Program;
 use super::world::{MODELS, World};
 
 fn desc(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
-    let flags = match random.u8(..5) {
+    let flags = match random.u8(..7) {
         0 => {
             let size = ByteSize::new(random.u64(1..200_000));
             let desc = buffer_desc(size);
@@ -16,15 +16,18 @@ fn desc(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
         }
         1 => D3D12_RESOURCE_FLAG_NONE,
         2 => D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        3 => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
+        4 => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         _ => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
     };
     let is_depth = flags == D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
+    let is_unordered = flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS != 0;
     D3D12_RESOURCE_DESC {
         Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE2D,
         Width: 1 << random.u32(2..9),
         Height: 1 << random.u32(2..8),
         DepthOrArraySize: random.u16(1..3),
-        MipLevels: if is_depth { 1 } else { random.u16(1..3) },
+        MipLevels: if is_depth || is_unordered { 1 } else { random.u16(1..3) },
         Format: if is_depth { DXGI_FORMAT_D32_FLOAT } else { DXGI_FORMAT_R8G8B8A8_UNORM },
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         Flags: flags,
@@ -61,7 +64,10 @@ fn random_frame(random: &mut fastrand::Rng, program: &mut Program<'_>) -> Vec<Pa
             desc.Flags & targets != 0
         };
         let desc = desc(random);
+        let is_unordered = desc.Flags & D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS != 0
+            && desc.Dimension != D3D12_RESOURCE_DIMENSION_BUFFER;
         let first_use = match random.u8(..3) {
+            0 | 1 if is_unordered && kinds[queue] != QueueKind::Copy => Use::WriteUnordered,
             // Only the direct queue draws.
             _ if !is_target(&desc) || queue != 0 => Use::CopyAll,
             0 => Use::Clear,
@@ -70,10 +76,12 @@ fn random_frame(random: &mut fastrand::Rng, program: &mut Program<'_>) -> Vec<Pa
         };
         let id = program.resource(&desc, first_use);
         program.add_use(pass, id, first_use).expect("the queue permits it");
-        for &(later, _) in &passes[pass.index() + 1..] {
+        for &(later, later_queue) in &passes[pass.index() + 1..] {
             // What a skipped pass would have written is what it wrote in an earlier frame, as such memory is not shared.
-            if random.u8(..3) == 0 {
-                program.add_use(later, id, Use::Read).expect("every queue copies");
+            let how =
+                if first_use == Use::WriteUnordered && random.u8(..4) == 0 { first_use } else { Use::Read };
+            if random.u8(..3) == 0 && (how == Use::Read || kinds[later_queue] != QueueKind::Copy) {
+                program.add_use(later, id, how).expect("the queue permits it");
             }
         }
     }
