@@ -29,6 +29,7 @@
 //! | heap flag CREATE_NOT_RESIDENT | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_RESIDENT`](crate::ResourceAllocatorFlags::CREATE_NOT_RESIDENT); assumed with `ID3D12Device8` | heaps are created resident, and a warning is logged |
 //! | heap flag CREATE_NOT_ZEROED | Windows 10 May 2020 Update (2004) | [`CREATE_NOT_ZEROED`](crate::ResourceAllocatorFlags::CREATE_NOT_ZEROED), if requested; assumed with `ID3D12Device8` | heaps are zeroed, and a warning is logged |
 //! | `ID3D12Device10`, enhanced barriers | SDK 1.608 | initial layouts: [`InitialState::Layout`](crate::InitialState::Layout) | unsupported; the error names it; [`InitialState::State`](crate::InitialState::State) works |
+//! | these, and `ID3D12GraphicsCommandList7` | as above | the barriers of [`transient`](crate::transient) resources | legacy barriers |
 //! | state COMMON in UPLOAD and READBACK heaps | SDK 606; assumed with `ID3D12Device10` | resources with this initial state | GENERIC_READ and COPY_DEST, the only states there |
 //! | castable formats | SDK 1.608 for creation (`ID3D12Device10`), SDK 1.610 for their size (`ID3D12Device12`) | [`ResourceDesc::castable_formats`](crate::ResourceDesc) | unsupported; the error names it |
 //! | GPU upload heaps | SDK 1.613; resizable BAR (not needed on UMA), support of Windows and driver | [`HeapType::GpuUpload`](crate::HeapType) | the next heap type of the [preference](crate::HeapTypePreference), otherwise unsupported; [`needs_copy`](crate::ResourceAllocation::needs_copy) distinguishes them |

@@ -70,7 +70,8 @@ impl TransientHeaps {
         Self { steps, ..self }
     }
 
-    /// Uses legacy barriers even if the device has enhanced ones: for tools and layers that do not know them.
+    /// Uses legacy barriers even if the device has enhanced ones: for programs whose passes have legacy barriers of the
+    /// resources, and for tools that know no others.
     #[must_use]
     pub fn with_legacy_barriers(self) -> Self {
         Self { barriers: BarrierModel::Legacy, ..self }

@@ -29,7 +29,8 @@ impl TransientResources {
     ///   `ID3D12CommandQueue`, as they may use the same memory.
     /// * The first use of a resource by its first pass is the declared one: with [`Use::Clear`](super::Use::Clear) or
     ///   [`Use::CopyAll`](super::Use::CopyAll), the pass clears or overwrites the whole resource before anything else.
-    /// * No other code has barriers of the resources.
+    /// * No other code transitions the resources. If a pass has other barriers of them, such as between two dispatches, they
+    ///   are of the frame's [model](Self::barrier_model), or name no resource.
     /// * `self` lives until the GPU has finished the frame.
     pub unsafe fn begin_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;

@@ -3,9 +3,12 @@
 use heapwright::d3d12::*;
 use heapwright::residency::{ResidencyList, ResidencyManager};
 use heapwright::transient::{
-    ClearValue, FrameResourceId, PassId, QueueKind, TransientFrame, TransientHeaps, Use,
+    BarrierModel, ClearValue, FrameResourceId, PassId, QueueKind, TransientFrame, TransientHeaps, Use,
 };
 use heapwright::{ByteSize, ResourceAllocator, buffer_desc};
+use heapwright_intercept::{intercept, method};
+use heapwright_runtime::{HostProfile, Instance};
+use windows_core::{IUnknown, Interface};
 
 use super::world::World;
 
@@ -213,4 +216,76 @@ fn the_device_gets_the_clear_values() {
     let errors = world.errors().concat();
     assert!(errors.contains("Depth 2 must be between 0 and 1"), "{errors}");
     assert!(errors.contains("must be in the format family"), "{errors}");
+}
+
+/// Returns the barriers of frames on a device, with the heaps.
+fn barriers_on(device: &ID3D12Device) -> (BarrierModel, TransientHeaps) {
+    let allocator = ResourceAllocator::new(device, None, Default::default()).expect("an allocator");
+    let mut heaps = TransientHeaps::new(&allocator);
+    let resources = heaps.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    (resources.barrier_model(), heaps)
+}
+
+#[test]
+fn barriers_are_those_that_device_and_lists_have() {
+    let open = |name| Instance::open(HostProfile::find(name).expect("a profile")).expect("a fresh instance");
+    let gpu = open("discrete");
+    assert_eq!(barriers_on(&gpu.device).0, BarrierModel::Enhanced);
+    assert_eq!(barriers_on(&open("first-generation").device).0, BarrierModel::Legacy);
+    let allocator = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("an allocator");
+    let mut legacy = TransientHeaps::new(&allocator).with_legacy_barriers();
+    let resources = legacy.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    assert_eq!(resources.barrier_model(), BarrierModel::Legacy);
+    assert!(resources.plan().activations.iter().any(|activation| !activation.legacy.is_empty()));
+
+    // A layer that makes lists without the interface.
+    let layered = open("discrete");
+    let newest: ID3D12Device14 = layered.device.cast().expect("the runtime has it");
+    // SAFETY: nobody else uses a fresh device. A call that fails is permitted.
+    unsafe {
+        intercept(&newest, &(), |methods| {
+            methods.of::<ID3D12Device4>().replace(
+                method!(CreateCommandList1),
+                |call, (node, kind, flags, iid, out)| {
+                    if *iid == ID3D12GraphicsCommandList7::IID {
+                        return E_NOINTERFACE;
+                    }
+                    (call.original.CreateCommandList1)(call.this, node, kind, flags, iid, out)
+                },
+            );
+        });
+    }
+    assert_eq!(barriers_on(&layered.device).0, BarrierModel::Legacy);
+}
+
+#[test]
+fn a_list_without_the_frames_barriers_is_an_error() {
+    let world = World::new("discrete");
+    let (model, mut heaps) = barriers_on(&world.device);
+    assert_eq!(model, BarrierModel::Enhanced);
+    let resources = heaps.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    // SAFETY: the device is alive, and the results are of the interfaces asked for.
+    let list: ID3D12GraphicsCommandList7 = unsafe {
+        let commands: ID3D12CommandAllocator =
+            world.device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT).expect("an allocator");
+        world.device.CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, &commands, None).expect("a list")
+    };
+    // SAFETY: nobody else uses the list, which refuses one interface that it has.
+    unsafe {
+        intercept(&list, &(), |methods| {
+            methods.of::<IUnknown>().replace(method!(QueryInterface), |call, (iid, out)| {
+                if *iid == ID3D12GraphicsCommandList7::IID {
+                    *out = std::ptr::null_mut();
+                    return E_NOINTERFACE;
+                }
+                (call.original.QueryInterface)(call.this, iid, out)
+            });
+        });
+    }
+    // SAFETY: the list is open and never executed.
+    let results = unsafe { [0, 1].map(|pass| resources.begin_pass(&list, PassId::new(pass))) };
+    // The first pass needs no barrier.
+    assert!(results[0].is_ok());
+    let error = results[1].as_ref().expect_err("the buffer of the first pass is read");
+    assert!(error.is_unsupported() && error.to_string().contains("ID3D12GraphicsCommandList7"), "{error}");
 }

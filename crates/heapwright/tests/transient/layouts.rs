@@ -61,15 +61,16 @@ fn layouts(state: D3D12_RESOURCE_STATES) -> &'static [D3D12_BARRIER_LAYOUT] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     State(D3D12_RESOURCE_STATES),
-    Layout(D3D12_BARRIER_LAYOUT),
-    OfBuffer,
+    Texture(D3D12_BARRIER_LAYOUT),
+    Buffer,
 }
 
 /// A placed resource.
 #[derive(Debug)]
 struct Known {
     layout: Layout,
-    is_buffer: bool,
+    /// A buffer or a texture with simultaneous access, whose state becomes COMMON at the end of each submission.
+    decays: bool,
     /// The submission that used it last.
     submission: usize,
     /// Scopes of the last barrier of the submission, if there is one, and of uses since.
@@ -91,15 +92,9 @@ pub(crate) struct Layouts {
 }
 
 impl Layouts {
-    pub(crate) fn created(&mut self, resource: usize, layout: Layout, is_buffer: bool) {
-        let known = Known {
-            layout,
-            is_buffer,
-            submission: usize::MAX,
-            scopes: 0,
-            has_barrier: false,
-            last_use: None,
-        };
+    pub(crate) fn created(&mut self, resource: usize, layout: Layout, decays: bool) {
+        let known =
+            Known { layout, decays, submission: usize::MAX, scopes: 0, has_barrier: false, last_use: None };
         self.resources.insert(resource, known);
     }
 
@@ -108,13 +103,11 @@ impl Layouts {
         self.resources.remove(&resource);
     }
 
-    /// Ends the last submission. States of buffers, and all states on copy queues, decay.
+    /// Ends the last submission. Some states, and all states on copy queues, decay.
     pub(crate) fn begin_submission(&mut self, kind: D3D12_COMMAND_LIST_TYPE) {
         for known in self.resources.values_mut() {
             let is_touched = known.submission == self.submission;
-            if matches!(known.layout, Layout::State(_))
-                && is_touched
-                && (known.is_buffer || self.is_copy_queue)
+            if matches!(known.layout, Layout::State(_)) && is_touched && (known.decays || self.is_copy_queue)
             {
                 known.layout = Layout::State(D3D12_RESOURCE_STATE_COMMON);
             }
@@ -163,10 +156,10 @@ impl Layouts {
             let (scopes, last) = (std::mem::replace(&mut known.scopes, after.0), known.last_use.take());
             known.has_barrier = true;
             if let Some([_, after]) = layouts {
-                known.layout = Layout::Layout(after);
+                known.layout = Layout::Texture(after);
             }
             let is_left = layouts.is_some_and(|[before, _]| {
-                before != D3D12_BARRIER_LAYOUT_UNDEFINED && found != Layout::Layout(before)
+                before != D3D12_BARRIER_LAYOUT_UNDEFINED && found != Layout::Texture(before)
             });
             let all = D3D12_BARRIER_SYNC_ALL;
             if is_left {
@@ -187,8 +180,8 @@ impl Layouts {
     pub(crate) fn used(&mut self, resource: usize, state: D3D12_RESOURCE_STATES) {
         self.touch(resource, |known| match known.layout {
             Layout::State(now) => {
-                // A buffer is promoted.
-                if known.is_buffer && now == D3D12_RESOURCE_STATE_COMMON {
+                // The use promotes it.
+                if known.decays && now == D3D12_RESOURCE_STATE_COMMON {
                     known.layout = Layout::State(state);
                     return None;
                 }
@@ -202,7 +195,7 @@ impl Layouts {
                     .is_some_and(|last| (writes(last) || writes(access)) && !(is_ordered && last == access));
                 known.scopes |= sync;
                 match now {
-                    Layout::Layout(now) if !layouts(state).contains(&now) => {
+                    Layout::Texture(now) if !known.decays && !layouts(state).contains(&now) => {
                         Some(format!("a use in state {state:#x}"))
                     }
                     _ if !is_blocked => Some(format!("a use in state {state:#x}, which no barrier blocked")),

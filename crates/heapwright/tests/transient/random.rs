@@ -8,7 +8,7 @@ use super::program::Program;
 use super::world::{MODELS, World};
 
 fn desc(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
-    let flags = match random.u8(..7) {
+    let flags = match random.u8(..8) {
         0 => {
             let size = ByteSize::new(random.u64(1..200_000));
             let desc = buffer_desc(size);
@@ -18,6 +18,7 @@ fn desc(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
         2 => D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
         3 => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
         4 => D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS | D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        5 => D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS | D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
         _ => D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
     };
     let is_depth = flags == D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;

@@ -215,8 +215,9 @@ fn watch_placed(device: &ID3D12Device, watch: &'static Watch) {
                         call.this, heap, offset, desc, state, clear, iid, made,
                     );
                     if result.is_ok() && !made.is_null() {
-                        let is_buffer = (*desc).Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-                        call.data.layouts().created(*made as usize, Layout::State(state), is_buffer);
+                        let decays = (*desc).Dimension == D3D12_RESOURCE_DIMENSION_BUFFER
+                            || (*desc).Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;
+                        call.data.layouts().created(*made as usize, Layout::State(state), decays);
                     }
                     result
                 },
@@ -229,8 +230,10 @@ fn watch_placed(device: &ID3D12Device, watch: &'static Watch) {
                     );
                     if result.is_ok() && !made.is_null() {
                         let is_buffer = (*desc).Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
-                        let layout = if is_buffer { Layout::OfBuffer } else { Layout::Layout(layout) };
-                        call.data.layouts().created(*made as usize, layout, is_buffer);
+                        let layout = if is_buffer { Layout::Buffer } else { Layout::Texture(layout) };
+                        let decays =
+                            is_buffer || (*desc).Flags & D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS != 0;
+                        call.data.layouts().created(*made as usize, layout, decays);
                     }
                     result
                 },

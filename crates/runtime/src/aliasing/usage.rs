@@ -316,8 +316,8 @@ impl Judge {
         for subresources in subresources {
             self.check_announcements(step.submission, &resource, subresources);
             let flags = resource.identity.desc.Flags;
-            let is_allowed =
-                resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
+            let is_allowed = resource.shape.is_stateless()
+                || resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
             if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
                 let what =
                     "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
