@@ -424,7 +424,7 @@ impl Walk<'_> {
             |state| last.queue != QueueKind::Copy && self.is_alone(last) && permits(last.queue, state);
         let entry = if wanted == left || can_end(wanted) {
             wanted
-        } else if permits(first.queue, left) {
+        } else if first.queue != QueueKind::Copy && permits(first.queue, left) {
             left
         } else if can_end(COMMON) {
             COMMON

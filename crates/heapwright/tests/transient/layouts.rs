@@ -136,8 +136,13 @@ impl Layouts {
         before: D3D12_RESOURCE_STATES,
         after: D3D12_RESOURCE_STATES,
     ) {
+        let is_copy_queue = self.is_copy_queue;
         self.touch(resource, |known| {
             let found = std::mem::replace(&mut known.layout, Layout::State(after));
+            let is_first = !std::mem::replace(&mut known.has_barrier, true);
+            if is_copy_queue && is_first && found != Layout::State(D3D12_RESOURCE_STATE_COMMON) {
+                return Some(format!("a copy queue finds {found:x?}"));
+            }
             (found != Layout::State(before))
                 .then(|| format!("a transition from {before:#x} finds {found:x?}"))
         });
