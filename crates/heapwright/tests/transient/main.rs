@@ -4,6 +4,7 @@
 //! * `layouts`: whether barriers fit together, and the commands between them.
 //! * `program`: what the passes of a frame do, and what they must read.
 //! * `basics`, `queues`, `random`: small frames, frames on several queues, random frames.
+//! * `states`: barriers of every state.
 //! * `tables`: the frame graphs of two engines, from the files in `framegraphs/`.
 
 mod basics;
@@ -11,5 +12,6 @@ mod layouts;
 mod program;
 mod queues;
 mod random;
+mod states;
 mod tables;
 mod world;

@@ -14,6 +14,7 @@ use super::laws::AliasingLaws;
 use super::resource::{ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;
+use super::state::BarrierState;
 use super::submission::Submission;
 use crate::ddi::command::Command;
 
@@ -316,8 +317,12 @@ impl Judge {
         for subresources in subresources {
             self.check_announcements(step.submission, &resource, subresources);
             let flags = resource.identity.desc.Flags;
-            let is_allowed = resource.shape.is_stateless()
-                || resource.state.all(subresources.clone(), |state| state.allows_discard(is_compute, flags));
+            // With simultaneous access, COMMON is the only layout.
+            let only = Some(BarrierState::Layout(D3D12_BARRIER_LAYOUT_COMMON))
+                .filter(|_| resource.shape.is_stateless());
+            let is_allowed = resource.state.all(subresources.clone(), |state| {
+                only == Some(*state) || state.allows_discard(is_compute, flags)
+            });
             if !is_allowed && self.has(AliasingLaws::DISCARD_NEEDS_STATE) {
                 let what =
                     "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS";
