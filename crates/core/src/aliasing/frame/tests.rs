@@ -112,6 +112,28 @@ fn predecessors_are_clipped_and_each_gets_a_barrier() {
     assert_eq!(activation.resting_state, RestingState::DepthWrite);
 }
 
+/// The flag DISCARD must not follow a flush: if the pass that reads is skipped, the one before it wrote last.
+#[test]
+fn a_barrier_discards_only_if_no_predecessor_may_have_written_last() {
+    let options = FramePlanOptions { barriers: BarrierModel::Enhanced, ..DIRECT_STEPS };
+    for may_be_skipped in [false, true] {
+        let mut frame = Frame::new();
+        let queue = frame.add_queue(QueueKind::Direct);
+        let passes = [(); 3].map(|()| frame.add_pass(queue));
+        let [before, after] = [(); 2].map(|()| frame.add_resource(resource(TARGET, 1)));
+        for (pass, used, how) in [(0, before, Use::Render), (1, before, Use::Read), (2, after, Use::Render)] {
+            frame.add_use(passes[pass], used, how).unwrap();
+        }
+        if may_be_skipped {
+            frame.set_may_be_skipped(passes[1]).unwrap();
+        }
+        let plan = frame.plan(&options, &mut || false).unwrap();
+        let activation = plan.activations.iter().find(|activation| activation.resource == after).unwrap();
+        let expected = EnhancedActivation { deactivate: vec![before], discard: !may_be_skipped };
+        assert_eq!(activation.enhanced.as_ref(), Some(&expected));
+    }
+}
+
 #[test]
 fn some_resources_never_alias_and_the_plan_says_why() {
     let mut frame = Frame::new();
