@@ -12,8 +12,8 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places nothing.
     ///
     /// The result is exact while no other thread calls. O(1). Before it returns that a heap is needed, it is
-    /// O(lanes), and slabs of the thread's lane without used slots return their memory to the heaps, O(1)
-    /// each.
+    /// O(lanes), and if slabs have no used slot, whose memory may suffice, it tries the request on a
+    /// [copy](Self::with_copy).
     ///
     /// # Errors
     ///
@@ -21,7 +21,8 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Locking
     ///
-    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked.
+    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked; and all of them for a
+    /// copy.
     ///
     /// ```
     /// use heapwright_core::placement::{ServingHeap, SharedHeapSet};
@@ -59,17 +60,14 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Result<ServingHeap, PlacementError> {
         let class = self.slots.class_of(size, alignment);
         let new_heap_size = {
-            let (_, mut lane) = self.lock_lane(lane);
+            let (_, lane) = self.lock_lane(lane);
             let shape = match class {
                 Some(class) if lane.has_room(class) => return Ok(ServingHeap::Existing),
                 Some(class) => Some(lane.shape(class)),
                 None => None,
             };
-            let mut heaps = lock(&self.heaps.0);
-            // Like `allocate`, use the memory of unused slabs before a new heap.
-            if fits(&heaps, shape, size, alignment)?
-                || lane.give_up_empty(&mut heaps) && fits(&heaps, shape, size, alignment)?
-            {
+            let heaps = lock(&self.heaps.0);
+            if fits(&heaps, shape, size, alignment)? {
                 return Ok(ServingHeap::Existing);
             }
             heaps.new_heap_size(shape.map_or(size, SlabShape::bytes))
@@ -79,6 +77,12 @@ impl<H: Clone> SharedHeapSet<H> {
             self.used_lanes().any(|lane| try_lock(&lane.0).is_some_and(has_room))
         };
         if class.is_some_and(has_slot) {
+            return Ok(ServingHeap::Existing);
+        }
+        // `allocate` uses the memory of unused slabs before a new heap.
+        if self.has_unused_slabs()
+            && self.with_copy(|copy| copy.allocate_on(lane, size, alignment))?.is_some()
+        {
             return Ok(ServingHeap::Existing);
         }
         Ok(ServingHeap::New { size: new_heap_size? })
