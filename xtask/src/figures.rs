@@ -155,7 +155,8 @@ fn heaps(root: &Path) -> Result<Figures, String> {
             cells.push(cost.cell());
             list.push(cost);
         }
-        let [ours, vmas] = [ALLOCATORS[0], ALLOCATORS[2]].map(|allocator| figure(trace, allocator, "hitches"));
+        let [ours, vmas] =
+            [ALLOCATORS[0], ALLOCATORS[2]].map(|allocator| figure(trace, allocator, "hitches"));
         rows.push(format!("| {trace} | {} | {} / {} |", cells.join(" | "), ours?, vmas?));
     }
     let cells = all.map(|costs| Cost::geometric_mean(&costs).cell());

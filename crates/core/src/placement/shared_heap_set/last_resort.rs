@@ -1,7 +1,7 @@
 //! Exhaustive search, which tries every free byte that a request may use before it is refused.
 
-use super::{SharedHeapSet, SharedPlaced, directly};
-use crate::placement::PlacementError;
+use super::{SharedHeapSet, SharedPlaced, directly, lane_of_thread};
+use crate::placement::{PlacementError, ServingHeap};
 use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
@@ -45,10 +45,9 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// Returns an error if the size is zero.
     pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
-        if self.probe(size, alignment)? == crate::placement::ServingHeap::Existing {
-            return Ok(true);
-        }
-        if lock(&self.heaps.0).find_anywhere(size, alignment)?.is_some() {
+        if self.probe_at_once(lane_of_thread(), size, alignment)? == ServingHeap::Existing
+            || lock(&self.heaps.0).find_anywhere(size, alignment)?.is_some()
+        {
             return Ok(true);
         }
         let found = || self.with_copy(|copy| copy.allocate_anywhere(size, alignment));

@@ -58,6 +58,22 @@ impl<H: Clone> SharedHeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<ServingHeap, PlacementError> {
+        let at_once = self.probe_at_once(lane, size, alignment)?;
+        // `allocate` uses the memory of unused slabs before a new heap.
+        let in_copy = || self.with_copy(|copy| copy.allocate_on(lane, size, alignment));
+        if at_once != ServingHeap::Existing && self.has_unused_slabs() && in_copy()?.is_some() {
+            return Ok(ServingHeap::Existing);
+        }
+        Ok(at_once)
+    }
+
+    /// Returns the result of [`probe_on`](Self::probe_on) if unused slabs keep their memory. O(lanes).
+    pub(super) fn probe_at_once(
+        &self,
+        lane: u32,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<ServingHeap, PlacementError> {
         let class = self.slots.class_of(size, alignment);
         let new_heap_size = {
             let (_, lane) = self.lock_lane(lane);
@@ -77,12 +93,6 @@ impl<H: Clone> SharedHeapSet<H> {
             self.used_lanes().any(|lane| try_lock(&lane.0).is_some_and(has_room))
         };
         if class.is_some_and(has_slot) {
-            return Ok(ServingHeap::Existing);
-        }
-        // `allocate` uses the memory of unused slabs before a new heap.
-        if self.has_unused_slabs()
-            && self.with_copy(|copy| copy.allocate_on(lane, size, alignment))?.is_some()
-        {
             return Ok(ServingHeap::Existing);
         }
         Ok(ServingHeap::New { size: new_heap_size? })
