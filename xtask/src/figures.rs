@@ -155,13 +155,14 @@ fn heaps(root: &Path) -> Result<Figures, String> {
             cells.push(cost.cell());
             list.push(cost);
         }
-        let hitches = figure(trace, ALLOCATORS[0], "hitches")?;
-        rows.push(format!("| {trace} | {} | {hitches} |", cells.join(" | ")));
+        let [ours, vmas] =
+            [ALLOCATORS[0], ALLOCATORS[2]].map(|allocator| figure(trace, allocator, "hitches"));
+        rows.push(format!("| {trace} | {} | {} / {} |", cells.join(" | "), ours?, vmas?));
     }
     let cells = all.map(|costs| Cost::geometric_mean(&costs).cell());
     let summary = vec![format!("| **geometric mean** | {} | |", cells.join(" | "))];
     let heading = [
-        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | heapwright's hitches |",
+        "| trace | heapwright | like GPGMM | VMA 3 | gpu-allocator 0.28 | hitches: heapwright / VMA |",
         "|---|---|---|---|---|---|",
     ];
     Ok(Figures { name: "heaps", heading: heading.map(str::to_owned).into(), rows, summary })

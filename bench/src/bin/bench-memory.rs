@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_rivals::memory::comparison::{CONTENDERS, Group, compare};
+use heapwright_rivals::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
 use heapwright_rivals::memory::meter::DeviceCall;
 use heapwright_rivals::memory::table::{EACH_TRACE, Results, render, verify};
 use heapwright_rivals::workload::traces::NAMES;
@@ -58,7 +58,8 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
     let mut results = Vec::new();
     for group in Group::ALL {
         let traces = group.traces(&folders)?;
-        let rows = traces.iter().map(compare).collect::<Result<_, _>>()?;
+        let contenders = if group == Group::Recorded { MODELLED.as_slice() } else { &CONTENDERS };
+        let rows = traces.iter().map(|trace| compare(trace, contenders)).collect::<Result<_, _>>()?;
         results.push(Results { group, rows });
     }
     let found = |name: &&str| results[0].rows.iter().any(|row| row.trace == *name);
@@ -79,7 +80,7 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     traces.extend(Workload::of_part(Part::Evaluation).filter(first).map(Workload::generate));
     let mut differences = String::new();
     for trace in &traces {
-        differences.extend(verify(&text, &compare(trace)?).err());
+        differences.extend(verify(&text, &compare(trace, &CONTENDERS)?).err());
     }
     if !differences.is_empty() {
         let command = "cargo xtask bench-memory";
@@ -92,18 +93,19 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Writes a line for each call that creates or frees memory.
 fn write_calls(file: &Path, traces: &[Trace]) -> Result<(), Box<dyn Error>> {
-    let mut text = String::from("trace,allocator,operations,call,bytes\n");
+    let mut text = String::from("trace,allocator,operations,call,memory,bytes\n");
     for trace in traces {
-        for contender in CONTENDERS {
+        for contender in MODELLED {
             let operations = trace.events().len();
             (contender.replay)(trace, &mut |calls| {
                 for call in calls {
-                    let (name, size) = match call {
-                        DeviceCall::Create(size) => ("create", size),
-                        DeviceCall::Free(size) => ("free", size),
+                    let (name, block) = match call {
+                        DeviceCall::Create(block) => ("create", block),
+                        DeviceCall::Free(block) => ("free", block),
                     };
-                    text +=
-                        &format!("{},{},{operations},{name},{}\n", trace.name(), contender.name, size.get());
+                    let kind = if block.is_dedicated { "dedicated" } else { "shared" };
+                    let (trace, allocator) = (trace.name(), contender.name);
+                    text += &format!("{trace},{allocator},{operations},{name},{kind},{}\n", block.size.get());
                 }
             })?;
         }

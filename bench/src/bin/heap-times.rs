@@ -25,7 +25,11 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Print the median times to create and free a block, by kind of memory and size, as CSV.
-    Sizes,
+    Sizes {
+        /// Only this kind.
+        #[arg(long, value_parser = KINDS.map(|kind| kind.name))]
+        kind: Option<String>,
+    },
     /// Make the calls in FILE, and print the time that they take, divided by the operations of the trace, as CSV.
     Calls {
         /// Written by `bench-memory --calls`.
@@ -35,7 +39,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Args::parse().command {
-        Command::Sizes => measure_sizes(),
+        Command::Sizes { kind } => measure_sizes(kind.as_deref()),
         Command::Calls { file } => make_calls(&file),
     };
     match result {
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
 struct Kind {
     name: &'static str,
     is_device_local: bool,
+    /// Whether each block is for one buffer only (`VkMemoryDedicatedAllocateInfo`).
+    is_dedicated: bool,
     /// Base-2 logarithm of the largest size.
     largest: u32,
     /// Number of blocks of 1 GiB that the process holds during each pass. The first blocks of a process cost more: creating
@@ -61,27 +67,30 @@ struct Kind {
 }
 
 const DEVICE_LOCAL: Kind =
-    Kind { name: "device-local", is_device_local: true, largest: 32, held: [1, 8, 32] };
+    Kind { name: "device-local", is_device_local: true, is_dedicated: false, largest: 32, held: [1, 8, 32] };
+const DEDICATED: Kind = Kind { name: "dedicated", is_dedicated: true, ..DEVICE_LOCAL };
 const HOST_VISIBLE: Kind =
-    Kind { name: "host-visible", is_device_local: false, largest: 30, held: [1, 4, 8] };
+    Kind { name: "host-visible", is_device_local: false, largest: 30, held: [1, 4, 8], ..DEVICE_LOCAL };
+const KINDS: [Kind; 3] = [DEVICE_LOCAL, DEDICATED, HOST_VISIBLE];
 
 /// Blocks that are created, and then freed, one after the other: allocators rarely free what they created last.
 const BATCH: usize = 8;
 
-fn measure_sizes() -> Result<(), Box<dyn Error>> {
+fn measure_sizes(only: Option<&str>) -> Result<(), Box<dyn Error>> {
     let mut out = anstream::stdout();
-    for kind in [DEVICE_LOCAL, HOST_VISIBLE] {
+    let kinds = KINDS.into_iter().filter(|kind| only.is_none_or(|only| only == kind.name));
+    for (number, kind) in kinds.enumerate() {
         let gpu = Gpu::open(kind)?;
-        if kind.is_device_local {
+        if number == 0 {
             writeln!(out, "# {}\nkind,size_bytes,create_us,free_us", gpu.name)?;
         }
         let mut times: BTreeMap<u64, [Vec<Duration>; 2]> = BTreeMap::new();
         for held in kind.held {
-            let held = (0..held).map(|_| gpu.create(1 << 30)).collect::<Result<Vec<_>, _>>()?;
+            let held = (0..held).map(|_| gpu.create(1 << 30, false)).collect::<Result<Vec<_>, _>>()?;
             for size in (16..=kind.largest).map(|shift| 1 << shift) {
                 let batches = if size > 64 << 20 { 2 } else { 8 };
                 for _ in 0..batches {
-                    gpu.measure_batch(size, times.entry(size).or_default())?;
+                    gpu.measure_batch(size, kind.is_dedicated, times.entry(size).or_default())?;
                 }
             }
             held.into_iter().for_each(|block| gpu.free(block));
@@ -103,8 +112,14 @@ struct Calls {
     name: String,
     /// Allocations and frees of the trace.
     operations: f64,
-    /// Whether a block is created, or one is freed, and its size.
-    calls: Vec<(bool, u64)>,
+    calls: Vec<Call>,
+}
+
+/// A call that creates or frees a block.
+struct Call {
+    is_create: bool,
+    is_dedicated: bool,
+    size: u64,
 }
 
 fn read_calls(file: &Path) -> Result<Vec<Calls>, Box<dyn Error>> {
@@ -112,15 +127,24 @@ fn read_calls(file: &Path) -> Result<Vec<Calls>, Box<dyn Error>> {
     let mut all: Vec<Calls> = vec![];
     for (number, line) in text.lines().enumerate().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
-        let [trace, allocator, operations, call @ ("create" | "free"), bytes] = cells[..] else {
-            return Err(format!("{}:{}: expected five cells", file.display(), number + 1).into());
+        let [
+            trace,
+            allocator,
+            operations,
+            call @ ("create" | "free"),
+            memory @ ("shared" | "dedicated"),
+            bytes,
+        ] = cells[..]
+        else {
+            return Err(format!("{}:{}: expected six cells", file.display(), number + 1).into());
         };
         let name = format!("{trace},{allocator}");
         if all.last().is_none_or(|last| last.name != name) {
             all.push(Calls { name, operations: operations.parse()?, calls: vec![] });
         }
         if let Some(last) = all.last_mut() {
-            last.calls.push((call == "create", bytes.parse()?));
+            let (is_create, is_dedicated) = (call == "create", memory == "dedicated");
+            last.calls.push(Call { is_create, is_dedicated, size: bytes.parse()? });
         }
     }
     Ok(all)
@@ -132,7 +156,7 @@ fn make_calls(file: &Path) -> Result<(), Box<dyn Error>> {
     let mut out = anstream::stdout();
     writeln!(out, "# {}\ntrace,allocator,us_per_operation", gpu.name)?;
     // As in the other measurement: a program holds something beside what is measured.
-    let held = gpu.create(1 << 30)?;
+    let held = gpu.create(1 << 30, false)?;
     for Calls { name, operations, calls } in &all {
         let time = gpu.make(calls)?;
         writeln!(out, "{name},{:.3}", time.as_secs_f64() * 1e6 / operations)?;
@@ -180,24 +204,48 @@ impl Gpu {
         }
     }
 
-    fn create(&self, size: u64) -> Result<vk::DeviceMemory, vk::Result> {
+    fn create(&self, size: u64, is_dedicated: bool) -> Result<Block, vk::Result> {
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER;
+        let of_buffer = vk::BufferCreateInfo::default().size(size).usage(usage);
         let info =
             vk::MemoryAllocateInfo::default().allocation_size(size).memory_type_index(self.memory_type);
-        // SAFETY: the type exists, and the device is alive.
-        unsafe { self.device.allocate_memory(&info, None) }
+        // SAFETY: the description is valid, the type exists, and the device is alive. Dedicated memory has the size that the
+        // buffer requires: sizes are multiples of every alignment.
+        unsafe {
+            if !is_dedicated {
+                return Ok(Block { memory: self.device.allocate_memory(&info, None)?, buffer: None });
+            }
+            let buffer = self.device.create_buffer(&of_buffer, None)?;
+            let size = self.device.get_buffer_memory_requirements(buffer).size;
+            let mut dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
+            let info = info.allocation_size(size).push_next(&mut dedicated);
+            let memory = self.device.allocate_memory(&info, None)?;
+            Ok(Block { memory, buffer: Some(buffer) })
+        }
     }
 
-    fn free(&self, memory: vk::DeviceMemory) {
-        // SAFETY: the memory is of this device, and nothing uses it.
-        unsafe { self.device.free_memory(memory, None) };
+    fn free(&self, block: Block) {
+        // SAFETY: both are of this device, and nothing uses them.
+        unsafe {
+            if let Some(buffer) = block.buffer {
+                self.device.destroy_buffer(buffer, None);
+            }
+            self.device.free_memory(block.memory, None);
+        }
     }
 
-    /// Adds the times to create and to free each block of a batch.
-    fn measure_batch(&self, size: u64, times: &mut [Vec<Duration>; 2]) -> Result<(), vk::Result> {
+    /// Adds the times to create and to free each block of a batch. Those of dedicated blocks include their buffer, less than a
+    /// microsecond.
+    fn measure_batch(
+        &self,
+        size: u64,
+        is_dedicated: bool,
+        times: &mut [Vec<Duration>; 2],
+    ) -> Result<(), vk::Result> {
         let mut blocks = vec![];
         for _ in 0..BATCH {
             let start = Instant::now();
-            blocks.push(self.create(size)?);
+            blocks.push(self.create(size, is_dedicated)?);
             times[0].push(start.elapsed());
         }
         for block in blocks {
@@ -208,15 +256,16 @@ impl Gpu {
         Ok(())
     }
 
-    /// Makes the calls, and returns the time that they take together. Frees the oldest block of the size, or else of the
-    /// nearest size: if heapwright frees several heaps at once, only their mean size is known.
-    fn make(&self, calls: &[(bool, u64)]) -> Result<Duration, Box<dyn Error>> {
-        let mut live: BTreeMap<u64, VecDeque<vk::DeviceMemory>> = BTreeMap::new();
+    /// Makes the calls, and returns the time that they take together. Frees the oldest block of the kind and size, or else of
+    /// the nearest size: if heapwright frees several heaps at once, only their mean size is known.
+    fn make(&self, calls: &[Call]) -> Result<Duration, Box<dyn Error>> {
+        let mut live: [BTreeMap<u64, VecDeque<Block>>; 2] = Default::default();
         let mut time = Duration::ZERO;
-        for &(is_create, size) in calls {
+        for &Call { is_create, is_dedicated, size } in calls {
+            let live = &mut live[usize::from(is_dedicated)];
             if is_create {
                 let start = Instant::now();
-                let block = self.create(size)?;
+                let block = self.create(size, is_dedicated)?;
                 time += start.elapsed();
                 live.entry(size).or_default().push_back(block);
                 continue;
@@ -230,9 +279,15 @@ impl Gpu {
             self.free(block);
             time += start.elapsed();
         }
-        live.into_values().flatten().for_each(|block| self.free(block));
+        live.into_iter().flat_map(BTreeMap::into_values).flatten().for_each(|block| self.free(block));
         Ok(time)
     }
+}
+
+/// Memory, and the buffer that it is dedicated to.
+struct Block {
+    memory: vk::DeviceMemory,
+    buffer: Option<vk::Buffer>,
 }
 
 impl Drop for Gpu {

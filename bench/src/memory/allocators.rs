@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::HeapCosts;
 use heapwright_trace::{EventKind, Trace};
 
 use super::meter::{DeviceCall, Figures, Meter, Operation};
+use super::prices::Prices;
 
 /// An allocator of buffers in device memory, on a device of its own.
 pub trait MemoryAllocator: Sized {
@@ -74,7 +74,7 @@ pub fn replay<A: MemoryAllocator>(
     trace: &Trace,
     listen: &mut dyn FnMut(&[DeviceCall]),
 ) -> Result<Figures, Failed> {
-    let costs = HeapCosts::device_local();
+    let prices = Prices::on_h200();
     let mut meter = Meter::default();
     let mut allocator = A::new()?;
     let mut calls = Vec::new();
@@ -99,7 +99,7 @@ pub fn replay<A: MemoryAllocator>(
         if !calls.is_empty() {
             listen(&calls);
         }
-        meter.record(event.time_us, operation, &calls, &costs);
+        meter.record(event.time_us, operation, &calls, &prices);
     }
     for buffer in buffers.into_iter().flatten() {
         allocator.free(buffer)?;
@@ -109,6 +109,6 @@ pub fn replay<A: MemoryAllocator>(
         allocator.pass_time(Duration::from_micros(end_us + frame * FRAME_US));
     }
     allocator.take_calls(&mut calls);
-    meter.record_end(&calls, &costs);
+    meter.record_end(&calls, &prices);
     Ok(meter.figures())
 }

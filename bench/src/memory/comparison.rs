@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use heapwright_trace::{Part, Trace, TraceError, Workload};
 
 use super::allocators::{Failed, replay};
+use super::measured::WITHOUT;
 use super::meter::{DeviceCall, Figures};
 use super::ours::{Default, Heapwright, LikeGpgmm};
-use super::peers::{GpuAllocator, Vma};
+use super::peers::{GpuAllocator, Indifferent, Nvidia, Vma};
 use crate::workload::traces::NAMES;
 
 /// An allocator that takes part.
@@ -24,10 +25,18 @@ pub struct Contender {
 /// All allocators, ours first.
 pub const CONTENDERS: [Contender; 4] = [
     Contender { name: "heapwright", replay: replay::<Heapwright<Default>>, is_random: false },
-    Contender { name: "VMA", replay: replay::<Vma>, is_random: false },
+    Contender { name: "VMA", replay: replay::<Vma<Nvidia>>, is_random: false },
     Contender { name: "gpu-allocator", replay: replay::<GpuAllocator>, is_random: true },
     Contender { name: "like GPGMM", replay: replay::<Heapwright<LikeGpgmm>>, is_random: false },
 ];
+
+/// VMA on a driver without a preference for dedicated memory, as it was when VMA was measured on an H100.
+const VMA_WITHOUT_PREFERENCE: Contender =
+    Contender { name: WITHOUT, replay: replay::<Vma<Indifferent>>, is_random: false };
+
+/// All allocators whose modelled figures are compared with measured ones: [`CONTENDERS`] first.
+pub const MODELLED: [Contender; 5] =
+    [CONTENDERS[0], CONTENDERS[1], CONTENDERS[2], CONTENDERS[3], VMA_WITHOUT_PREFERENCE];
 
 /// The places of the peers that ours is compared with.
 pub const PEERS: std::ops::Range<usize> = 1..3;
@@ -82,18 +91,18 @@ impl Group {
 pub struct Row {
     /// Name of the trace.
     pub trace: String,
-    /// One entry for each of [`CONTENDERS`].
+    /// One entry for each of [`CONTENDERS`], or of [`MODELLED`].
     pub figures: Vec<Figures>,
 }
 
-/// Replays a trace through all contenders.
+/// Replays a trace through contenders: [`CONTENDERS`] or [`MODELLED`].
 ///
 /// # Errors
 ///
 /// Returns the first error of an allocator.
-pub fn compare(trace: &Trace) -> Result<Row, Failed> {
+pub fn compare(trace: &Trace, contenders: &[Contender]) -> Result<Row, Failed> {
     const RUNS: usize = 3;
-    let figures = CONTENDERS.iter().map(|contender| {
+    let figures = contenders.iter().map(|contender| {
         let runs = if contender.is_random { RUNS } else { 1 };
         let mut figures = (0..runs)
             .map(|_| (contender.replay)(trace, &mut |_| {}))
@@ -143,8 +152,8 @@ mod tests {
         let traces = Group::Recorded.traces(&folders).unwrap();
         assert!(traces.len() >= 2);
         for trace in &traces {
-            let row = compare(trace).unwrap();
-            for (contender, figures) in CONTENDERS.iter().zip(&row.figures) {
+            let row = compare(trace, &MODELLED).unwrap();
+            for (contender, figures) in MODELLED.iter().zip(&row.figures) {
                 let within = |modelled: f64, measured: f64, factor: f64| {
                     let ratio = modelled / measured;
                     let what = format!("{} on {}: {figures:?}", contender.name, trace.name());

@@ -1,17 +1,36 @@
-//! Prices calls of the device and computes the figures of a replay.
+//! Adds up the calls of the device and computes the figures of a replay.
 
 use std::time::Duration;
 
 use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapCosts;
 
-/// A call of the device that creates or frees memory of the given size.
+use super::prices::Prices;
+
+/// A call of the device that creates or frees memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceCall {
     /// CreateHeap or vkAllocateMemory.
-    Create(ByteSize),
+    Create(Block),
     /// The last Release of a heap, or vkFreeMemory.
-    Free(ByteSize),
+    Free(Block),
+}
+
+/// A block of device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its size.
+    pub size: ByteSize,
+    /// Whether the driver was told that it is for one buffer only (`VkMemoryDedicatedAllocateInfo`).
+    pub is_dedicated: bool,
+}
+
+impl Block {
+    /// Returns a block for any number of buffers.
+    #[must_use]
+    pub const fn shared(size: ByteSize) -> Self {
+        Self { size, is_dedicated: false }
+    }
 }
 
 /// An operation that takes longer is a hitch: a 60th of a frame of 16 ms.
@@ -86,7 +105,7 @@ pub enum Operation {
 
 impl Meter {
     /// Counts an operation and the calls that the allocator made in it.
-    pub fn record(&mut self, time_us: u64, operation: Operation, calls: &[DeviceCall], costs: &HeapCosts) {
+    pub fn record(&mut self, time_us: u64, operation: Operation, calls: &[DeviceCall], prices: &Prices) {
         let passed = u128::from(time_us.saturating_sub(self.last_us));
         self.last_us = time_us;
         self.integrals[0] += passed * u128::from(self.live);
@@ -102,7 +121,7 @@ impl Meter {
                 Duration::ZERO
             }
         };
-        let heaps: Duration = calls.iter().map(|&call| self.hold(call, costs)).sum();
+        let heaps: Duration = calls.iter().map(|&call| self.hold(call, prices)).sum();
         let time = placed + heaps;
         let figures = &mut self.figures;
         figures.operations += 1;
@@ -120,9 +139,9 @@ impl Meter {
     }
 
     /// Counts calls after the last event, when everything is freed. They take no time.
-    pub fn record_end(&mut self, calls: &[DeviceCall], costs: &HeapCosts) {
+    pub fn record_end(&mut self, calls: &[DeviceCall], prices: &Prices) {
         for &call in calls {
-            self.hold(call, costs);
+            self.hold(call, prices);
         }
         self.figures.held_when_empty = self.held;
     }
@@ -140,16 +159,16 @@ impl Meter {
     }
 
     /// Changes the held bytes and returns the time of the call.
-    fn hold(&mut self, call: DeviceCall, costs: &HeapCosts) -> Duration {
+    fn hold(&mut self, call: DeviceCall, prices: &Prices) -> Duration {
         match call {
-            DeviceCall::Create(size) => {
-                self.held += size.get();
+            DeviceCall::Create(block) => {
+                self.held += block.size.get();
                 self.figures.created += 1;
-                costs.of(size).create
+                prices.of(block).create
             }
-            DeviceCall::Free(size) => {
-                self.held -= size.get();
-                costs.of(size).free
+            DeviceCall::Free(block) => {
+                self.held -= block.size.get();
+                prices.of(block).free
             }
         }
     }
@@ -163,15 +182,15 @@ mod tests {
 
     #[test]
     fn the_figures_of_a_short_trace() {
-        let costs = HeapCosts::device_local();
+        let prices = Prices::on_h200();
         let mut meter = Meter::default();
-        let (create, free) =
-            (DeviceCall::Create(ByteSize::from_mib(64)), DeviceCall::Free(ByteSize::from_mib(64)));
-        meter.record(0, Operation::Allocate(16 * MIB), &[create], &costs);
-        meter.record(10, Operation::Allocate(16 * MIB), &[], &costs);
-        meter.record(20, Operation::Free(16 * MIB), &[], &costs);
-        meter.record(100, Operation::Free(16 * MIB), &[free, create], &costs);
-        meter.record_end(&[free], &costs);
+        let block = Block::shared(ByteSize::from_mib(64));
+        let (create, free) = (DeviceCall::Create(block), DeviceCall::Free(block));
+        meter.record(0, Operation::Allocate(16 * MIB), &[create], &prices);
+        meter.record(10, Operation::Allocate(16 * MIB), &[], &prices);
+        meter.record(20, Operation::Free(16 * MIB), &[], &prices);
+        meter.record(100, Operation::Free(16 * MIB), &[free, create], &prices);
+        meter.record_end(&[free], &prices);
         let figures = meter.figures();
         assert_eq!((figures.operations, figures.created, figures.hitches), (4, 2, 2));
         // Two allocations, and two heaps created and one freed during the operations.

@@ -2,8 +2,8 @@
 //!
 //! Each trace is replayed through heapwright on the simulated GPU, and through VMA and gpu-allocator on a Vulkan device of
 //! our own ([`vulkan_device`]) that has no memory behind it but notes every call. All of their calls that create and free
-//! memory are priced by the same table, core's `HeapCosts`, so the figures are the same in every run and on every machine,
-//! except those of gpu-allocator, whose choice among free ranges of the same size is random.
+//! memory are priced by the same [`prices`], so the figures are the same in every run and on every machine, except those of
+//! gpu-allocator, whose choice among free ranges of the same size is random.
 //!
 //! | module | contents |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | [`ours`] | heapwright on the simulated GPU, with its defaults and with GPGMM's strategy |
 //! | [`peers`] | VMA and gpu-allocator |
 //! | [`vulkan_device`] | the Vulkan device that notes calls |
-//! | [`meter`] | prices calls and computes the figures |
+//! | [`prices`] | the times of calls that create and free memory |
+//! | [`meter`] | adds up calls and computes the figures |
 //! | [`measured`] | figures measured on real GPUs, for comparison with the model's |
 //! | [`comparison`] | all traces and workloads through all allocators |
 //! | [`table`] | `MEMORY.md`: written, and verified |
@@ -22,5 +23,6 @@ pub mod measured;
 pub mod meter;
 pub mod ours;
 pub mod peers;
+pub mod prices;
 pub mod table;
 pub mod vulkan_device;

@@ -12,7 +12,7 @@ use heapwright_runtime::residency::PagedObjects;
 use heapwright_runtime::{HostProfile, Instance};
 
 use super::allocators::{Failed, MemoryAllocator};
-use super::meter::DeviceCall;
+use super::meter::{Block, DeviceCall};
 
 /// The description of an allocator.
 pub trait Configuration {
@@ -94,17 +94,12 @@ impl<C: Configuration> MemoryAllocator for Heapwright<C> {
     }
 }
 
-fn push(
-    calls: &mut Vec<DeviceCall>,
-    before: PagedObjects,
-    now: PagedObjects,
-    call: fn(ByteSize) -> DeviceCall,
-) {
+fn push(calls: &mut Vec<DeviceCall>, before: PagedObjects, now: PagedObjects, call: fn(Block) -> DeviceCall) {
     let (count, bytes) = (now.objects - before.objects, now.bytes.get() - before.bytes.get());
     let mut rest = bytes;
     for left in (1..=count).rev() {
         let size = rest / left;
         rest -= size;
-        calls.push(call(ByteSize::new(size)));
+        calls.push(call(Block::shared(ByteSize::new(size))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::comparison::{CONTENDERS, Contender, Group, Row, geometric_mean};
+use super::comparison::{CONTENDERS, Contender, Group, MODELLED, Row, geometric_mean};
 use super::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
 use super::meter::Figures;
 
@@ -29,8 +29,8 @@ const TRACES_HEADING: &str = "\
 pub const EACH_TRACE: &str = "\n## Each trace: ";
 
 const HONESTY_HEADING: &str = "\
-| trace | allocator | heaps on H200, us/op | modelled | ratio | all on H100, us/op | modelled | ratio | mean on H100 | modelled | peak on H100 | modelled |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+| trace | allocator | heaps on H200, us/op | modelled | ratio | replayed on | us/op | modelled | ratio | mean | modelled | peak | modelled |
+|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|
 ";
 
 /// Renders the file. `left_out` are the recorded traces that were not found.
@@ -58,9 +58,10 @@ pub fn render(results: &[Results], left_out: &[&str]) -> String {
         let _ = writeln!(text, "\nBetter than heapwright in time, mean and peak at once: {beaten}.");
     }
     let recorded = results.iter().filter(|results| results.group == Group::Recorded);
+    let _ = write!(text, "\n## Dedicated memory\n\n{}", include_str!("dedicated.md"));
     let _ = write!(text, "\n## Is the model honest?\n\n{}\n{HONESTY_HEADING}", include_str!("honesty.md"));
     for row in recorded.flat_map(|results| &results.rows) {
-        for (contender, figures) in CONTENDERS.iter().zip(&row.figures) {
+        for (contender, figures) in MODELLED.iter().zip(&row.figures) {
             text.push_str(&honesty(&row.trace, contender.name, figures));
         }
     }
@@ -153,11 +154,12 @@ fn honesty(trace: &str, allocator: &str, figures: &Figures) -> String {
         .map_or_else(|| "| |".to_owned(), |measured| compared(measured, figures.heap_microseconds()));
     let is_it = |of: &&Measured| (of.trace, of.allocator) == (trace, allocator);
     let all = MEASURED.iter().find(is_it).map_or_else(
-        || "| | | | | |".to_owned(),
+        || "| | | | | | |".to_owned(),
         |measured| {
             let modelled = figures.microseconds() + own_microseconds(allocator);
             format!(
-                "{} | {:.2} | {:.2} | {:.3} | {:.3}",
+                "{} | {} | {:.2} | {:.2} | {:.3} | {:.3}",
+                measured.gpu,
                 compared(measured.microseconds, modelled),
                 measured.mean,
                 figures.mean,

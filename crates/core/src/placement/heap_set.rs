@@ -12,7 +12,7 @@ use std::error::Error;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -276,7 +276,7 @@ impl HeapUse {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Heap<H> {
     suballocator: Tlsf,
     payload: H,
@@ -286,7 +286,7 @@ struct Heap<H> {
     slabs: SlabNotes,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<H> {
     generation: u32,
     /// The first stamp of the next heap in this slot.
@@ -300,7 +300,7 @@ struct Entry<H> {
 }
 
 /// The heaps by slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Table<H> {
     entries: Vec<Entry<H>>,
     vacant: Vec<Slot>,
@@ -376,6 +376,27 @@ impl<H> HeapSet<H> {
             empty_bytes: Arc::default(),
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Returns a copy, in which the same ids are live. O(heaps + allocations).
+    pub(super) fn copied(&self) -> Self
+    where
+        H: Clone,
+    {
+        Self {
+            sizing: self.sizing,
+            retention: self.retention,
+            table: self.table.clone(),
+            occupied: self.occupied.clone(),
+            empty: self.empty.clone(),
+            totals: self.totals,
+            idle: self.idle.clone(),
+            // Not the same value: it changes with the empty heaps of one set.
+            empty_bytes: Arc::new(AtomicU64::new(self.empty_bytes.load(Ordering::Relaxed))),
+            most_held: self.most_held,
+            drained: self.drained.clone(),
             spare: Vec::new(),
         }
     }

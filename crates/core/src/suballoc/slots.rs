@@ -58,8 +58,8 @@ pub(super) trait Note: Copy {
 }
 
 /// A dense table of notes.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct Slots<N> {
     notes: Vec<N>,
     /// The top of the stack of vacant slots, or slot zero if there are none.

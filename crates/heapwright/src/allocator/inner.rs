@@ -13,7 +13,7 @@ use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps};
+use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps, UnusedRange};
 use crate::recording::Event;
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
@@ -150,6 +150,10 @@ impl Owner for Inner {
 
     fn make_kind(&self, index: usize) {
         self.heaps.at(index);
+    }
+
+    fn unused_buffers(&self) -> Vec<UnusedRange> {
+        self.buffers.unused()
     }
 
     fn release_unused_buffers(&self) {

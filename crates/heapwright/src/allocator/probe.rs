@@ -30,7 +30,7 @@ pub struct Probe {
 
 impl ResourceAllocator {
     /// Predicts the result of [`create`](Self::create): placement, size, and whether a heap would be created. Changes
-    /// nothing, except that unused slabs and backing buffers return their memory to the heaps near a limit.
+    /// nothing.
     ///
     /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
     /// predicted, with two exceptions:
@@ -39,8 +39,8 @@ impl ResourceAllocator {
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
     ///   it adds a backing buffer, it releases an unused one, whose memory may suffice for the new buffer.
     ///
-    /// Cost: O(1), and one call of the device for the resource's size. If it returns an error, O(n) for n free ranges in
-    /// the heaps.
+    /// Cost: O(1), and one call of the device for the resource's size. Near a limit, and if it returns an error, O(n) for n
+    /// ranges in the heaps.
     ///
     /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///

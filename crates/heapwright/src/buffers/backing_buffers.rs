@@ -18,7 +18,7 @@ use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::memory::{
     AllocationId, BackingAddress, HeapKinds, KeptResident, Label, Labels, PlacedRange, ProbedMemory, Refusal,
-    Stripe, Striped, TypedHeaps, next_number,
+    Stripe, Striped, TypedHeaps, UnusedRange, next_number,
 };
 use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
@@ -263,6 +263,19 @@ impl BackingBuffers {
                 allocations_in_heap: range.allocations_in_heap(),
             }
         })
+    }
+
+    /// Returns the ranges of the buffers that [`release_empty`](Self::release_empty) would release. O(n) for n parts, unless
+    /// everything is used.
+    pub(crate) fn unused(&self) -> Vec<UnusedRange> {
+        if self.set.totals().empty_heap_count == 0 && !self.set.has_unused_slabs() {
+            return Vec::new();
+        }
+        let of = |buffer: &BackingRef| {
+            // SAFETY: the buffer is in its set, which is locked, so it is alive (type invariant of `BackingRef`).
+            unsafe { buffer.0.as_ref() }.range.unused()
+        };
+        self.set.with_copy(|copy| copy.take_empty().iter().map(of).collect())
     }
 
     /// Releases the empty backing buffers.

@@ -6,9 +6,9 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::accounts::{Charge, Charged};
+use super::after_return::GivenBack;
 use super::device_resource::{Refused, create_committed};
 use super::heap_kinds::HeapKinds;
-use super::heap_plan::GivenBack;
 use super::heap_time::HeapTime;
 use super::managed::{NewMemory, OwnHeap, create_managed};
 use super::refusal::Refusal;
@@ -51,10 +51,9 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
-        let mut may_take = self.may_take(heaps, size, constraints, GivenBack::Nothing);
+        let mut may_take = self.may_take(heaps, size, constraints, GivenBack::default());
         if may_take.is_err() && !self.source.never_over_allocates() {
-            self.return_unused_memory();
-            may_take = self.may_take(heaps, size, constraints, GivenBack::EmptyHeaps);
+            may_take = self.may_take(heaps, size, constraints, self.after_return().given_back(heaps));
         }
         may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
     }

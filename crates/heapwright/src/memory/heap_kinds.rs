@@ -10,6 +10,7 @@ use super::engine_desc::engine_desc;
 use super::heap::Heap;
 use super::labels::next_number;
 use super::nesting::{Nesting, Owner, SharedKind};
+use super::placed_range::UnusedRange;
 use super::pool_sums::{Counted, HeapsShare, PoolSums};
 use super::prefetcher::Prefetcher;
 use super::refusal::Refusal;
@@ -177,7 +178,7 @@ impl HeapKinds {
     }
 
     /// Returns the heaps of this allocator and its pools, and those of allocators that are nested with it.
-    fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
+    pub(crate) fn of_family(&self) -> Vec<Arc<TypedHeaps>> {
         let mut heaps = self.all();
         heaps.extend(self.nesting.heaps_of_others(&self.owner));
         heaps
@@ -294,6 +295,11 @@ impl HeapKinds {
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         self.return_unused_memory();
         release_from(self.all().iter(), bytes)
+    }
+
+    /// Returns the ranges of the backing buffers that [`return_unused_memory`](Self::return_unused_memory) would release.
+    pub(crate) fn unused_buffers(&self) -> Vec<UnusedRange> {
+        self.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default()
     }
 
     /// Returns the memory of empty backing buffers and slabs to the heaps.

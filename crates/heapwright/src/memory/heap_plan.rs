@@ -15,6 +15,7 @@ use std::sync::Arc;
 use heapwright_core::ByteSize;
 use heapwright_core::placement::{PlacementRequest, ServingHeap};
 
+use super::after_return::GivenBack;
 use super::heap_kinds::HeapKinds;
 use super::managed::begins_evicted;
 use super::refusal::Refusal;
@@ -40,6 +41,8 @@ pub(crate) enum HeapPlan {
     Spare(HeapSizes),
     /// A free range of any heap of the kind.
     AnyRange,
+    /// The same, after unused slabs and backing buffers returned their memory.
+    ReturnedRange,
     /// A new heap. Empty heaps may have to be released first.
     New(HeapSizes),
 }
@@ -71,14 +74,6 @@ impl ProbedMemory {
     }
 }
 
-/// The memory that counts as released when the permission for new memory is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GivenBack {
-    Nothing,
-    /// Every empty heap.
-    EmptyHeaps,
-}
-
 impl HeapRequest<'_> {
     /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {
@@ -87,15 +82,14 @@ impl HeapRequest<'_> {
             return Ok(ProbedMemory::Held);
         }
         Ok(match self.plan()? {
-            HeapPlan::Spare(_) | HeapPlan::AnyRange => ProbedMemory::Held,
+            HeapPlan::Spare(_) | HeapPlan::AnyRange | HeapPlan::ReturnedRange => ProbedMemory::Held,
             HeapPlan::New(sizes) => ProbedMemory::NewHeap(sizes.wanted),
         })
     }
 
     /// Plans the source of memory for a request for which the existing heaps have no free range.
     ///
-    /// Nothing is created, placed or released, except that empty slabs and backing buffers return their memory to the
-    /// heaps before anything is refused. Only the device knows whether it has memory for a new heap.
+    /// Nothing changes. Only the device knows whether it has memory for a new heap.
     pub(crate) fn plan(&self) -> Result<HeapPlan, Refusal> {
         let sizes = match self.sizes() {
             Ok(sizes) => sizes,
@@ -121,7 +115,7 @@ impl HeapRequest<'_> {
     pub(crate) fn plan_without_spare(&self, sizes: HeapSizes) -> Result<HeapPlan, Refusal> {
         let Constraints { may_create_heap, .. } = self.constraints;
         let as_things_stand = if may_create_heap {
-            self.may_create(sizes.wanted, GivenBack::Nothing)
+            self.may_create(sizes.wanted, GivenBack::default())
         } else {
             Err(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
         };
@@ -137,14 +131,13 @@ impl HeapRequest<'_> {
         }
         let HeapSizes { wanted, least } = sizes;
         let given_back = if self.kinds.source.never_over_allocates() {
-            GivenBack::Nothing
+            GivenBack::default()
         } else {
-            self.kinds.return_unused_memory();
-            // What was returned may suffice.
-            if self.has_any_range()? {
-                return Ok(HeapPlan::AnyRange);
+            let after = self.kinds.after_return();
+            if self.may_be_held() && after.has_any_room(self.heaps, self.sharing, self.placement)? {
+                return Ok(HeapPlan::ReturnedRange);
             }
-            GivenBack::EmptyHeaps
+            after.given_back(self.heaps)
         };
         for size in [wanted, least] {
             match self.may_create(size, given_back) {
@@ -203,11 +196,7 @@ impl HeapRequest<'_> {
     fn may_create(&self, size: ByteSize, given_back: GivenBack) -> Result<(), Refusal> {
         let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
         self.kinds.may_take(self.heaps, size, self.constraints, given_back).map_err(refuse)?;
-        let empty = match given_back {
-            GivenBack::Nothing => 0,
-            GivenBack::EmptyHeaps => self.heaps.totals().empty_heap_count,
-        };
-        self.heaps.check_heap_count(empty).map_err(refuse)
+        self.heaps.check_heap_count(given_back.heap_count).map_err(refuse)
     }
 }
 
@@ -221,14 +210,11 @@ impl HeapKinds {
         given_back: GivenBack,
     ) -> Result<(), Obstacle> {
         let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
-        let gives_back = given_back == GivenBack::EmptyHeaps;
         let needs_room =
             self.source.manager_for(constraints).is_none() || !begins_evicted(heaps.desc.heap.Flags);
         if constraints.within_budget && needs_room {
-            let empty = if gives_back { self.empty_in(group) } else { ByteSize::ZERO };
-            self.source.check_budget(group, size, constraints, empty)?;
+            self.source.check_budget(group, size, constraints, given_back.in_group)?;
         }
-        let empty = if gives_back { self.empty_of(heap_type) } else { ByteSize::ZERO };
-        self.source.accounts.check(heap_type, size, empty)
+        self.source.accounts.check(heap_type, size, given_back.of_type)
     }
 }

@@ -52,6 +52,13 @@ impl HeapRequest<'_> {
                     Some(range) => return Ok(range),
                     None => plan = self.plan()?,
                 },
+                HeapPlan::ReturnedRange => {
+                    kinds.return_unused_memory();
+                    match self.any_range()? {
+                        Some(range) => return Ok(range),
+                        None => plan = self.plan()?,
+                    }
+                }
                 HeapPlan::New(sizes) => {
                     heaps.make_way(sharing, placement)?;
                     let mut refusal = match kinds.create_heap(heaps, sizes.wanted, constraints) {

@@ -11,9 +11,10 @@
 //! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
-//! | `heap_plan`, `heap_request`, `committed` | the decision where the memory of one request comes from; its execution; a committed resource |
+//! | `after_return`, `heap_plan`, `heap_request`, `committed` | the heaps as they would be without unused slabs and backing buffers; the decision where the memory of one request comes from; its execution; a committed resource |
 
 mod accounts;
+mod after_return;
 mod committed;
 mod debug_name;
 mod device_resource;
@@ -55,7 +56,7 @@ pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, place_resident};
 pub(crate) use self::nesting::Owner;
-pub(crate) use self::placed_range::PlacedRange;
+pub(crate) use self::placed_range::{PlacedRange, UnusedRange};
 pub(crate) use self::pool_sums::HeapsShare;
 pub(crate) use self::refusal::Refusal;
 pub(crate) use self::source::HeapSource;

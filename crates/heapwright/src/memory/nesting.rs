@@ -8,6 +8,7 @@ use heapwright_core::placement::HeapPooling;
 
 use super::accounts::Accounts;
 use super::engine_desc::fixed_heap_size;
+use super::placed_range::UnusedRange;
 use super::siblings::Siblings;
 use super::spare_heaps::SpareHeaps;
 use super::typed_heaps::TypedHeaps;
@@ -22,6 +23,10 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
 
     /// Creates its own heaps of the kind with this index, if they do not exist.
     fn make_kind(&self, index: usize);
+
+    /// Returns the ranges of the backing buffers that [`release_unused_buffers`](Self::release_unused_buffers) would
+    /// release.
+    fn unused_buffers(&self) -> Vec<UnusedRange>;
 
     /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);

@@ -50,6 +50,14 @@ pub(crate) struct PlacedRange {
     is_held: bool,
 }
 
+/// The range of an unused backing buffer, to predict what freeing it would do.
+#[derive(Debug)]
+pub(crate) struct UnusedRange {
+    pub(crate) heaps: Arc<TypedHeaps>,
+    pub(crate) sharing: Sharing,
+    pub(crate) id: SharedPlacementId,
+}
+
 // SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
 unsafe impl Send for PlacedRange {}
 // SAFETY: as above.
@@ -147,6 +155,11 @@ impl PlacedRange {
     /// Returns whether no other allocation can be in the heap.
     pub(crate) fn has_own_heap(&self) -> bool {
         self.sharing != Sharing::Shared
+    }
+
+    /// Returns the place as that of an unused backing buffer.
+    pub(crate) fn unused(&self) -> UnusedRange {
+        UnusedRange { heaps: Arc::clone(self.heaps()), sharing: self.sharing, id: self.id }
     }
 
     /// Returns the number of allocations in the heap, including this one.

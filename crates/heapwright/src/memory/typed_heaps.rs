@@ -522,7 +522,16 @@ impl TypedHeaps {
 
     /// Returns the totals of the heaps, including empty ones that are held.
     pub(crate) fn totals(&self) -> HeapSetTotals {
-        let [shared, own] = [self.shared.totals(), self.dedicated.totals()];
+        self.totals_of_engines(&self.shared, &self.dedicated)
+    }
+
+    /// Returns the totals, with these engines in the place of its own.
+    pub(crate) fn totals_of_engines(
+        &self,
+        shared: &HeapEngine<Arc<Heap>>,
+        dedicated: &HeapEngine<Arc<Heap>>,
+    ) -> HeapSetTotals {
+        let [shared, own] = [shared.totals(), dedicated.totals()];
         let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
         HeapSetTotals {
             used: shared.used.saturating_add(own.used),

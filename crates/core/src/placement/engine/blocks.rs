@@ -12,7 +12,7 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 ///
 /// O(1). The block freed last is taken; if no block is free, the first that was never used. Takes 16 bytes of
 /// host memory for each block that was ever used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Blocks {
     capacity: ByteSize,
     block_size: ByteSize,

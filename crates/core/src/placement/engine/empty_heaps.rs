@@ -9,7 +9,7 @@ use crate::{ByteSize, HeapOffset, HeapRange};
 /// A stack of empty heaps for each size: the heap added last is taken first.
 ///
 /// All calls are O(log n) for n distinct sizes; totals are O(1).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct EmptyHeaps<H> {
     /// The stacks by heap size. No stack is empty.
     by_size: BTreeMap<ByteSize, Vec<H>>,

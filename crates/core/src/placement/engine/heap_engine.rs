@@ -344,6 +344,18 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Calls a function with a copy of the engine, in which the same ids are live, while the engine is locked. See
+    /// [`SharedHeapSet::with_copy`].
+    pub fn with_copy<T>(&self, of: impl FnOnce(Self) -> T) -> T {
+        match &self.0 {
+            Inner::Default(set) => set.with_copy(|copy| of(Self(Inner::Default(copy)))),
+            Inner::Locked(algorithm, locked) => {
+                let heaps = lock(locked);
+                of(Self(Inner::Locked(*algorithm, Mutex::new(heaps.clone()))))
+            }
+        }
+    }
+
     /// Returns the memory of slabs without used slots to the heaps. No effect in algorithms without slabs.
     /// O(lanes).
     pub fn give_up_unused_slabs(&self) {

@@ -6,7 +6,7 @@ use crate::placement::{HeapSetTotals, PlacementError};
 use crate::suballoc::AuditError;
 
 /// Heaps in use, by number. Vacant numbers are reused, the last first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HeapTable<T> {
     heaps: Vec<Option<T>>,
     vacant: Vec<u32>,
@@ -74,7 +74,7 @@ impl<T> HeapTable<T> {
 }
 
 /// The totals of an engine, updated with each change.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct InUse {
     /// The total size of live allocations.
     pub(super) used: ByteSize,

@@ -19,7 +19,7 @@ use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation};
 /// returned to the owner at once. Empty heaps are therefore those that were inserted and not used since.
 ///
 /// O(log n) for n heaps or block sizes, plus the cost of a heap's suballocator.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Heaps<H> {
     rule: Rule,
     heaps: HeapTable<Heap<H>>,
@@ -34,7 +34,7 @@ pub(super) struct Heaps<H> {
     size_cache: SizeCacheCounts,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Heap<H> {
     heap: H,
     group: ByteSize,

@@ -11,7 +11,7 @@ use crate::suballoc::{
 use crate::{ByteSize, HeapRange};
 
 /// The suballocator of a heap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Ranges {
     Blocks(Blocks),
     Buddy(Buddy),

@@ -29,7 +29,7 @@ impl IdleLinks {
 }
 
 /// The ends of the list, and the clocks that are compared with the times in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct IdleOrder {
     longest: Slot,
     latest: Slot,

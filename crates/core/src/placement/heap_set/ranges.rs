@@ -14,7 +14,7 @@ pub(in crate::placement) struct SlabPlace {
 /// The slabs among the ranges of a heap.
 ///
 /// An entry stays when its range is freed; it contains the stamp, which no other range of the heap ever gets.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SlabNotes {
     /// The entries, by the number of the range.
     notes: Vec<Option<(Stamp, SlabPlace)>>,

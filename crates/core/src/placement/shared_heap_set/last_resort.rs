@@ -1,7 +1,7 @@
 //! Exhaustive search, which tries every free byte that a request may use before it is refused.
 
-use super::{SharedHeapSet, SharedPlaced, directly};
-use crate::placement::{HeapSet, PlacementError};
+use super::{SharedHeapSet, SharedPlaced, directly, lane_of_thread};
+use crate::placement::{PlacementError, ServingHeap};
 use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
@@ -23,42 +23,34 @@ impl<H: Clone> SharedHeapSet<H> {
         if let Some(placed) = self.allocate(size, alignment)? {
             return Ok(Some(placed));
         }
-        self.in_all_memory(|heaps| Ok(heaps.allocate_anywhere(size, alignment)?.map(directly)))
-    }
-
-    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread.
-    /// Places nothing.
-    ///
-    /// Slabs may return the memory of free slots to the heaps, as with `allocate_anywhere`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
-    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
-        if self.probe(size, alignment)? == crate::placement::ServingHeap::Existing {
-            return Ok(true);
-        }
-        let found = self.in_all_memory(|heaps| heaps.find_anywhere(size, alignment))?;
-        Ok(found.is_some())
-    }
-
-    /// Searches the heaps, and again each time that a lane has returned the free slots of its slabs to them.
-    fn in_all_memory<T>(
-        &self,
-        mut find: impl FnMut(&mut HeapSet<H>) -> Result<Option<T>, PlacementError>,
-    ) -> Result<Option<T>, PlacementError> {
-        if let Some(found) = find(&mut lock(&self.heaps.0))? {
-            return Ok(Some(found));
+        if let Some(placed) = lock(&self.heaps.0).allocate_anywhere(size, alignment)?.map(directly) {
+            return Ok(Some(placed));
         }
         for lane in self.used_lanes() {
             let mut lane = lock(&lane.0);
             let mut heaps = lock(&self.heaps.0);
             if lane.give_up_free_slots(&mut heaps) {
-                if let Some(found) = find(&mut heaps)? {
-                    return Ok(Some(found));
+                if let Some(placed) = heaps.allocate_anywhere(size, alignment)? {
+                    return Ok(Some(directly(placed)));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread.
+    /// Changes nothing: free slots are given up in a [copy](Self::with_copy).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the size is zero.
+    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
+        if self.probe_at_once(lane_of_thread(), size, alignment)? == ServingHeap::Existing
+            || lock(&self.heaps.0).find_anywhere(size, alignment)?.is_some()
+        {
+            return Ok(true);
+        }
+        let found = || self.with_copy(|copy| copy.allocate_anywhere(size, alignment));
+        Ok(self.has_free_slots() && found()?.is_some())
     }
 }

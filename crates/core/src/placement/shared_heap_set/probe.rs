@@ -12,8 +12,8 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places nothing.
     ///
     /// The result is exact while no other thread calls. O(1). Before it returns that a heap is needed, it is
-    /// O(lanes), and slabs of the thread's lane without used slots return their memory to the heaps, O(1)
-    /// each.
+    /// O(lanes), and if slabs have no used slot, whose memory may suffice, it tries the request on a
+    /// [copy](Self::with_copy).
     ///
     /// # Errors
     ///
@@ -21,7 +21,8 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Locking
     ///
-    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked.
+    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked; and all of them for a
+    /// copy.
     ///
     /// ```
     /// use heapwright_core::placement::{ServingHeap, SharedHeapSet};
@@ -57,19 +58,32 @@ impl<H: Clone> SharedHeapSet<H> {
         size: ByteSize,
         alignment: Alignment,
     ) -> Result<ServingHeap, PlacementError> {
+        let at_once = self.probe_at_once(lane, size, alignment)?;
+        // `allocate` uses the memory of unused slabs before a new heap.
+        let in_copy = || self.with_copy(|copy| copy.allocate_on(lane, size, alignment));
+        if at_once != ServingHeap::Existing && self.has_unused_slabs() && in_copy()?.is_some() {
+            return Ok(ServingHeap::Existing);
+        }
+        Ok(at_once)
+    }
+
+    /// Returns the result of [`probe_on`](Self::probe_on) if unused slabs keep their memory. O(lanes).
+    pub(super) fn probe_at_once(
+        &self,
+        lane: u32,
+        size: ByteSize,
+        alignment: Alignment,
+    ) -> Result<ServingHeap, PlacementError> {
         let class = self.slots.class_of(size, alignment);
         let new_heap_size = {
-            let (_, mut lane) = self.lock_lane(lane);
+            let (_, lane) = self.lock_lane(lane);
             let shape = match class {
                 Some(class) if lane.has_room(class) => return Ok(ServingHeap::Existing),
                 Some(class) => Some(lane.shape(class)),
                 None => None,
             };
-            let mut heaps = lock(&self.heaps.0);
-            // Like `allocate`, use the memory of unused slabs before a new heap.
-            if fits(&heaps, shape, size, alignment)?
-                || lane.give_up_empty(&mut heaps) && fits(&heaps, shape, size, alignment)?
-            {
+            let heaps = lock(&self.heaps.0);
+            if fits(&heaps, shape, size, alignment)? {
                 return Ok(ServingHeap::Existing);
             }
             heaps.new_heap_size(shape.map_or(size, SlabShape::bytes))

@@ -133,8 +133,8 @@ pub(super) const fn head(order: Order) -> SlotIndex {
 }
 
 /// All blocks, used and free.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct Blocks {
     pub(super) slots: Slots<Block>,
     /// A bitmap of free orders: bit k is set if some block of order k is free.

@@ -59,6 +59,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// assert_eq!(heap.free_size(), ByteSize::ZERO);
 /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
 /// ```
+#[derive(Clone)]
 pub struct Buddy {
     pub(super) blocks: Blocks,
     /// The capacity in bytes, 1 to 2^63.

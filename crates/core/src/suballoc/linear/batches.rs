@@ -34,8 +34,8 @@ pub(super) struct Batch {
 }
 
 /// The batches that were submitted and not yet retired.
-#[derive(Debug, Default)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct Batches {
     pub(super) pending: VecDeque<Batch>,
     /// The fence value that was submitted last.

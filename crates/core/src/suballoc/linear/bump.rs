@@ -51,6 +51,7 @@ use crate::{Alignment, ByteSize, FenceValue, HeapRange};
 /// assert_eq!(stack.free_size(), ByteSize::new(1024 - 100));
 /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
 /// ```
+#[derive(Clone)]
 pub struct Linear {
     pub(super) live: LiveRanges,
     pub(super) batches: Batches,

@@ -75,8 +75,7 @@ impl Note for LiveRange {
 }
 
 /// All live ranges.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
+#[derive(Clone, Debug)]
 pub(super) struct LiveRanges {
     pub(super) slots: Slots<LiveRange>,
     /// The number of chains.

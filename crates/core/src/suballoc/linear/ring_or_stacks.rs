@@ -21,6 +21,7 @@ const UPPER: Chain = Chain::SECOND;
 /// ring does not wrap, and the bytes freed before the oldest range are padding.
 ///
 /// Costs are those of the two types: O(1), no loop. It has no batches.
+#[derive(Clone)]
 pub(crate) struct RingOrStacks {
     live: LiveRanges,
     /// The capacity in bytes, 1 to 2^63.

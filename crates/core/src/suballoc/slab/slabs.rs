@@ -114,8 +114,8 @@ impl Slab {
 ///   no branch.
 /// - A full slab is a ring of its own, so unlinking it has no effect.
 /// - In a ring, slabs without a used slot come last, so they are used last and released first.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct SlabRings {
     places: Vec<Slab>,
     /// The first vacant place. Vacant places are linked through `next`, and the last one names the first

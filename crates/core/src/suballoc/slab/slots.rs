@@ -67,8 +67,8 @@ impl SlotRecord {
 
 /// The records of all slots, by their number. The slots of a slab have a run of numbers, whose length is the
 /// number of slots rounded up to a power of two.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct SlotRecords {
     records: Vec<SlotRecord>,
     /// The first vacant run of each length: 1, 2, 4 and so on up to 64 numbers.

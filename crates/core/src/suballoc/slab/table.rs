@@ -99,8 +99,7 @@ impl SlabShape {
 /// The table obtains no memory itself: [`allocate`](Self::allocate) returns `None` if the class has no free
 /// slot, and the owner then inserts a slab of the [`shape`](Self::shape) needed.
 /// [`take_surplus`](Self::take_surplus) returns memory that the owner should release.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
+#[derive(Clone, Debug)]
 pub(crate) struct SlabTable<P> {
     pub(super) slabs: SlabRings,
     pub(super) slots: SlotRecords,

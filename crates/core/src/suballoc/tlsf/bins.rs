@@ -102,8 +102,8 @@ fn position(word: u32) -> usize {
 }
 
 /// The bitmaps of the bins that are not empty. The rings of free ranges are in the table of nodes.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct Bins {
     /// Bit w: word w of the second level is not zero.
     first_level: u64,

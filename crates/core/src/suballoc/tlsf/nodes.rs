@@ -229,8 +229,8 @@ impl VacantSlots {
 }
 
 /// The table of nodes.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct Nodes {
     slots: Vec<Node>,
     vacant: VacantSlots,

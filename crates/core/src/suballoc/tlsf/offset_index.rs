@@ -23,8 +23,8 @@ struct Links {
 }
 
 /// The links, by slot.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 struct Table(Vec<Links>);
 
 impl Index<NodeIndex> for Table {
@@ -45,8 +45,8 @@ impl IndexMut<NodeIndex> for Table {
 const NONE: NodeIndex = NodeIndex::EDGE;
 
 /// The tree. Nodes are named by their slots in the table of nodes.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone, PartialEq, Eq))]
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(super) struct OffsetIndex {
     links: Table,
     root: NodeIndex,

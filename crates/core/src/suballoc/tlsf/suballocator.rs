@@ -73,6 +73,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// heap.allocate(ByteSize::from_mib(2), Alignment::ONE)?;
 /// # Ok::<(), SuballocError>(())
 /// ```
+#[derive(Clone)]
 pub struct Tlsf {
     pub(super) nodes: Nodes,
     pub(super) bins: Bins,
