@@ -269,10 +269,11 @@ impl HeapContents {
         };
         // Before anything is moved, as this fails the most.
         let copies = parts.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
+        let before = self.work;
         let mut leaving: VecDeque<Leaving> = VecDeque::new();
         let mut result = Ok(());
         for (index, copy) in copies.into_iter().enumerate() {
-            match self.send_away(index, copy) {
+            match self.send_away(index, copy, before) {
                 Ok(sent) => leaving.extend(sent),
                 Err(error) => {
                     result = Err(error);
@@ -292,8 +293,14 @@ impl HeapContents {
         result
     }
 
-    /// Has the GPU copy a part to the host and unbind its memory.
-    fn send_away(&mut self, index: usize, copy: Option<HostPart>) -> Result<Option<Leaving>, DriverError> {
+    /// Has the GPU copy a part to the host, after the work `before` the eviction, and unbind its memory. The copy does not wait
+    /// for the unbinding of other parts.
+    fn send_away(
+        &mut self,
+        index: usize,
+        copy: Option<HostPart>,
+        before: Submitted,
+    ) -> Result<Option<Leaving>, DriverError> {
         let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(None) };
         let Some(part) = parts.get(index) else { return Ok(None) };
         let (engine, buffer) = (&self.engine, self.buffer.whole_buffer());
@@ -303,7 +310,7 @@ impl HeapContents {
         if let Some(copy) = &copy {
             let (at, size) = part.range.bytes;
             let region = vk::BufferCopy { src_offset: at, dst_offset: 0, size };
-            let copied = copy_range(engine, buffer.handle(), copy.handle(), region, self.work)?;
+            let copied = copy_range(engine, buffer.handle(), copy.handle(), region, before)?;
             self.work = self.work.and(copied);
         }
         match engine.bind(buffer, &[part.range.unbound()], self.work, true) {
