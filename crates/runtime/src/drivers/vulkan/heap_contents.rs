@@ -9,8 +9,9 @@ use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::heap_buffer::{HeapBuffer, PartRange};
+use super::host_memory::HostPart;
 use super::memory::Memory;
-use super::paging_engine::{HostPart, PagingEngine, Submitted};
+use super::paging_engine::{PagingEngine, Submitted};
 use super::reserved_addresses::ReservedPlace;
 use crate::ddi::DriverError;
 
@@ -263,30 +264,26 @@ impl HeapContents {
         let HeapMemory::Paged(parts) = &self.memory else { return Ok(()) };
         // A lost device needs no copies, whose allocation may fail for another reason.
         self.engine.check_present()?;
-        let copy = |part: &Part| match part.place {
-            Place::Device(_) => self.engine.host_part(part.range.bytes.1).map(Some),
-            Place::Arriving(..) | Place::Host(_) => Ok(None),
+        let size = |(index, part): (usize, &Part)| match part.place {
+            Place::Device(_) => Some((index, part.range.bytes.1)),
+            Place::Arriving(..) | Place::Host(_) => None,
         };
-        // Before anything is moved, as this fails the most.
-        let copies = parts.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
-        let before = self.work;
+        let sizes: Vec<_> = parts.iter().enumerate().filter_map(size).collect();
+        // Their bytes are in host memory as well.
+        let arriving =
+            |(index, part): (usize, &Part)| matches!(part.place, Place::Arriving(..)).then_some(index);
+        let arriving: Vec<_> = parts.iter().enumerate().filter_map(arriving).collect();
+        let (engine, before) = (Arc::clone(&self.engine), self.work);
         let mut leaving: VecDeque<Leaving> = VecDeque::new();
-        let mut result = Ok(());
-        for (index, copy) in copies.into_iter().enumerate() {
-            match self.send_away(index, copy, before) {
-                Ok(sent) => leaving.extend(sent),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
+        let mut send = |index, copy| {
+            leaving.extend(self.send_away(index, copy, before)?);
+            if leaving.len() <= LEAVING_AT_ONCE {
+                return Ok(());
             }
-            if leaving.len() > LEAVING_AT_ONCE {
-                result = leaving.pop_front().map_or(Ok(()), |part| self.end_leaving(part));
-            }
-            if result.is_err() {
-                break;
-            }
-        }
+            leaving.pop_front().map_or(Ok(()), |part| self.end_leaving(part))
+        };
+        let mut result = arriving.into_iter().try_for_each(|index| send(index, None));
+        result = result.and_then(|()| engine.host_parts(sizes, |index, copy| send(index, Some(copy))));
         for part in leaving {
             result = result.and(self.end_leaving(part));
         }
