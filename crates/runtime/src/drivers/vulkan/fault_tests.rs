@@ -290,7 +290,9 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
         }
     };
     copy(&video, &upload)?;
-    let object = [Some(video.cast().map_err(failed)?)];
+    // Leaves while the other does.
+    let small = gpu.create_heap(ByteSize::new(PART), SegmentGroup::Local, true).map_err(failed)?;
+    let object = [Some(video.cast().map_err(failed)?), Some(small.into())];
     gpu.evict(&object).map_err(failed)?;
     // Uses the memory that is kept, so that the heap does not find its bytes where they were.
     let _other = buffer(D3D12_HEAP_TYPE_DEFAULT)?;

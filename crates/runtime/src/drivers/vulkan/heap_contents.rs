@@ -32,6 +32,8 @@ pub(super) struct HeapContents {
     zeroed: bool,
     /// The work of the paging engine on the heap.
     work: Submitted,
+    /// The parts on their way to the host.
+    leaving: VecDeque<Leaving>,
     engine: Arc<PagingEngine>,
     /// The reserved addresses that the heap occupies. Dropped last.
     _place: Option<ReservedPlace>,
@@ -103,7 +105,18 @@ impl HeapContents {
     ) -> Self {
         let (priority, work) = (super::memory::NORMAL_PRIORITY, Submitted::default());
         let engine = Arc::clone(engine);
-        Self { buffer, memory, memory_type, size, priority, zeroed, work, engine, _place: None }
+        Self {
+            buffer,
+            memory,
+            memory_type,
+            size,
+            priority,
+            zeroed,
+            work,
+            leaving: VecDeque::new(),
+            engine,
+            _place: None,
+        }
     }
 
     /// Keeps the heap's reserved addresses until its memory is freed.
@@ -157,6 +170,7 @@ impl HeapContents {
     /// Begins to bring the heap to device memory: allocates it, and has the GPU bind it and copy the bytes, or write zeros
     /// to a new heap. On error, the bytes remain where they were.
     pub(super) fn begin_return(&mut self) -> Result<(), DriverError> {
+        self.end_leaving()?;
         let start = Instant::now();
         let begun = self.return_parts();
         match &begun {
@@ -241,53 +255,65 @@ impl HeapContents {
         Ok(())
     }
 
-    /// Copies the bytes to host memory and gives the device memory back, if the heap's memory can be freed.
+    /// Begins to copy the bytes to host memory and to give the device memory back, if the heap's memory can be freed. Both are done
+    /// after [`end_leaving`](Self::end_leaving).
     ///
     /// On error, the heap keeps its memory; if that happens midway, some parts are in host memory, and a return brings them
     /// back. The memory of a lost device is freed with its bytes.
-    pub(super) fn page_out(&mut self) -> Result<(), DriverError> {
+    pub(super) fn begin_leaving(&mut self) -> Result<(), DriverError> {
         let start = Instant::now();
         if let HeapMemory::Fixed(memory) = &self.memory {
             // All that can be done is to let the operating system take this memory first.
             memory.set_priority(LOWEST_PRIORITY);
             return Ok(());
         }
-        let result = self.send_parts_away();
-        if matches!(result, Err(DriverError::DeviceLost { .. })) {
-            self.lose_memory();
+        let begun = self.send_parts_away();
+        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?begun, "paging out begun");
+        begun.map_err(|error| {
+            let error = self.end_leaving().err().unwrap_or(error);
+            if matches!(error, DriverError::DeviceLost { .. }) {
+                self.lose_memory();
+            }
+            error
+        })
+    }
+
+    /// Waits until the bytes are in host memory, and gives the device memory back. Without a beginning, there is nothing to do.
+    pub(super) fn end_leaving(&mut self) -> Result<(), DriverError> {
+        let mut ended = Ok(());
+        while let Some(part) = self.leaving.pop_front() {
+            ended = ended.and(self.end_part(part));
         }
-        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?result, "paged out");
-        result
+        // The only reason is the loss of the device.
+        ended.inspect_err(|_| self.lose_memory())
     }
 
     fn send_parts_away(&mut self) -> Result<(), DriverError> {
+        // Of an eviction that was taken back before its end.
+        self.end_leaving()?;
         let HeapMemory::Paged(parts) = &self.memory else { return Ok(()) };
         // A lost device needs no copies, whose allocation may fail for another reason.
         self.engine.check_present()?;
-        let size = |(index, part): (usize, &Part)| match part.place {
-            Place::Device(_) => Some((index, part.range.bytes.1)),
-            Place::Arriving(..) | Place::Host(_) => None,
-        };
-        let sizes: Vec<_> = parts.iter().enumerate().filter_map(size).collect();
-        // Their bytes are in host memory as well.
-        let arriving =
-            |(index, part): (usize, &Part)| matches!(part.place, Place::Arriving(..)).then_some(index);
-        let arriving: Vec<_> = parts.iter().enumerate().filter_map(arriving).collect();
+        let (mut arriving, mut sizes) = (Vec::new(), Vec::new());
+        for (index, part) in parts.iter().enumerate() {
+            match part.place {
+                Place::Device(_) => sizes.push((index, part.range.bytes.1)),
+                // The bytes are in host memory as well.
+                Place::Arriving(..) => arriving.push(index),
+                Place::Host(_) => {}
+            }
+        }
         let (engine, before) = (Arc::clone(&self.engine), self.work);
-        let mut leaving: VecDeque<Leaving> = VecDeque::new();
         let mut send = |index, copy| {
-            leaving.extend(self.send_away(index, copy, before)?);
-            if leaving.len() <= LEAVING_AT_ONCE {
+            let sent = self.send_away(index, copy, before)?;
+            self.leaving.extend(sent);
+            if self.leaving.len() <= LEAVING_AT_ONCE {
                 return Ok(());
             }
-            leaving.pop_front().map_or(Ok(()), |part| self.end_leaving(part))
+            self.leaving.pop_front().map_or(Ok(()), |part| self.end_part(part))
         };
-        let mut result = arriving.into_iter().try_for_each(|index| send(index, None));
-        result = result.and_then(|()| engine.host_parts(sizes, |index, copy| send(index, Some(copy))));
-        for part in leaving {
-            result = result.and(self.end_leaving(part));
-        }
-        result
+        arriving.into_iter().try_for_each(|index| send(index, None))?;
+        engine.host_parts(sizes, |index, copy| send(index, Some(copy)))
     }
 
     /// Has the GPU copy a part to the host, after the work `before` the eviction, and unbind its memory. The copy does not wait
@@ -324,7 +350,7 @@ impl HeapContents {
     }
 
     /// Waits until the memory of a part is unbound, and gives it back.
-    fn end_leaving(&mut self, (index, unbound, copy): Leaving) -> Result<(), DriverError> {
+    fn end_part(&mut self, (index, unbound, copy): Leaving) -> Result<(), DriverError> {
         let waited = self.engine.wait(unbound);
         let HeapMemory::Paged(parts) = &mut self.memory else { return waited };
         let Some(part) = parts.get_mut(index) else { return waited };

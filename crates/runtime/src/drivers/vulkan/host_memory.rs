@@ -253,7 +253,7 @@ impl Job {
 
 impl OwnPages {
     fn new(size: u64, alignment: u64) -> Option<Self> {
-        if size % alignment != 0 {
+        if !size.is_multiple_of(alignment) {
             return None;
         }
         let alignment = alignment.max(HUGE_PAGE);

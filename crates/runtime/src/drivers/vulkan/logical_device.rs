@@ -177,6 +177,15 @@ impl LogicalDevice {
         own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until no queue has work. If the device is lost, none has.
+    pub(super) fn wait_idle(&self) {
+        for queue in self.queues.iter().chain(&self.binding_queue) {
+            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the queue is the device's, and locked.
+            let _ = unsafe { self.functions.queue_wait_idle(*queue) };
+        }
+    }
+
     /// Sets the priority of memory, if the device supports that.
     pub(super) fn set_priority(&self, memory: vk::DeviceMemory, priority: f32) {
         if let Some(set_priority) = self.set_priority {

@@ -305,6 +305,8 @@ impl Drop for PagingEngine {
         let pool = queue.pool;
         // If the device is lost, nothing is in execution.
         let _ = self.wait(all);
+        // Mesa's queue threads access semaphores for a moment after the work that waited for them is done.
+        self.device.wait_idle();
         // SAFETY: nothing is in execution; a null handle is ignored; the pool frees its buffers.
         unsafe { self.device.functions().destroy_command_pool(pool, None) };
     }
