@@ -184,24 +184,18 @@ impl HeapContents {
         self.set_priority(self.priority);
         let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(()) };
         let (engine, buffer) = (&self.engine, self.buffer.handle());
-        let mut bound = Submitted::default();
         for part in parts {
             if let Place::Host(copy) = &mut part.place {
-                let is_copied = copy.is_some();
                 let memory = match engine.take_spare(part.range.size, self.priority) {
                     Some(memory) => memory,
-                    None => {
-                        if is_copied {
-                            // One after the other: allocation excludes binding in the operating system's driver, and done in a
-                            // row would delay it, and with it the copies, until the end.
-                            engine.wait(bound)?;
-                        }
-                        engine.allocate(part.range.size, self.memory_type, self.priority)?
-                    }
+                    // On this thread: one that only allocates delays the binding, which the operating system's driver excludes
+                    // meanwhile.
+                    None => engine.allocate(part.range.size, self.memory_type, self.priority)?,
                 };
                 // A new heap is not used beside a copy, and on the queue of its zeros its memory is bound sooner.
                 let binds = [part.range.bound_to(&memory)];
-                bound = engine.bind(self.buffer.whole_buffer(), &binds, Submitted::default(), is_copied)?;
+                let whole = self.buffer.whole_buffer();
+                let bound = engine.bind(whole, &binds, Submitted::default(), copy.is_some())?;
                 self.work = self.work.and(bound);
                 part.place = Place::Arriving(memory, copy.take());
             }

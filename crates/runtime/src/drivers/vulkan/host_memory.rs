@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use heapwright_core::ByteSize;
 
+use super::hardware::heap_size;
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
 use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
+use super::memory_types::heap_of;
 use crate::ddi::DriverError;
 use crate::drivers::reservation::{Pages, Reservation};
 
@@ -23,8 +25,8 @@ use crate::drivers::reservation::{Pages, Reservation};
 /// one heap serve another.
 pub(super) const SIZES: (u64, u64) = (1 << 20, 64 << 20);
 
-/// Memory without contents: the bytes that are kept for the next eviction, and for how long.
-const KEPT: (u64, Duration) = (4 << 30, Duration::from_secs(1));
+/// Memory without contents that is kept for the next eviction: the fraction of all host memory, and for how long.
+const KEPT: (u64, Duration) = (8, Duration::from_secs(1));
 
 /// Number of bytes that a thread has provided at a time.
 const STEP: u64 = 8 << 20;
@@ -86,12 +88,14 @@ struct Job {
 
 impl HostMemory {
     pub(super) fn new(device: &Arc<LogicalDevice>, memory_type: u32) -> Self {
+        let memory = &device.hardware().memory;
+        let all = heap_size(memory, heap_of(memory, memory_type)).get();
         Self {
             device: Arc::clone(device),
             memory_type,
             import: importable_type(device, memory_type),
             refuses: AtomicBool::new(false),
-            kept: KeptMemory::new(KEPT.0, KEPT.1),
+            kept: KeptMemory::new(all / KEPT.0, KEPT.1),
         }
     }
 
