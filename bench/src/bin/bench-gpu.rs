@@ -11,6 +11,21 @@ use heapwright_rivals::gpu::{
     GIB, Result, bandwidth, cost, plain::Plain, program, recreate, residency, traces,
 };
 
+/// The names of the measurements.
+const MEASUREMENTS: [&str; 11] = [
+    "device",
+    "conformance",
+    "replays",
+    "recreate",
+    "placed-buffers",
+    "allocations",
+    "copies",
+    "writes",
+    "eviction",
+    "traces",
+    "residency",
+];
+
 /// Measures heapwright's runtime on a Vulkan device, beside plain Vulkan and VMA on the same device, and prints a table.
 #[derive(Parser)]
 #[command(name = "bench-gpu", args_conflicts_with_subcommands = true)]
@@ -23,13 +38,16 @@ struct Args {
     /// The program heapwright, for conformance and replays; left out without it.
     #[arg(long, value_name = "FILE")]
     heapwright: Option<PathBuf>,
-    /// Size of one buffer of the bandwidth measurements, in MiB. Heaps of a quarter of it and of four times as much are
-    /// evicted, too.
+    /// Size of one buffer of the bandwidth measurements, in MiB. Heaps from a sixteenth of it to four times as much are
+    /// evicted.
     #[arg(long, default_value_t = 1024)]
     size_mib: u64,
     /// Working set of the residency measurement, in GiB.
     #[arg(long, default_value_t = 40)]
     working_set_gib: u64,
+    /// Only this measurement; may be repeated.
+    #[arg(long, value_name = "NAME", value_parser = MEASUREMENTS)]
+    only: Vec<String>,
     /// Traces to replay.
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
@@ -79,21 +97,23 @@ fn run(args: &Args) -> Result<bool> {
         None => {}
     }
     let (index, size) = (args.index, args.size_mib << 20);
-    let mut table = Table::default();
-    table.add("device", Plain::open(index).map(|plain| vec![Row::plain("device", plain.name.clone())]));
+    let mut table = Table::of(&args.only);
+    table.add("device", || Plain::open(index).map(|plain| vec![Row::plain("device", plain.name.clone())]));
     let device = format!("vulkan:{index}");
     if let Some(heapwright) = &args.heapwright {
-        table.add("conformance", program::conformance(heapwright, &device));
-        table.add("replays", program::replay(heapwright, &device, &args.traces));
+        table.add("conformance", || program::conformance(heapwright, &device));
+        table.add("replays", || program::replay(heapwright, &device, &args.traces));
     }
-    table.add("recreate", recreate::two_processes(index));
-    table.add("placed buffers", cost::placed_buffers(index));
-    table.add("allocations", cost::allocations(index));
-    table.add("copies", bandwidth::copies(index, size));
-    table.add("writes", bandwidth::writes(index, size.min(GIB)));
-    table.add("eviction", bandwidth::eviction(index, &[size / 4, size, size * 4]));
-    table.add("traces", traces::beside_vma(index, &args.traces, args.heapwright.as_deref()));
-    table.add("residency", residency::quarter(index, args.working_set_gib * GIB));
+    table.add("recreate", || recreate::two_processes(index));
+    table.add("placed-buffers", || cost::placed_buffers(index));
+    table.add("allocations", || cost::allocations(index));
+    table.add("copies", || bandwidth::copies(index, size));
+    table.add("writes", || bandwidth::writes(index, size.min(GIB)));
+    table.add("eviction", || {
+        bandwidth::eviction(index, &[(16, size / 16), (1, size / 4), (1, size), (1, size * 4), (8, size)])
+    });
+    table.add("traces", || traces::beside_vma(index, &args.traces, args.heapwright.as_deref()));
+    table.add("residency", || residency::quarter(index, args.working_set_gib * GIB));
     write!(anstream::stdout(), "{table}")?;
     Ok(table.all_held())
 }

@@ -88,6 +88,19 @@ impl Plain {
             .map(|(index, _)| index)
     }
 
+    /// Returns the number of bytes that this process uses of the memory heap of a memory type, if the device says that.
+    #[must_use]
+    pub fn used(&self, memory_type: u32) -> Option<u64> {
+        let mut budget = vk::PhysicalDeviceMemoryBudgetPropertiesEXT::default();
+        let mut memory = vk::PhysicalDeviceMemoryProperties2::default().push_next(&mut budget);
+        // SAFETY: the physical device is the instance's. A device without the extension ignores its structure.
+        unsafe { self.instance.get_physical_device_memory_properties2(self.physical, &mut memory) };
+        let memory = memory.memory_properties;
+        let heap = memory.memory_types_as_slice().get(usize::try_from(memory_type).ok()?)?.heap_index;
+        let used = budget.heap_usage.get(usize::try_from(heap).ok()?).copied();
+        used.filter(|&bytes| bytes > 0)
+    }
+
     /// Creates a buffer with memory of a type.
     ///
     /// # Errors

@@ -39,12 +39,23 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
+    only: Vec<String>,
 }
 
 impl Table {
-    /// Adds the lines of a measurement. A measurement that fails is a line, too, whose requirement is not held.
-    pub fn add(&mut self, what: &str, measured: Result<Vec<Row>>) {
-        match measured {
+    /// Creates a table of the named measurements alone, or of all if none is named.
+    #[must_use]
+    pub fn of(only: &[String]) -> Self {
+        Self { rows: Vec::new(), only: only.to_vec() }
+    }
+
+    /// Performs a measurement, if the table has it, and adds its lines. A measurement that fails is a line, too, whose
+    /// requirement is not held.
+    pub fn add(&mut self, what: &str, measure: impl FnOnce() -> Result<Vec<Row>>) {
+        if !self.only.is_empty() && !self.only.iter().any(|only| only == what) {
+            return;
+        }
+        match measure() {
             Ok(rows) => self.rows.extend(rows),
             Err(error) => self.rows.push(Row::required(what, format!("error: {error}"), "no error", false)),
         }

@@ -15,6 +15,7 @@ mod resource;
 mod tiles;
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -124,6 +125,10 @@ pub(crate) struct PagingWork {
     complete: PagingAction,
 }
 
+/// Number of works that have begun and are not complete: enough for a GPU to copy all the time, and few enough for memory that is
+/// evicted to be freed meanwhile.
+const BEGUN_AHEAD: usize = 8;
+
 type PagingAction = Box<dyn FnOnce() -> Result<(), DriverError> + Send>;
 
 impl PagingWork {
@@ -135,7 +140,7 @@ impl PagingWork {
         Self { begin: None, begun: Ok(()), time, complete: Box::new(complete) }
     }
 
-    /// Adds the action at the beginning, which allocates memory and has the GPU move contents. If it fails, the action at the
+    /// Adds the action at the beginning, which has the GPU move contents. If it fails, the action at the
     /// end is omitted.
     #[cfg_attr(
         not(any(feature = "vulkan", test)),
@@ -154,16 +159,20 @@ impl PagingWork {
     pub(crate) fn begin_all(works: &mut [Self]) -> Result<(), DriverError> {
         let mut result = Ok(());
         for work in works {
-            if let Some(begin) = work.begin.take() {
-                work.begun = begin();
-            }
-            result = result.and(work.begun);
+            result = result.and(work.begin());
         }
         result
     }
 
-    /// Begins works, and completes them one after the other, like an engine that began at `start`. Returns the time at which it
-    /// ended, and the first error; the works after it run nevertheless.
+    fn begin(&mut self) -> Result<(), DriverError> {
+        if let Some(begin) = self.begin.take() {
+            self.begun = begin();
+        }
+        self.begun
+    }
+
+    /// Begins works, a few ahead of the one to be completed, and completes them one after the other, like an engine that began
+    /// at `start`. Returns the time at which it ended, and the first error; the works after it run nevertheless.
     ///
     /// The end times are computed from `start`, so a thread that once sleeps too long does not delay the works after
     /// it.
@@ -171,16 +180,20 @@ impl PagingWork {
         works: impl IntoIterator<Item = Self>,
         start: Instant,
     ) -> (Instant, Result<(), DriverError>) {
-        let mut works: Vec<_> = works.into_iter().collect();
-        // The errors are kept in the works.
-        let _ = Self::begin_all(&mut works);
+        let mut works = works.into_iter();
+        let mut begun = VecDeque::with_capacity(BEGUN_AHEAD);
         let (mut end, mut result) = (start, Ok(()));
-        for work in works {
+        loop {
+            begun.extend(works.by_ref().take(BEGUN_AHEAD - begun.len()).map(|mut work| {
+                // The error is kept in the work.
+                let _ = work.begin();
+                work
+            }));
+            let Some(work) = begun.pop_front() else { return (end, result) };
             end += work.time;
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
             result = result.and(work.begun.and_then(|()| (work.complete)()));
         }
-        (end, result)
     }
 }
 

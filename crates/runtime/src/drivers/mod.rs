@@ -9,6 +9,7 @@
 //! * `resource`, `tiles`: resources, and the tiles of reserved ones.
 //! * `segment`: usage of the segment groups, with capacity and budget.
 //! * `queue`: queues' threads.
+//! * `reservation`: address space of the host.
 //! * `execute`, `texels`: execution of commands, by means of a driver's `gpu_memory`.
 //! * `page_fault`: accesses that the GPU could not perform.
 
@@ -18,6 +19,7 @@ pub(crate) mod host;
 pub(crate) mod layout;
 mod page_fault;
 mod queue;
+mod reservation;
 mod resource;
 mod segment;
 mod texels;

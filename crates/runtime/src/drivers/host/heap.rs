@@ -8,9 +8,9 @@ use std::time::Duration;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_space::{AddressRange, Target};
-use super::reservation::Reservation;
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::drivers::page_fault::{FaultCause, PageFault};
+use crate::drivers::reservation::{Pages, Reservation};
 use crate::drivers::segment::{Charge, Residence, Segments};
 use crate::residency::{PageableRecord, ResidencyLedger};
 
@@ -74,7 +74,8 @@ impl HostHeap {
             let charge = Charge::of_resident(segments, residence, size)?;
             Residency { count: 1, group: charge.group(), charge: Some(charge), has_arrived: true, stay: 0 }
         };
-        let memory = Reservation::new(size).ok_or(DriverError::HostOutOfMemory { requested: size })?;
+        let memory =
+            Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
         let record = ledger.created(args.pageable, size, !args.not_resident);
         let heap = Arc::new_cyclic(|this| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,

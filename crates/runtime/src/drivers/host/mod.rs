@@ -2,7 +2,6 @@
 //!
 //! * [`profile`]: the simulated GPUs that come with the runtime.
 //! * `budget_schedule`: changes of the budget over time.
-//! * `reservation`: host address space that is committed only where it is used.
 //! * `free_addresses`, `address_owners`, `device`: free GPU virtual addresses, their owners, and the reservations of
 //!   devices.
 //! * `address_space`, `memory_access`: the page table, and the accesses that go through it.
@@ -20,7 +19,6 @@ mod free_addresses;
 mod heap;
 pub(super) mod memory_access;
 pub(crate) mod profile;
-mod reservation;
 mod reserved;
 
 use std::any::Any;

@@ -315,6 +315,32 @@ fn a_failure_at_the_beginning_is_the_result_of_the_work() {
     assert_eq!(*steps.lock().expect("no panics"), ["begin 1", "begin 2", "complete 2"]);
 }
 
+/// A GPU has several works at a time, but memory that is evicted is freed before all of it has begun to leave.
+#[test]
+fn a_few_works_begin_ahead_of_the_one_to_be_completed() {
+    let steps: Arc<Mutex<Vec<(bool, usize)>>> = Arc::default();
+    let works = (0..20).map(|number| {
+        let step = |is_begin| {
+            let steps = Arc::clone(&steps);
+            move || {
+                steps.lock().expect("no panics").push((is_begin, number));
+                Ok(())
+            }
+        };
+        PagingWork::new(Duration::ZERO, step(false)).with_beginning(step(true))
+    });
+    assert_eq!(PagingWork::run_all(works, Instant::now()).1, Ok(()));
+    let steps = steps.lock().expect("no panics");
+    let numbers = |wanted| steps.iter().filter(move |step| step.0 == wanted).map(|step| step.1);
+    assert!(numbers(true).eq(0..20) && numbers(false).eq(0..20), "in order");
+    let mut under_way = 0_usize;
+    let most = steps.iter().map(|&(is_begin, _)| {
+        under_way = if is_begin { under_way + 1 } else { under_way - 1 };
+        under_way
+    });
+    assert_eq!(most.max(), Some(8));
+}
+
 #[test]
 fn a_heap_becomes_resident_when_paging_completes() {
     for profile in ["discrete", "slow-paging"] {

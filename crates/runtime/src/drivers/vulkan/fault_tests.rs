@@ -223,6 +223,13 @@ fn program(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
     ended
 }
 
+/// Runs the program on a device whose calls do not fail.
+pub(super) fn without_failures(device: Arc<LogicalDevice>) -> Result<(), HRESULT> {
+    let _one = INJECTING.lock().unwrap_or_else(PoisonError::into_inner);
+    FAILURES.store(0, Ordering::SeqCst);
+    program(device)
+}
+
 /// The parts of the program's heaps: three, in which eviction and return can fail at the beginning, midway and at the end.
 const PART: u64 = 1 << 16;
 const SIZE: u64 = 3 * PART;
@@ -283,7 +290,9 @@ fn copies_and_eviction(gpu: &Instance) -> Result<(), HRESULT> {
         }
     };
     copy(&video, &upload)?;
-    let object = [Some(video.cast().map_err(failed)?)];
+    // Leaves while the other does.
+    let small = gpu.create_heap(ByteSize::new(PART), SegmentGroup::Local, true).map_err(failed)?;
+    let object = [Some(video.cast().map_err(failed)?), Some(small.into())];
     gpu.evict(&object).map_err(failed)?;
     // Uses the memory that is kept, so that the heap does not find its bytes where they were.
     let _other = buffer(D3D12_HEAP_TYPE_DEFAULT)?;

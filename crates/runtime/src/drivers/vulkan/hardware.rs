@@ -6,6 +6,7 @@ use ash::vk;
 use heapwright_core::{Alignment, ByteSize};
 
 use super::error::VulkanError;
+use super::memory::{COPIES, OWN_MEMORY};
 use super::memory_types::MemoryTypes;
 
 /// A physical device.
@@ -31,6 +32,8 @@ pub(super) struct Hardware {
     pub(super) has_sparse_binding: bool,
     /// Whether buffers can be created at the addresses of an earlier process.
     pub(super) has_capture_replay: bool,
+    /// The alignment of memory of this process that can be imported for copies, if any can.
+    pub(super) import_alignment: Option<u64>,
     /// Total size of all sparse resources.
     pub(super) sparse_address_space: u64,
     /// Largest size of one allocation.
@@ -110,6 +113,9 @@ impl Hardware {
             has_synchronization2: vulkan13.synchronization2 == vk::TRUE,
             has_sparse_binding: queue_family.is_some_and(|(_, _, binds)| binds),
             has_capture_replay: vulkan12.buffer_device_address_capture_replay == vk::TRUE,
+            import_alignment: has(ash::ext::external_memory_host::NAME)
+                .then(|| import_alignment(instance, device))
+                .flatten(),
             sparse_address_space: basic.limits.sparse_address_space_size,
             max_allocation: maintenance3.max_memory_allocation_size,
             max_buffer: if maintenance4.max_buffer_size == 0 {
@@ -161,6 +167,23 @@ pub(super) fn heaps(memory: &vk::PhysicalDeviceMemoryProperties) -> &[vk::Memory
 /// The size of a memory heap.
 pub(super) fn heap_size(memory: &vk::PhysicalDeviceMemoryProperties, heap: usize) -> ByteSize {
     ByteSize::new(heaps(memory).get(heap).map_or(0, |heap| heap.size))
+}
+
+/// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension for that.
+fn import_alignment(instance: &ash::Instance, device: vk::PhysicalDevice) -> Option<u64> {
+    use vk::ExternalMemoryFeatureFlags as Features;
+    let mut own = vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default();
+    let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut own);
+    let info = vk::PhysicalDeviceExternalBufferInfo::default().usage(COPIES).handle_type(OWN_MEMORY);
+    let mut buffers = vk::ExternalBufferProperties::default();
+    // SAFETY: the physical device belongs to the instance and has the extension, which requires Vulkan 1.1.
+    unsafe {
+        instance.get_physical_device_properties2(device, &mut properties);
+        instance.get_physical_device_external_buffer_properties(device, &info, &mut buffers);
+    }
+    let features = buffers.external_memory_properties.external_memory_features;
+    let can = features.contains(Features::IMPORTABLE) && !features.contains(Features::DEDICATED_ONLY);
+    Some(own.min_imported_host_pointer_alignment).filter(|alignment| can && alignment.is_power_of_two())
 }
 
 /// Chooses a queue family: one that can bind sparse memory if that is wanted and possible, otherwise any that can copy.

@@ -198,8 +198,8 @@ impl VulkanHeap {
         now.failure.filter(|_| now.is_in(stay)).map_or(Ok(()), Err)
     }
 
-    /// Pages the heap out when no queue uses it any more, unless it became resident again.
-    fn leave(&self) -> Result<(), DriverError> {
+    /// Begins to page the heap out when no queue uses it any more, unless it became resident again.
+    fn begin_leaving(&self) -> Result<(), DriverError> {
         // The application may not evict what the GPU uses. If it does, the memory must stay until the GPU is done.
         let used = self.changed.wait_while(self.residency(), |now| now.uses > 0 && now.count == 0);
         drop(used.unwrap_or_else(PoisonError::into_inner));
@@ -207,7 +207,20 @@ impl VulkanHeap {
         if self.residency().count > 0 {
             return Ok(());
         }
-        let paged_out = contents.page_out();
+        let begun = contents.begin_leaving();
+        self.left(&contents, begun)
+    }
+
+    /// Ends paging out after [`begin_leaving`](Self::begin_leaving). If the heap became resident again meanwhile, its return waits
+    /// for that, or has done it.
+    fn end_leaving(&self) -> Result<(), DriverError> {
+        let mut contents = self.contents();
+        let ended = contents.end_leaving();
+        self.left(&contents, ended)
+    }
+
+    /// Ends the charge if the heap's memory is gone, and returns the error of paging it out if the device is lost.
+    fn left(&self, contents: &HeapContents, paged_out: Result<(), DriverError>) -> Result<(), DriverError> {
         if !contents.has_device_memory() {
             let mut residency = self.residency();
             // If it is to be resident again, it is about to have memory.
@@ -301,10 +314,13 @@ impl DriverHeap for VulkanHeap {
         }
         residency.has_arrived = false;
         self.changed.notify_all();
-        let heap = Weak::clone(&self.this);
-        // If the heap was released meanwhile, its memory is freed already.
-        let leave = move || heap.upgrade().map_or(Ok(()), |heap| heap.leave());
-        Ok(Some(PagingWork::new(Duration::ZERO, leave)))
+        let action = |act: fn(&Self) -> Result<(), DriverError>| {
+            let heap = Weak::clone(&self.this);
+            // If the heap was released meanwhile, its memory is freed already.
+            move || heap.upgrade().map_or(Ok(()), |heap| act(&heap))
+        };
+        let work = PagingWork::new(Duration::ZERO, action(Self::end_leaving));
+        Ok(Some(work.with_beginning(action(Self::begin_leaving))))
     }
 
     fn set_priority(&self, priority: f32) {

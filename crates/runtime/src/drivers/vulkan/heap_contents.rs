@@ -9,8 +9,9 @@ use ash::vk;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::heap_buffer::{HeapBuffer, PartRange};
+use super::host_memory::HostPart;
 use super::memory::Memory;
-use super::paging_engine::{HostPart, PagingEngine, Submitted};
+use super::paging_engine::{PagingEngine, Submitted};
 use super::reserved_addresses::ReservedPlace;
 use crate::ddi::DriverError;
 
@@ -31,6 +32,8 @@ pub(super) struct HeapContents {
     zeroed: bool,
     /// The work of the paging engine on the heap.
     work: Submitted,
+    /// The parts on their way to the host.
+    leaving: VecDeque<Leaving>,
     engine: Arc<PagingEngine>,
     /// The reserved addresses that the heap occupies. Dropped last.
     _place: Option<ReservedPlace>,
@@ -102,7 +105,18 @@ impl HeapContents {
     ) -> Self {
         let (priority, work) = (super::memory::NORMAL_PRIORITY, Submitted::default());
         let engine = Arc::clone(engine);
-        Self { buffer, memory, memory_type, size, priority, zeroed, work, engine, _place: None }
+        Self {
+            buffer,
+            memory,
+            memory_type,
+            size,
+            priority,
+            zeroed,
+            work,
+            leaving: VecDeque::new(),
+            engine,
+            _place: None,
+        }
     }
 
     /// Keeps the heap's reserved addresses until its memory is freed.
@@ -156,6 +170,7 @@ impl HeapContents {
     /// Begins to bring the heap to device memory: allocates it, and has the GPU bind it and copy the bytes, or write zeros
     /// to a new heap. On error, the bytes remain where they were.
     pub(super) fn begin_return(&mut self) -> Result<(), DriverError> {
+        self.end_leaving()?;
         let start = Instant::now();
         let begun = self.return_parts();
         match &begun {
@@ -169,24 +184,18 @@ impl HeapContents {
         self.set_priority(self.priority);
         let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(()) };
         let (engine, buffer) = (&self.engine, self.buffer.handle());
-        let mut bound = Submitted::default();
         for part in parts {
             if let Place::Host(copy) = &mut part.place {
-                let is_copied = copy.is_some();
                 let memory = match engine.take_spare(part.range.size, self.priority) {
                     Some(memory) => memory,
-                    None => {
-                        if is_copied {
-                            // One after the other: allocation excludes binding in the operating system's driver, and done in a
-                            // row would delay it, and with it the copies, until the end.
-                            engine.wait(bound)?;
-                        }
-                        engine.allocate(part.range.size, self.memory_type, self.priority)?
-                    }
+                    // On this thread: one that only allocates delays the binding, which the operating system's driver excludes
+                    // meanwhile.
+                    None => engine.allocate(part.range.size, self.memory_type, self.priority)?,
                 };
                 // A new heap is not used beside a copy, and on the queue of its zeros its memory is bound sooner.
                 let binds = [part.range.bound_to(&memory)];
-                bound = engine.bind(self.buffer.whole_buffer(), &binds, Submitted::default(), is_copied)?;
+                let whole = self.buffer.whole_buffer();
+                let bound = engine.bind(whole, &binds, Submitted::default(), copy.is_some())?;
                 self.work = self.work.and(bound);
                 part.place = Place::Arriving(memory, copy.take());
             }
@@ -240,60 +249,75 @@ impl HeapContents {
         Ok(())
     }
 
-    /// Copies the bytes to host memory and gives the device memory back, if the heap's memory can be freed.
+    /// Begins to copy the bytes to host memory and to give the device memory back, if the heap's memory can be freed. Both are done
+    /// after [`end_leaving`](Self::end_leaving).
     ///
     /// On error, the heap keeps its memory; if that happens midway, some parts are in host memory, and a return brings them
     /// back. The memory of a lost device is freed with its bytes.
-    pub(super) fn page_out(&mut self) -> Result<(), DriverError> {
+    pub(super) fn begin_leaving(&mut self) -> Result<(), DriverError> {
         let start = Instant::now();
         if let HeapMemory::Fixed(memory) = &self.memory {
             // All that can be done is to let the operating system take this memory first.
             memory.set_priority(LOWEST_PRIORITY);
             return Ok(());
         }
-        let result = self.send_parts_away();
-        if matches!(result, Err(DriverError::DeviceLost { .. })) {
-            self.lose_memory();
+        let begun = self.send_parts_away();
+        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?begun, "paging out begun");
+        begun.map_err(|error| {
+            let error = self.end_leaving().err().unwrap_or(error);
+            if matches!(error, DriverError::DeviceLost { .. }) {
+                self.lose_memory();
+            }
+            error
+        })
+    }
+
+    /// Waits until the bytes are in host memory, and gives the device memory back. Without a beginning, there is nothing to do.
+    pub(super) fn end_leaving(&mut self) -> Result<(), DriverError> {
+        let mut ended = Ok(());
+        while let Some(part) = self.leaving.pop_front() {
+            ended = ended.and(self.end_part(part));
         }
-        tracing::trace!(size = self.size.get(), time = ?start.elapsed(), ?result, "paged out");
-        result
+        // The only reason is the loss of the device.
+        ended.inspect_err(|_| self.lose_memory())
     }
 
     fn send_parts_away(&mut self) -> Result<(), DriverError> {
+        // Of an eviction that was taken back before its end.
+        self.end_leaving()?;
         let HeapMemory::Paged(parts) = &self.memory else { return Ok(()) };
         // A lost device needs no copies, whose allocation may fail for another reason.
         self.engine.check_present()?;
-        let copy = |part: &Part| match part.place {
-            Place::Device(_) => self.engine.host_part(part.range.bytes.1).map(Some),
-            Place::Arriving(..) | Place::Host(_) => Ok(None),
+        let (mut arriving, mut sizes) = (Vec::new(), Vec::new());
+        for (index, part) in parts.iter().enumerate() {
+            match part.place {
+                Place::Device(_) => sizes.push((index, part.range.bytes.1)),
+                // The bytes are in host memory as well.
+                Place::Arriving(..) => arriving.push(index),
+                Place::Host(_) => {}
+            }
+        }
+        let (engine, before) = (Arc::clone(&self.engine), self.work);
+        let mut send = |index, copy| {
+            let sent = self.send_away(index, copy, before)?;
+            self.leaving.extend(sent);
+            if self.leaving.len() <= LEAVING_AT_ONCE {
+                return Ok(());
+            }
+            self.leaving.pop_front().map_or(Ok(()), |part| self.end_part(part))
         };
-        // Before anything is moved, as this fails the most.
-        let copies = parts.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
-        let mut leaving: VecDeque<Leaving> = VecDeque::new();
-        let mut result = Ok(());
-        for (index, copy) in copies.into_iter().enumerate() {
-            match self.send_away(index, copy) {
-                Ok(sent) => leaving.extend(sent),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-            if leaving.len() > LEAVING_AT_ONCE {
-                result = leaving.pop_front().map_or(Ok(()), |part| self.end_leaving(part));
-            }
-            if result.is_err() {
-                break;
-            }
-        }
-        for part in leaving {
-            result = result.and(self.end_leaving(part));
-        }
-        result
+        arriving.into_iter().try_for_each(|index| send(index, None))?;
+        engine.host_parts(sizes, |index, copy| send(index, Some(copy)))
     }
 
-    /// Has the GPU copy a part to the host and unbind its memory.
-    fn send_away(&mut self, index: usize, copy: Option<HostPart>) -> Result<Option<Leaving>, DriverError> {
+    /// Has the GPU copy a part to the host, after the work `before` the eviction, and unbind its memory. The copy does not wait
+    /// for the unbinding of other parts.
+    fn send_away(
+        &mut self,
+        index: usize,
+        copy: Option<HostPart>,
+        before: Submitted,
+    ) -> Result<Option<Leaving>, DriverError> {
         let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(None) };
         let Some(part) = parts.get(index) else { return Ok(None) };
         let (engine, buffer) = (&self.engine, self.buffer.whole_buffer());
@@ -303,7 +327,7 @@ impl HeapContents {
         if let Some(copy) = &copy {
             let (at, size) = part.range.bytes;
             let region = vk::BufferCopy { src_offset: at, dst_offset: 0, size };
-            let copied = copy_range(engine, buffer.handle(), copy.handle(), region, self.work)?;
+            let copied = copy_range(engine, buffer.handle(), copy.handle(), region, before)?;
             self.work = self.work.and(copied);
         }
         match engine.bind(buffer, &[part.range.unbound()], self.work, true) {
@@ -320,7 +344,7 @@ impl HeapContents {
     }
 
     /// Waits until the memory of a part is unbound, and gives it back.
-    fn end_leaving(&mut self, (index, unbound, copy): Leaving) -> Result<(), DriverError> {
+    fn end_part(&mut self, (index, unbound, copy): Leaving) -> Result<(), DriverError> {
         let waited = self.engine.wait(unbound);
         let HeapMemory::Paged(parts) = &mut self.memory else { return waited };
         let Some(part) = parts.get_mut(index) else { return waited };

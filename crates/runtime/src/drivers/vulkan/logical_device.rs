@@ -1,6 +1,7 @@
 //! The logical device, its queues, and whether it is lost.
 
 use std::ffi::c_char;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use heapwright_d3d12::DXGI_ERROR_DEVICE_REMOVED;
 use super::error::VulkanError;
 use super::hardware::Hardware;
 use super::instance::VulkanInstance;
+use super::memory::OWN_MEMORY;
 use crate::ddi::DriverError;
 use crate::ddi::command::RemovalSink;
 
@@ -23,6 +25,7 @@ pub(super) struct LogicalDevice {
     binding_queue: Option<Mutex<vk::Queue>>,
     next_queue: AtomicUsize,
     set_priority: Option<vk::PFN_vkSetDeviceMemoryPriorityEXT>,
+    types_to_import: Option<vk::PFN_vkGetMemoryHostPointerPropertiesEXT>,
     /// The first call that lost the device.
     lost: OnceLock<String>,
     /// The D3D12 devices, which are removed when the device is lost.
@@ -88,6 +91,9 @@ impl LogicalDevice {
             names.push(ash::ext::pageable_device_local_memory::NAME.as_ptr());
             info = info.push_next(&mut pageable);
         }
+        if hardware.import_alignment.is_some() {
+            names.push(ash::ext::external_memory_host::NAME.as_ptr());
+        }
         let info = info.enabled_extension_names(&names);
         // SAFETY: the physical device belongs to the instance, which the result keeps alive, and has the features and
         // extensions that are enabled; all structures outlive the call.
@@ -115,6 +121,11 @@ impl LogicalDevice {
                 .fp()
                 .set_device_memory_priority_ext
         });
+        let types_to_import = hardware.import_alignment.is_some().then(|| {
+            ash::ext::external_memory_host::Device::new(instance.functions(), &functions)
+                .fp()
+                .get_memory_host_pointer_properties_ext
+        });
         Self {
             functions,
             hardware,
@@ -122,6 +133,7 @@ impl LogicalDevice {
             binding_queue,
             next_queue: AtomicUsize::new(0),
             set_priority,
+            types_to_import,
             lost: OnceLock::new(),
             removals: Mutex::default(),
             sparse_bytes: AtomicU64::new(0),
@@ -165,12 +177,30 @@ impl LogicalDevice {
         own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until no queue has work. If the device is lost, none has.
+    pub(super) fn wait_idle(&self) {
+        for queue in self.queues.iter().chain(&self.binding_queue) {
+            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the queue is the device's, and locked.
+            let _ = unsafe { self.functions.queue_wait_idle(*queue) };
+        }
+    }
+
     /// Sets the priority of memory, if the device supports that.
     pub(super) fn set_priority(&self, memory: vk::DeviceMemory, priority: f32) {
         if let Some(set_priority) = self.set_priority {
             // SAFETY: the memory belongs to the device, and the extension is enabled.
             unsafe { set_priority(self.functions.handle(), memory, priority) };
         }
+    }
+
+    /// Returns the memory types, as bits, in which memory of this process can be imported. Returns `None` if there are none.
+    pub(super) fn types_to_import(&self, start: NonNull<u8>) -> Option<u32> {
+        let mut properties = vk::MemoryHostPointerPropertiesEXT::default();
+        let (device, start) = (self.functions.handle(), start.as_ptr().cast());
+        // SAFETY: the extension is enabled, and the driver does not access the memory.
+        let queried = unsafe { self.types_to_import?(device, OWN_MEMORY, start, &mut properties) };
+        (queried == vk::Result::SUCCESS).then_some(properties.memory_type_bits).filter(|&types| types != 0)
     }
 
     /// Counts `size` bytes of a new sparse buffer. Returns false, and counts nothing, if they would exceed the limit.

@@ -21,6 +21,15 @@ pub(super) const BUFFER_USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from
         | vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS.as_raw(),
 );
 
+/// The uses of the buffers of memory that is imported.
+pub(super) const COPIES: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+    vk::BufferUsageFlags::TRANSFER_SRC.as_raw() | vk::BufferUsageFlags::TRANSFER_DST.as_raw(),
+);
+
+/// Memory of this process, which is imported.
+pub(super) const OWN_MEMORY: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+
 /// The flags of buffers that get their memory by sparse binding. They are used while only some parts have memory: one part is
 /// copied while another is bound.
 pub(super) const SPARSE: vk::BufferCreateFlags = vk::BufferCreateFlags::from_raw(
@@ -90,6 +99,35 @@ impl Memory {
         Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
     }
 
+    /// Imports memory of this process.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are mapped until the result is dropped, and nothing accesses them that the GPU's work is not ordered with. Start
+    /// and size are multiples of the device's alignment for imports.
+    pub(super) unsafe fn import(
+        device: &Arc<LogicalDevice>,
+        start: NonNull<u8>,
+        size: u64,
+        memory_type: u32,
+    ) -> Result<Self, DriverError> {
+        let requested = ByteSize::new(size);
+        let mut import = vk::ImportMemoryHostPointerInfoEXT::default()
+            .handle_type(OWN_MEMORY)
+            .host_pointer(start.as_ptr().cast());
+        let info = vk::MemoryAllocateInfo::default()
+            .allocation_size(size)
+            .memory_type_index(memory_type)
+            .push_next(&mut import);
+        // SAFETY: the caller's promise; the extension is enabled, as the device has an alignment for imports.
+        let imported = unsafe { device.functions().allocate_memory(&info, None) };
+        let memory = imported.map_err(|result| match result {
+            vk::Result::ERROR_INVALID_EXTERNAL_HANDLE => DriverError::HostOutOfMemory { requested },
+            other => device.creating("vkAllocateMemory", requested)(other),
+        })?;
+        Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
+    }
+
     pub(super) fn handle(&self) -> vk::DeviceMemory {
         self.memory
     }
@@ -153,6 +191,8 @@ pub(super) struct Buffer {
 pub(super) enum Binding {
     /// Once, after creation.
     Whole,
+    /// Once, after creation; memory of this process. For copies only.
+    Imported,
     /// Once, after creation, at an address that a later process can get again, or that one had in an earlier process.
     Replayable { at: Option<u64> },
     /// By sparse binding, which can change; with an address as above if the device supports that.
@@ -164,7 +204,7 @@ impl Binding {
     fn at(self) -> Option<u64> {
         match self {
             // The address of a replayable buffer is that of its memory.
-            Self::Whole | Self::Replayable { .. } => None,
+            Self::Whole | Self::Imported | Self::Replayable { .. } => None,
             Self::Sparse { at } => at,
         }
     }
@@ -187,6 +227,7 @@ impl Buffer {
         }
         let mut flags = vk::BufferCreateFlags::empty();
         let mut opaque = vk::BufferOpaqueCaptureAddressCreateInfo::default();
+        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(OWN_MEMORY);
         let mut info = vk::BufferCreateInfo::default()
             .size(size)
             .usage(BUFFER_USAGE)
@@ -194,8 +235,14 @@ impl Buffer {
         if is_sparse {
             flags |= SPARSE;
         }
-        if binding != Binding::Whole && device.hardware().has_capture_replay {
-            flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
+        match binding {
+            Binding::Whole => {}
+            Binding::Imported => info = info.usage(COPIES).push_next(&mut external),
+            Binding::Replayable { .. } | Binding::Sparse { .. } => {
+                if device.hardware().has_capture_replay {
+                    flags |= vk::BufferCreateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
+                }
+            }
         }
         // What Vulkan calls an opaque address is the address itself, which was checked when the device was opened. The caller
         // compares the address that results.

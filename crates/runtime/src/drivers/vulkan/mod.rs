@@ -4,8 +4,8 @@
 //! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
 //!   logical device. `validation`: messages of the validation layer.
 //! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
-//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `kept_memory`: memory
-//!   between two uses.
+//! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `host_memory`: where
+//!   evicted bytes are. `kept_memory`: memory between two uses.
 //! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
 //!   reserved resources.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
@@ -26,6 +26,7 @@ mod hazards;
 mod heap;
 mod heap_buffer;
 mod heap_contents;
+mod host_memory;
 mod instance;
 mod kept_memory;
 mod logical_device;

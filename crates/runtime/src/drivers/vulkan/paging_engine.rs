@@ -7,24 +7,17 @@ use ash::vk;
 use heapwright_core::ByteSize;
 
 use super::commands::{Access, barrier};
+use super::host_memory::{self, HostMemory, HostPart};
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
-use super::memory::{Buffer, Memory, StagingBuffer};
+use super::memory::{Buffer, Memory};
 use super::memory_types::heap_of;
 use super::timeline::Timeline;
 use crate::ddi::DriverError;
 
-/// Sizes of host memory: powers of two from the first to the second. It is reused, and a small number of sizes lets that of
-/// one heap serve another.
-const HOST_SIZES: (u64, u64) = (1 << 20, 64 << 20);
-
 /// The usual size of the parts into which the memory of a heap is divided. One is bound or freed while the next is copied. On an H200,
 /// smaller parts take longer to bind and free in all, and larger ones leave more to do after the last copy.
-pub(super) const PART: u64 = HOST_SIZES.1;
-
-/// Host memory of evicted heaps without contents: the bytes that are kept for the next eviction, and for how long.
-/// Allocation takes ten times as long as the copy.
-const HOST_KEPT: (u64, Duration) = (4 << 30, Duration::from_secs(1));
+pub(super) const PART: u64 = host_memory::SIZES.1;
 
 /// Device memory of evicted heaps that is kept for the next heap that becomes resident: the fraction of all device memory,
 /// and for how long. Memory is usually evicted to make room for other heaps, and its release and allocation take as long as
@@ -44,10 +37,8 @@ pub(super) struct PagingEngine {
     copied: Timeline,
     bound: Timeline,
     queue: Mutex<Queue>,
-    host: Arc<KeptMemory<StagingBuffer>>,
+    host: HostMemory,
     spare: Arc<KeptMemory<Memory>>,
-    /// The memory type of copies in host memory.
-    host_type: u32,
     /// The size of the parts into which memory is divided.
     part: u64,
 }
@@ -74,33 +65,6 @@ impl Submitted {
     /// Both this work and that.
     pub(super) fn and(self, other: Self) -> Self {
         Self { copied: self.copied.max(other.copied), bound: self.bound.max(other.bound) }
-    }
-}
-
-/// Host memory for bytes of an evicted heap. Once dropped, it may serve the next eviction; the GPU must be done with it.
-pub(super) struct HostPart {
-    /// Present until dropped.
-    buffer: Option<StagingBuffer>,
-    kept: Arc<KeptMemory<StagingBuffer>>,
-}
-
-impl HostPart {
-    pub(super) fn handle(&self) -> vk::Buffer {
-        self.buffer.as_ref().map_or(vk::Buffer::null(), StagingBuffer::handle)
-    }
-}
-
-impl Drop for HostPart {
-    fn drop(&mut self) {
-        if let Some(buffer) = self.buffer.take() {
-            self.kept.give_back(buffer);
-        }
-    }
-}
-
-impl Kept for StagingBuffer {
-    fn size(&self) -> u64 {
-        self.size()
     }
 }
 
@@ -133,9 +97,8 @@ impl PagingEngine {
                 copied: 0,
                 bound: 0,
             }),
-            host: KeptMemory::new(HOST_KEPT.0, HOST_KEPT.1),
+            host: HostMemory::new(device, host_type),
             spare: KeptMemory::new(video.get() / DEVICE_KEPT.0, DEVICE_KEPT.1),
-            host_type,
             part: part.min(PART),
         };
         let queue = engine.queue.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -199,14 +162,13 @@ impl PagingEngine {
             done => return done,
         };
         let heap = |memory_type| heap_of(&self.device.hardware().memory, memory_type);
-        let is_of_host = heap(memory_type) == heap(self.host_type);
+        let is_of_host = heap(memory_type) == heap(self.host.memory_type());
         // Repeated even if nothing was kept, as other threads may have freed memory meanwhile. Host memory is kept as long as
         // possible: without it, further evictions take ten times as long.
         match failed {
             DriverError::OutOfDeviceMemory { .. } if !is_of_host => self.spare.free(),
             DriverError::OutOfDeviceMemory { .. } | DriverError::HostOutOfMemory { .. } => {
-                self.spare.free();
-                self.host.free();
+                self.free_kept();
             }
             _ => return Err(failed),
         }
@@ -218,13 +180,20 @@ impl PagingEngine {
         self.spare.give_back(memory);
     }
 
-    /// Returns host memory for `size` bytes, at most [`PART`].
-    pub(super) fn host_part(&self, size: u64) -> Result<HostPart, DriverError> {
-        let size = host_size(size);
-        let create = || StagingBuffer::create(&self.device, size, self.host_type);
-        let create = || self.with_kept_freed(self.host_type, create);
-        let buffer = self.host.take(size).map_or_else(create, Ok)?;
-        Ok(HostPart { buffer: Some(buffer), kept: Arc::clone(&self.host) })
+    /// Provides host memory for parts of several sizes, each with a number. See [`HostMemory::provide`].
+    pub(super) fn host_parts(
+        &self,
+        sizes: impl IntoIterator<Item = (usize, u64)>,
+        each: impl FnMut(usize, HostPart) -> Result<(), DriverError>,
+    ) -> Result<(), DriverError> {
+        let make_room = || self.free_kept();
+        self.host.provide(sizes, &make_room, each)
+    }
+
+    /// Frees the memory that is kept.
+    fn free_kept(&self) {
+        self.spare.free();
+        self.host.free_kept();
     }
 
     /// Submits changes of the memory of a sparse buffer, after other work. While copies go on, `beside` has them done on
@@ -336,15 +305,11 @@ impl Drop for PagingEngine {
         let pool = queue.pool;
         // If the device is lost, nothing is in execution.
         let _ = self.wait(all);
+        // Mesa's queue threads access semaphores for a moment after the work that waited for them is done.
+        self.device.wait_idle();
         // SAFETY: nothing is in execution; a null handle is ignored; the pool frees its buffers.
         unsafe { self.device.functions().destroy_command_pool(pool, None) };
     }
-}
-
-/// Returns the size of the host memory for `size` bytes.
-fn host_size(size: u64) -> u64 {
-    let (least, most) = HOST_SIZES;
-    size.checked_next_power_of_two().unwrap_or(most).clamp(least, most)
 }
 
 #[cfg(test)]

@@ -32,7 +32,11 @@ fn own(heap: &Arc<dyn DriverHeap>) -> &VulkanHeap {
 }
 
 fn run(work: Option<PagingWork>) {
-    PagingWork::run_all(work, Instant::now()).1.expect("the device works");
+    run_all(work);
+}
+
+fn run_all(works: impl IntoIterator<Item = PagingWork>) {
+    PagingWork::run_all(works, Instant::now()).1.expect("the device works");
 }
 
 /// A list uses two heaps. The application evicts one and releases the other while the list is executed. Evicting waits
@@ -80,6 +84,27 @@ fn work_of_an_ended_eviction_does_nothing() {
     run(leave);
     run(arrive);
     assert!(own(&heap).residency().has_arrived && own(&heap).residency().charge.is_some());
+}
+
+/// The copies of several heaps are under way at once. One that becomes resident meanwhile returns when its own are done, and is
+/// not taken away again.
+#[test]
+fn heaps_leave_together_and_one_returns_before_the_end() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let heaps: [_; 3] = heaps(&driver);
+    let mut works: Vec<_> =
+        heaps.iter().map(|heap| heap.evict().expect("resident").expect("memory")).collect();
+    PagingWork::begin_all(&mut works).expect("the device works");
+    run(heaps[1].make_resident().expect("64 KiB"));
+    run_all(works);
+    let frees = driver.caps().eviction != Eviction::Keeps;
+    for (heap, is_here) in heaps.iter().zip([false, true, false]) {
+        assert_eq!(own(heap).residency().has_arrived, is_here);
+        assert_eq!(own(heap).contents().has_device_memory(), is_here || !frees);
+        assert_eq!(own(heap).residency().charge.is_some(), is_here || !frees);
+    }
+    run_all(heaps.iter().filter_map(|heap| heap.make_resident().expect("64 KiB")));
+    assert!(heaps.iter().all(|heap| own(heap).residency().has_arrived));
 }
 
 /// A failure is the error of every call that waits for it, and the next call pages in.

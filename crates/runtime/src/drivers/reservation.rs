@@ -23,11 +23,24 @@ unsafe impl Send for Reservation {}
 // SAFETY: as above; `commit` only calls the operating system, which synchronises.
 unsafe impl Sync for Reservation {}
 
+/// The pages that a reservation prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// Small ones, as few of the bytes may ever be used.
+    Small,
+    /// Huge ones, as all of the bytes will be used. A child process does not inherit them.
+    #[cfg_attr(
+        not(feature = "vulkan"),
+        expect(dead_code, reason = "a simulated GPU allocates little by little")
+    )]
+    Huge,
+}
+
 impl Reservation {
     /// Reserves `size` bytes. Returns `None` if the address space or the system's limits do not allow it.
-    pub(super) fn new(size: ByteSize) -> Option<Self> {
+    pub(super) fn new(size: ByteSize, pages: Pages) -> Option<Self> {
         let len = usize::try_from(size.get()).ok()?;
-        os::reserve(len).map(|base| Self { base, len })
+        os::reserve(len, pages).map(|base| Self { base, len })
     }
 
     /// Returns a pointer to byte `offset`, with `size` bytes from there ready for use. Returns `None` outside of the
@@ -57,7 +70,9 @@ impl Drop for Reservation {
 mod os {
     use std::ptr::NonNull;
 
-    pub(super) fn reserve(len: usize) -> Option<NonNull<u8>> {
+    use super::Pages;
+
+    pub(super) fn reserve(len: usize, pages: Pages) -> Option<NonNull<u8>> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: an anonymous mapping at an address of the system's choice touches no existing memory.
         let base = unsafe {
@@ -66,12 +81,17 @@ mod os {
         if base == libc::MAP_FAILED {
             return None;
         }
-        // A touched byte should cost a small page, not a huge one; systems without huge pages may refuse.
         #[cfg(target_os = "linux")]
-        // SAFETY: base and len are the mapping made above; the advice changes no contents.
-        unsafe {
-            libc::madvise(base, len, libc::MADV_NOHUGEPAGE);
+        for advice in match pages {
+            Pages::Small => &[libc::MADV_NOHUGEPAGE][..],
+            Pages::Huge => &[libc::MADV_HUGEPAGE, libc::MADV_DONTFORK],
+        } {
+            // SAFETY: base and len are the mapping made above; the advice changes no contents. Systems without huge pages may
+            // refuse it.
+            unsafe { libc::madvise(base, len, *advice) };
         }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pages;
         NonNull::new(base.cast())
     }
 
@@ -97,7 +117,10 @@ mod os {
         MEM_COMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_NOACCESS, PAGE_READWRITE, VirtualAlloc, VirtualFree,
     };
 
-    pub(super) fn reserve(len: usize) -> Option<NonNull<u8>> {
+    use super::Pages;
+
+    /// Large pages require a privilege that few programs have.
+    pub(super) fn reserve(len: usize, _pages: Pages) -> Option<NonNull<u8>> {
         // SAFETY: reserving at an address of the system's choice touches no existing memory.
         let base =
             unsafe { VirtualAlloc(None, len, MEM_RESERVE.cast_unsigned(), PAGE_NOACCESS.cast_unsigned()) };
