@@ -38,17 +38,18 @@ impl ImageRequirements {
         Self { device: Arc::clone(device), kept: RwLock::default() }
     }
 
-    /// Returns the size and alignment that the device requires of an image for a texture, or `None` if it has no such image.
-    pub(super) fn of_texture(&self, texture: &TextureArgs) -> Option<ResourceAllocation> {
-        formats(texture).iter().find_map(|&format| self.of_image(ImageDesc::new(texture, format)?))
+    /// Returns the size and alignment that the device requires of an image for a texture with `texels` bytes of texels, or `None` if
+    /// it has no such image.
+    pub(super) fn of_texture(&self, texture: &TextureArgs, texels: ByteSize) -> Option<ResourceAllocation> {
+        formats(texture).iter().find_map(|&format| self.of_image(ImageDesc::new(texture, format)?, texels))
     }
 
-    fn of_image(&self, image: ImageDesc) -> Option<ResourceAllocation> {
+    fn of_image(&self, image: ImageDesc, texels: ByteSize) -> Option<ResourceAllocation> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner).get(&image).copied();
         if let Some(requirements) = kept {
             return requirements;
         }
-        let requirements = image.is_supported(&self.device).then(|| image.requirements(&self.device));
+        let requirements = image.is_supported(&self.device, texels).then(|| image.requirements(&self.device));
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT {
             kept.insert(image, requirements);
@@ -120,8 +121,8 @@ impl ImageDesc {
             .initial_layout(vk::ImageLayout::UNDEFINED)
     }
 
-    /// Returns whether the device can create the image.
-    fn is_supported(&self, device: &LogicalDevice) -> bool {
+    /// Returns whether the device can create the image, of `texels` bytes without padding.
+    fn is_supported(&self, device: &LogicalDevice, texels: ByteSize) -> bool {
         let info = vk::PhysicalDeviceImageFormatInfo2::default()
             .flags(self.flags)
             .format(self.format)
@@ -146,7 +147,11 @@ impl ImageDesc {
                 .all(|(own, most)| own <= most);
         // D3D12 permits more mip levels than the extent has.
         let full_chain = self.extent.iter().max().map_or(0, |largest| u32::BITS - largest.leading_zeros());
-        supported && fits && limits.sample_counts.contains(self.samples) && self.mip_levels <= full_chain
+        supported
+            && fits
+            && self.mip_levels <= full_chain
+            && texels.get() <= limits.max_resource_size
+            && limits.sample_counts.contains(self.samples)
     }
 
     /// Returns what the device requires of a supported image's memory.

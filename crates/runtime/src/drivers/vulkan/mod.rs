@@ -379,7 +379,7 @@ impl Driver for VulkanDriver {
             ResourceKind::Buffer { width } => *width,
             ResourceKind::Texture(texture) => {
                 let texels = TextureLayout::of_texture(*texture).total_size();
-                let image = self.images.of_texture(texture);
+                let image = self.images.of_texture(texture, texels);
                 return texture_allocation::of_texture(texture, resource, texels, image);
             }
         };

@@ -8,6 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
 use crate::ddi::{Driver as _, Extent, ResourceKind, TextureUsage};
+use crate::drivers::layout::TextureLayout;
 use crate::drivers::vulkan::fault_tests::or_skip;
 use crate::drivers::vulkan::{VulkanDriver, validation_messages};
 use crate::format::{FormatProperties, properties};
@@ -77,12 +78,14 @@ fn images_fit_where_their_textures_are_placed() {
             let args = allocation_info::placed_args(&resource);
             let ResourceKind::Texture(texture) = args.kind else { return Ok(()) };
             let place = driver.check_resource_allocation_info(&args);
-            let needs = driver.images.of_texture(&texture);
-            prop_assert_eq!(ImageRequirements::new(&driver.device).of_texture(&texture), needs, "kept");
+            let texels = TextureLayout::of_texture(texture).total_size();
+            let needs = driver.images.of_texture(&texture, texels);
+            let queried = ImageRequirements::new(&driver.device).of_texture(&texture, texels);
+            prop_assert_eq!(queried, needs, "kept");
             let Some(needs) = needs.filter(|needs| needs.alignment <= place.alignment) else { return Ok(()) };
             prop_assert!(needs.size <= place.size);
             let mut images = formats(&texture).iter().filter_map(|&format| ImageDesc::new(&texture, format));
-            let image = images.find(|image| image.is_supported(&driver.device));
+            let image = images.find(|image| image.is_supported(&driver.device, texels));
             if let Some(image) = image.filter(|_| place.size.get() <= MOST) {
                 prop_assert_eq!(bind(&driver.device, &image, place), Ok(needs));
                 bound.set(bound.get() + 1);
@@ -102,7 +105,7 @@ fn images_fit_where_their_textures_are_placed() {
 fn some_textures_have_no_image() {
     let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
     let texture = square(properties(DXGI_FORMAT_R8G8B8A8_UNORM).expect("a known format"));
-    let has_image = |texture| driver.images.of_texture(&texture).is_some();
+    let has_image = |texture| driver.images.of_texture(&texture, ByteSize::from_kib(16)).is_some();
     assert!(has_image(texture));
     for layout in [TextureMemoryLayout::RowMajor, TextureMemoryLayout::UndefinedSwizzle64Kib] {
         assert!(!has_image(TextureArgs { layout, ..texture }), "{layout:?}");
@@ -128,4 +131,25 @@ fn formats_of_textures_have_formats_in_vulkan() {
         "DXGI_FORMAT_R10G10B10_XR_BIAS_A2_UNORM",
     ];
     assert_eq!(without, expected);
+}
+
+/// The largest textures that D3D12 permits are larger than the images of some devices.
+#[test]
+fn textures_may_be_larger_than_the_images_of_the_device() {
+    let Some(driver) = or_skip(VulkanDriver::open(0)) else { return };
+    let format = properties(DXGI_FORMAT_R32G32B32A32_FLOAT).expect("a known format");
+    let mut has_image = true;
+    // From one texel to 16,384 by 16,384 with 2,048 slices.
+    for log2 in 0..=25_u32 {
+        let width = 1 << log2.min(14);
+        let extent = Extent { width, height: width, depth: 1 };
+        let texture = TextureArgs { extent, array_size: 1 << log2.saturating_sub(14), ..square(format) };
+        let texels = TextureLayout::of_texture(texture).total_size();
+        let found = driver.images.of_texture(&texture, texels);
+        // Every device has images of 2 GiB, by the rules of Vulkan.
+        assert!(found.is_some() || texels > ByteSize::from_gib(2), "{texture:?}");
+        assert!(has_image || found.is_none(), "smaller images do not exist: {texture:?}");
+        assert!(found.is_none_or(|found| found.size.get() >= extent.volume() * 16), "{texture:?}");
+        has_image = found.is_some();
+    }
 }
