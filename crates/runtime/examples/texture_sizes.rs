@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         format!("{} at {}", bytes(found.SizeInBytes), bytes(found.Alignment))
     };
     println!(
-        "| texture | texels | 64 KiB tiles | default | small | tight |\n| --- | --- | --- | --- | --- | --- |"
+        "| texture | texels | in 64 KiB tiles | default | small | tight |\n| --- | --- | --- | --- | --- | --- |"
     );
     let (mut first, mut again) = (0.0, 0.0);
     let textures = textures();

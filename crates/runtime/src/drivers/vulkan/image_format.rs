@@ -8,7 +8,7 @@ use crate::ddi::TextureArgs;
 /// Returns the Vulkan formats of an image for a texture, the best first. The device may not support all of them.
 ///
 /// D3D12 casts textures within their family, so an image can have views of all formats of the family, and one format stands for
-/// them all. Packed video formats have none, since D3D12 does not give them the extents that Vulkan requires.
+/// them all. R8G8_B8G8 and G8R8_G8B8 have none, as Vulkan's need a sampler that converts them, and neither has XR_BIAS.
 pub(super) fn formats(texture: &TextureArgs) -> &'static [Format] {
     let is_depth = texture.usage.depth_stencil;
     match texture.format.family {
