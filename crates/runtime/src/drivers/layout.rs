@@ -1,6 +1,6 @@
-//! The layout of a texture's blocks on the simulated GPU.
+//! The layout of a texture's blocks on both drivers.
 //!
-//! Real GPUs swizzle. This one is deliberately simple where applications cannot observe it: opaque layouts are never
+//! Real GPUs swizzle. This layout is deliberately simple where applications cannot observe it: opaque layouts are never
 //! mapped.
 //!
 //! * Textures with layout UNKNOWN or ROW_MAJOR: for each plane, array slice and mip level a linear array of blocks,

@@ -35,4 +35,4 @@ pub(crate) use options::Options;
 pub(crate) use refusal::{Refusal, under};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,6 +9,7 @@ use heapwright_runtime::{
 use windows_core::Interface;
 
 use crate::gpu::*;
+use crate::queues::textures::{download, footprint, subresource};
 
 /// An instance on the first device. At the end of a test, it fails for messages of the validation layer.
 struct Gpu {
@@ -170,6 +171,98 @@ fn memory_that_the_cpu_accesses_stays() {
         contents[0] = 0x78;
         gpu.instance.make_resident(&object).succeeds();
         assert_eq!((contents[0], contents[1]), (0x78, 0x77), "heap type {kind}");
+    }
+}
+
+/// Textures as close to each other as the device permits, of all kinds: each has its own contents, also after their heap was
+/// away.
+#[test]
+fn textures_next_to_each_other_return_whole() {
+    let Some(gpu) = Gpu::open() else { return };
+    const SIZE: [u32; 2] = [60, 20];
+    const PITCH: u32 = 256;
+    const RGBA: DXGI_FORMAT = DXGI_FORMAT_R8G8B8A8_UNORM;
+    let (target, depth) = (D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
+    let tight = |format, flags, samples| D3D12_RESOURCE_DESC {
+        Flags: flags | D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
+        SampleDesc: DXGI_SAMPLE_DESC { Count: samples, Quality: 0 },
+        ..texture_desc(format, SIZE)
+    };
+    let descs = [
+        tight(RGBA, D3D12_RESOURCE_FLAG_NONE, 1),
+        tight(RGBA, target, 1),
+        tight(DXGI_FORMAT_D32_FLOAT_S8X24_UINT, depth, 1),
+        tight(RGBA, target, 4),
+        // The target of the resolve.
+        tight(RGBA, target, 1),
+    ];
+    let mut places = [D3D12_RESOURCE_ALLOCATION_INFO1::default(); 5];
+    let whole =
+        unsafe { gpu.device.GetResourceAllocationInfo1(0, 5, descs.as_ptr(), Some(places.as_mut_ptr())) };
+    let heap = D3D12_HEAP_DESC {
+        Alignment: D3D12_DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT.cast_unsigned().into(),
+        ..heap_desc(D3D12_HEAP_TYPE_DEFAULT, whole.SizeInBytes)
+    };
+    let heap = create_heap(&gpu.device, &heap).expect("a heap");
+    let textures: Vec<_> = descs
+        .iter()
+        .zip(&places)
+        .map(|(desc, place)| {
+            placed(&gpu.device, &heap, place.Offset, desc, D3D12_RESOURCE_STATE_COMMON).expect("a place")
+        })
+        .collect();
+    let [color, target, depth, samples, resolved] = &textures[..] else { panic!("five") };
+    let (_rtv_heap, rtv) = view_of(&gpu.device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, target);
+    let (_dsv_heap, dsv) = view_of(&gpu.device, D3D12_DESCRIPTOR_HEAP_TYPE_DSV, depth);
+    let (_samples_heap, samples_rtv) = view_of(&gpu.device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, samples);
+    let bytes_of_one = u64::from(PITCH * SIZE[1]);
+    let upload = commit(&gpu.device, D3D12_HEAP_TYPE_UPLOAD, bytes_of_one);
+    // Color, target, depth, stencil, resolved samples.
+    let readback = commit(&gpu.device, D3D12_HEAP_TYPE_READBACK, 5 * bytes_of_one);
+    let queue = Queue::direct(&gpu.device);
+    for round in 0..3_u8 {
+        let expected = pattern(bytes(&upload).len(), round.into());
+        bytes(&upload).copy_from_slice(&expected);
+        let shade = f32::from(round) / 255.0;
+        unsafe {
+            let source = footprint(&upload, 0, RGBA, [SIZE[0], SIZE[1], 1], PITCH);
+            queue.list.CopyTextureRegion(&subresource(color, 0), 0, 0, 0, &source, None);
+            queue.list.ClearRenderTargetView(rtv, &[shade, 1.0, 0.0, 1.0], &[]);
+            let both = D3D12_CLEAR_FLAG_DEPTH | D3D12_CLEAR_FLAG_STENCIL;
+            queue.list.ClearDepthStencilView(dsv, both, shade, 7 + round, &[]);
+            queue.list.ClearRenderTargetView(samples_rtv, &[0.0, 1.0, shade, 1.0], &[]);
+        }
+        queue.run();
+        gpu.instance.evict(&pageable(&heap)).succeeds();
+        let other = default_heap(&gpu.device, whole.SizeInBytes, D3D12_HEAP_FLAG_NONE);
+        gpu.instance.make_resident(&pageable(&heap)).succeeds();
+        drop(other);
+        bytes(&readback).fill(0xee);
+        unsafe { queue.list.ResolveSubresource(resolved, 0, samples, 0, RGBA) };
+        let parts = [
+            (color, 0, RGBA),
+            (target, 0, RGBA),
+            (depth, 0, DXGI_FORMAT_R32_TYPELESS),
+            (depth, 1, DXGI_FORMAT_R8_TYPELESS),
+            (resolved, 0, RGBA),
+        ];
+        for (part, (texture, index, format)) in (0..).zip(parts) {
+            let to = (&readback, part * bytes_of_one);
+            download(&queue.list, (texture, index), to, format, [SIZE[0], SIZE[1], 1], PITCH);
+        }
+        queue.run();
+        let [width, height, pitch] =
+            [SIZE[0], SIZE[1], PITCH].map(|size| usize::try_from(size).expect("small"));
+        for (row, found) in bytes(&readback).chunks_exact(pitch).enumerate() {
+            let expected = match row / height {
+                0 => expected[row * pitch..][..4 * width].to_vec(),
+                1 => [round, 255, 0, 255].repeat(width),
+                2 => shade.to_le_bytes().repeat(width),
+                3 => vec![7 + round; width],
+                _ => [0, 255, round, 255].repeat(width),
+            };
+            assert_eq!(found[..expected.len()], expected, "round {round}, row {row}");
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Hardware {
     has_synchronization2: bool,
     /// Whether memory can be bound to buffers after their creation, part by part, and replaced.
     pub(super) has_sparse_binding: bool,
+    /// Whether images can have block-compressed formats.
+    pub(super) has_block_compression: bool,
     /// Whether buffers can be created at the addresses of an earlier process.
     pub(super) has_capture_replay: bool,
     /// The alignment of memory of this process that can be imported for copies, if any can.
@@ -112,6 +114,7 @@ impl Hardware {
             has_maintenance4: vulkan13.maintenance4 == vk::TRUE,
             has_synchronization2: vulkan13.synchronization2 == vk::TRUE,
             has_sparse_binding: queue_family.is_some_and(|(_, _, binds)| binds),
+            has_block_compression: features.texture_compression_bc == vk::TRUE,
             has_capture_replay: vulkan12.buffer_device_address_capture_replay == vk::TRUE,
             import_alignment: has(ash::ext::external_memory_host::NAME)
                 .then(|| import_alignment(instance, device))

@@ -63,8 +63,10 @@ impl LogicalDevice {
         let mut families = vec![queues(family, &priorities[..])];
         families.extend(hardware.binding_family.map(|family| queues(family, &[1.0][..])));
         let (sparse, replay) = (hardware.has_sparse_binding, hardware.has_capture_replay);
-        let features =
-            vk::PhysicalDeviceFeatures::default().sparse_binding(sparse).sparse_residency_buffer(sparse);
+        let features = vk::PhysicalDeviceFeatures::default()
+            .sparse_binding(sparse)
+            .sparse_residency_buffer(sparse)
+            .texture_compression_bc(hardware.has_block_compression);
         let mut vulkan12 = vk::PhysicalDeviceVulkan12Features::default()
             .timeline_semaphore(true)
             .buffer_device_address(true)

@@ -4,6 +4,7 @@
 //! * `instance`, `hardware`, `memory_types`, `logical_device`: the loader, physical devices, their memory types, and the
 //!   logical device. `validation`: messages of the validation layer.
 //! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
+//! * `image_format`, `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
 //! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `host_memory`: where
 //!   evicted bytes are. `kept_memory`: memory between two uses.
 //! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
@@ -13,7 +14,8 @@
 //!
 //! A heap is memory with one buffer across it, so the address of a placed resource is the heap's plus the offset. Texels
 //! are arranged as on the simulated GPU ([`layout`](super::layout)), and commands on them are copies between buffers:
-//! nothing draws, so no texture needs to be a Vulkan image. Heaps without CPU access have their memory bound by sparse
+//! nothing draws, so no texture needs to be a Vulkan image. A texture takes the memory that the device requires of an image,
+//! so that heaps are as large as if it were one. Heaps without CPU access have their memory bound by sparse
 //! binding: eviction copies it to the host, unbinds and frees it, and the address stays. Where sparse binding is missing,
 //! or the CPU has a pointer to the memory, eviction lowers the memory's priority, and the heap stays charged.
 
@@ -27,6 +29,8 @@ mod heap;
 mod heap_buffer;
 mod heap_contents;
 mod host_memory;
+mod image_format;
+mod image_requirements;
 mod instance;
 mod kept_memory;
 mod logical_device;
@@ -36,6 +40,7 @@ mod paging_engine;
 mod recorder;
 mod reserved;
 mod reserved_addresses;
+mod texture_allocation;
 mod timeline;
 mod validation;
 
@@ -53,6 +58,7 @@ use self::hardware::Hardware;
 use self::heap::VulkanHeap;
 use self::heap_buffer::HeapBuffer;
 use self::heap_contents::HeapContents;
+use self::image_requirements::ImageRequirements;
 use self::instance::VulkanInstance;
 use self::logical_device::LogicalDevice;
 use self::memory::{BUFFER_USAGE, SPARSE};
@@ -139,6 +145,7 @@ pub(crate) struct VulkanDriver {
     types: MemoryTypes,
     /// Alignment of buffers with tight alignment.
     buffer_alignment: Alignment,
+    images: ImageRequirements,
     /// Whether memory of each type, by index, can be bound to sparse buffers.
     sparse_types: u32,
     segments: Arc<Segments>,
@@ -246,6 +253,7 @@ impl VulkanDriver {
             },
             types,
             buffer_alignment: tight_buffer_alignment(&device),
+            images: ImageRequirements::new(&device),
             sparse_types,
             segments,
             budgets,
@@ -368,21 +376,21 @@ impl Driver for VulkanDriver {
 
     fn check_resource_allocation_info(&self, resource: &ResourceArgs) -> ResourceAllocation {
         let restriction = resource.alignment_restriction;
-        let (bytes, own) = match &resource.kind {
-            ResourceKind::Buffer { width } => (*width, self.buffer_alignment),
+        let width = match &resource.kind {
+            ResourceKind::Buffer { width } => *width,
             ResourceKind::Texture(texture) => {
-                (TextureLayout::of_texture(*texture).total_size(), texture.largest_tight_alignment())
+                let texels = TextureLayout::of_texture(*texture).total_size();
+                let image = self.images.of_texture(texture, texels);
+                return texture_allocation::of_texture(texture, resource, texels, image);
             }
         };
-        let is_tight_buffer =
-            resource.tight_alignment && matches!(resource.kind, ResourceKind::Buffer { .. });
-        let alignment = match (resource.tight_alignment, &resource.kind) {
-            (true, _) => own.max(restriction),
-            (false, ResourceKind::Buffer { .. }) => KIB_64.max(restriction),
-            (false, ResourceKind::Texture(_)) => restriction,
-        };
-        // Tight alignment specification: the size of a buffer is its width, not rounded up to its alignment.
-        let size = if is_tight_buffer { bytes } else { bytes.align_up(alignment).unwrap_or(bytes) };
+        if resource.tight_alignment {
+            // Tight alignment specification: the size of a buffer is its width, not rounded up to its alignment.
+            let alignment = self.buffer_alignment.max(restriction);
+            return ResourceAllocation { size: width, alignment };
+        }
+        let alignment = KIB_64.max(restriction);
+        let size = width.align_up(alignment).unwrap_or(width);
         ResourceAllocation { size, alignment }
     }
 

@@ -10,7 +10,7 @@ mod message_ids;
 mod placement;
 mod recreate;
 mod resource;
-mod texture;
+pub(crate) mod texture;
 mod tiling;
 
 use std::sync::LazyLock;

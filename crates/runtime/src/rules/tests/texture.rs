@@ -400,7 +400,7 @@ pub(super) fn any_desc() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
 }
 
 /// Valid textures of all shapes.
-pub(super) fn any_texture() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
+pub(crate) fn any_texture() -> impl Strategy<Value = D3D12_RESOURCE_DESC1> {
     let formats = prop::sample::select(vec![
         DXGI_FORMAT_R8_UNORM,
         DXGI_FORMAT_R8G8_UNORM,
