@@ -60,17 +60,6 @@ pub enum ProbedMemory {
     NewHeap(ByteSize),
 }
 
-impl ProbedMemory {
-    /// Returns the number of bytes that would be requested from the device.
-    #[must_use]
-    pub const fn new_bytes(self) -> ByteSize {
-        match self {
-            Self::Held => ByteSize::ZERO,
-            Self::NewHeap(size) => size,
-        }
-    }
-}
-
 /// The memory that counts as released when the permission for new memory is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenBack {
