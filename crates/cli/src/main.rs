@@ -6,7 +6,7 @@
 //! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`environment`]: the recording that the environment requests.
-//! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
+//! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
 //! - [`exit`]: exit codes.
 
 // `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` for the
@@ -30,6 +30,7 @@ mod recreate;
 mod replay;
 mod report;
 mod residency;
+mod table;
 mod workload;
 
 use std::io::{self, Write as _};

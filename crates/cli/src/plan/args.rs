@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use heapwright_core::ByteSize;
+use heapwright_core::units::ParseByteSizeError;
 
 use super::budget::Budget;
 use crate::args::number;
@@ -21,8 +22,8 @@ pub(crate) struct PlanArgs {
     pub(crate) file: PathBuf,
 
     /// Size of the heap, such as 268435456 or 256MiB: stop as soon as a plan fits, and fail if none does (with --tier 2)
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, conflicts_with = "check")]
-    pub(crate) capacity: Option<ByteSize>,
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = bytes, conflicts_with = "check")]
+    pub(crate) capacity: Option<u64>,
 
     /// Time to search for a better plan, such as 500ms or 20s, or a number of steps
     ///
@@ -87,6 +88,10 @@ pub(crate) enum BarriersArg {
     Legacy,
     /// Enhanced barriers
     Enhanced,
+}
+
+fn bytes(text: &str) -> Result<u64, ParseByteSizeError> {
+    text.parse().map(ByteSize::get)
 }
 
 const EXAMPLES: &str = "\

@@ -131,7 +131,7 @@ fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanErr
         table_plan::make(args, name, &text)?
     };
     let failure = (args.capacity.filter(|_| !args.check)).and_then(|capacity| {
-        planned.report.heaps.first().and_then(|heap| infeasible(&planned.report.file, heap, capacity.get()))
+        planned.report.heaps.first().and_then(|heap| infeasible(&planned.report.file, heap, capacity))
     });
     if let (Some(file), Some(svg)) = (drawing, &planned.svg) {
         file.write(|writer| writer.write_all(svg.as_bytes()))?;

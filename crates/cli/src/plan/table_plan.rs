@@ -3,10 +3,10 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use heapwright_core::HeapOffset;
 use heapwright_core::aliasing::{
     Instance, Packing, SolveOptions, aliasing_pairs, check, reduce_aliasing_pairs, solve,
 };
+use heapwright_core::{ByteSize, HeapOffset};
 
 use super::args::PlanArgs;
 use super::budget::Budget;
@@ -76,7 +76,7 @@ pub(super) fn make(args: &PlanArgs, name: String, text: &str) -> Result<Planned,
 /// Returns how a heap is packed within a budget.
 pub(super) fn solve_options(args: &PlanArgs, budget: Budget) -> SolveOptions {
     SolveOptions {
-        capacity: args.capacity,
+        capacity: args.capacity.map(ByteSize::new),
         steps: budget.steps().unwrap_or(u64::MAX),
         threads: NonZero::new(usize::from(args.threads)).unwrap_or(NonZero::<usize>::MIN),
         hint_slack_permille: args.hint_slack_permille,

@@ -264,7 +264,7 @@ impl ResourceAllocation {
     /// Returns the resource. For an allocation [within a resource](Placement::WithinResource), it is the shared one.
     ///
     /// The bytes still belong to the allocation. Code that maps the resource by `ID3D12Resource::Map`, an `unsafe fn`,
-    /// must not access bytes that a [`Mapping`] of this or another allocation covers, and must unmap it as often as it
+    /// must not access bytes that a [`Mapping`](crate::Mapping) of this or another allocation covers, and must unmap it as often as it
     /// mapped it.
     #[must_use]
     pub fn resource(&self) -> &ID3D12Resource {
