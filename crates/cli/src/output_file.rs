@@ -69,7 +69,7 @@ impl OutputFile {
         Ok(Self { what, path: path.to_owned(), file: Some(file), existed })
     }
 
-    /// Opens the files of a command, as [`open`](Self::open) does. They must differ from each other.
+    /// Opens the files of a command, as [`open`](Self::open) does. They must differ from each other, unless they are devices.
     pub(crate) fn open_all<const COUNT: usize>(
         files: [(&'static str, Option<&Path>); COUNT],
         input: Option<&Path>,
@@ -80,7 +80,7 @@ impl OutputFile {
             let file = Self::open(what, path, input)?;
             let mut others = opened.iter().flatten();
             if let Some(Self { what: other, .. }) =
-                others.find(|other: &&Self| is_same_file(&other.path, path))
+                others.find(|other: &&Self| path.is_file() && is_same_file(&other.path, path))
             {
                 return Err(OutputFileError::IsOutput { what, path: path.to_owned(), other });
             }

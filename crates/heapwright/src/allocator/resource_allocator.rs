@@ -23,7 +23,7 @@ use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
 ///
 /// [`create_resource`](Self::create_resource) returns a [`ResourceAllocation`], which frees its memory when dropped. The heaps are
-/// created, shared and released by the allocator; [`ResourceAllocatorDesc`](crate::ResourceAllocatorDesc) sets how.
+/// created, shared and released by the allocator; [`ResourceAllocatorDesc`] sets how.
 ///
 /// Cloning returns another handle to the same allocator. Allocations keep everything that they need alive, so the
 /// allocator may be dropped before them.
