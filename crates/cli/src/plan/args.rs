@@ -22,7 +22,7 @@ pub(crate) struct PlanArgs {
     pub(crate) file: PathBuf,
 
     /// Size of the heap, such as 268435456 or 256MiB: stop as soon as a plan fits, and fail if none does (with --tier 2)
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = bytes, conflicts_with = "check")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = bytes)]
     pub(crate) capacity: Option<u64>,
 
     /// Time to search for a better plan, such as 500ms or 20s, or a number of steps
@@ -100,7 +100,7 @@ Examples:
   heapwright plan --budget 20000 --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --capacity 256MiB crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --out plan.csv crates/core/examples/o3de_lowend_1080p.csv
-  heapwright plan --check plan.csv
+  heapwright plan --check --capacity 256MiB plan.csv
   heapwright plan --barriers enhanced --json crates/cli/examples/frame.json";
 
 const DETAILS: &str = "\
@@ -112,7 +112,8 @@ Columns of a table (CSV), in any order; others are kept by --out:
   alignment      power of two (default: 1)
   hint           offset of an earlier plan, which is kept if the plan is no worse, or within
                  --hint-slack-permille
-  gaps           parts of the lifetime in which the buffer needs no memory, such as 7-9 12-14
+  gaps           parts of the lifetime in which the buffer needs no memory, such as 7-9 12-14:
+                 from 7 to the instant before 9 (with the column end: to 9)
   offset         offset that the buffer must have; with --check, the plan
   name           name in the drawing
   category       heap for --tier 1, and colour in the drawing: rt_ds, non_rt_ds or buffer
@@ -165,5 +166,5 @@ JSON keys (stable; a key never changes its meaning):
   not_aliased [{resource, reason}], and submissions [{queue, passes, after (earlier submissions
   that the queue waits for, counted from 0), after_previous_frame (queues)}].
 
-Exit codes: 0 success; 1 no plan was found for the capacity, the plan that was checked is wrong, or
-an error occurred while writing; 2 invalid input, such as a malformed table.";
+Exit codes: 0 success; 1 no plan was found for the capacity, the plan that was checked is wrong or
+larger, or an error occurred while writing; 2 invalid input, such as a malformed table.";
