@@ -1,17 +1,61 @@
 //! `heapwright convert`: converts traces and sessions between formats.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError};
 
-use crate::args::{ConvertArgs, ConvertTo};
 use crate::exit::Exit;
 use crate::format;
 use crate::input;
 use crate::output::{Output, OutputError};
 use crate::output_file::{OutputFile, OutputFileError};
+
+/// Convert traces and sessions between formats
+///
+/// Reads CSV files, captures of GPGMM (Chrome trace events as JSON) and sessions, plain or gzip, recognized by their
+/// content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
+/// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
+/// input.
+///
+/// Captures are not written: they record calls and objects of GPGMM's interface.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ConvertArgs {
+    /// CSV file, capture of GPGMM (.json) or session (.hws), plain or gzip; - for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+
+    /// Path of the CSV file (.csv) or session (.hws)
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Format of the output [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) to: Option<ConvertTo>,
+}
+
+/// Values of `heapwright convert --to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConvertTo {
+    /// Allocations and frees, with the columns time_us,event,id,size_bytes
+    Csv,
+    /// Binary session
+    Session,
+}
+
+const HELP: &str = "\
+Examples:
+  heapwright convert traces/vision_serving.csv.gz vision.hws
+  heapwright convert capture.json capture.hws
+  heapwright convert --to csv session.hws allocations
+
+Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as a corrupted
+session, or a path that cannot be written. A session without an end, as after a crash, is converted
+up to its last complete block, with a warning.";
 
 /// Error that prevents a conversion.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +130,8 @@ fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
         return Ok(to);
     }
     let path = &args.output;
-    match path.extension().and_then(|extension| extension.to_str()) {
+    let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
+    match extension.as_deref().and_then(OsStr::to_str) {
         Some("csv") => Ok(ConvertTo::Csv),
         Some("hws") => Ok(ConvertTo::Session),
         Some("json") => Err(ConvertError::WriteCapture { path: path.clone() }),

@@ -7,11 +7,44 @@ use heapwright::{AdapterDesc, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 use heapwright_report::Visible;
 use serde::Serialize;
 
-use crate::args::DevicesArgs;
-use crate::device::DeviceChoice;
+use crate::device::{self, DeviceChoice};
 use crate::exit::Exit;
 use crate::format;
 use crate::output::{Output, OutputError};
+
+/// List the available devices with their capabilities and memory
+///
+/// Opens every device and queries its capabilities and memory: the built-in simulated GPUs, the devices of the system's Vulkan and,
+/// on Windows, the adapters of Direct3D 12. A device of a shared library is shown only if --device names it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
+pub(crate) struct DevicesArgs {
+    /// Show only this device; d3d12:PATH names one in a shared library
+    #[arg(long, value_name = "DEVICE", long_help = device::option_help("Show only this device"))]
+    pub(crate) device: Option<String>,
+
+    /// Print one JSON object per line for each device
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  heapwright devices
+  heapwright devices --json
+  heapwright devices --device host:uma";
+
+const DETAILS: &str = "\
+JSON keys (stable; a key never changes its meaning):
+  device (the value for --device), default, description, adapter, architecture,
+  resource_heap_tier, tight_alignment_tier, gpu_upload_heaps, gpu_va_bits_per_resource,
+  gpu_va_bits_per_process, interface_version, dedicated_video_memory_bytes,
+  shared_system_memory_bytes, and local and non_local, each with budget_bytes and
+  current_usage_bytes. If the device has no adapter, adapter, dedicated_video_memory_bytes,
+  shared_system_memory_bytes, local and non_local are null.
+
+Exit codes: 0 success; 1 a device could not be opened or queried; 2 invalid input, such as an
+unknown device.";
 
 /// Runs the command. If a device cannot be opened, the others are still listed.
 pub(crate) fn run(args: &DevicesArgs, output: &mut Output) -> Result<Exit, OutputError> {

@@ -58,6 +58,33 @@ pub(crate) fn expand_parts(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().flat_map(expand).collect()
 }
 
+/// Number of bytes by which an input is recognized.
+const PREFIX_LEN: u64 = 64 << 10;
+
+/// Returns the first bytes of an input, and the rest.
+pub(crate) fn prefix<R: Read>(mut input: R) -> io::Result<(Vec<u8>, R)> {
+    let mut prefix = Vec::new();
+    input.by_ref().take(PREFIX_LEN).read_to_end(&mut prefix)?;
+    Ok((prefix, input))
+}
+
+/// Returns whether an input with this beginning is a trace, a capture or a session, and neither an allocator's report (JSON) nor a
+/// scenario (TOML).
+pub(crate) fn is_trace(prefix: &[u8]) -> bool {
+    let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start();
+    let is_compressed = prefix.starts_with(b"\x1f\x8b");
+    let is_binary = prefix.starts_with(b"\x89HWS");
+    let is_csv = text.starts_with(b"time_us");
+    let is_capture = match text {
+        // In TOML, the name of a table or a second bracket follows.
+        [b'[', rest @ ..] => matches!(rest.trim_ascii_start().first(), None | Some(b'{' | b']')),
+        // Of the two kinds of objects, only captures have such a list.
+        [b'{', ..] => memchr::memmem::find(text, b"\"traceEvents\"").is_some(),
+        _ => false,
+    };
+    is_compressed || is_binary || is_csv || is_capture
+}
+
 /// Maximum size of a scenario or a list, in bytes. These files are written by hand.
 const MAX_LEN: u64 = 16 << 20;
 
@@ -92,5 +119,31 @@ pub(crate) fn reason(error: &io::Error, not_found: &str) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::FileTooLarge => format!("file is larger than the limit of {MAX_LEN} bytes"),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_are_recognized_by_their_beginning() {
+        for (prefix, expected) in [
+            (&b"time_us,event,id,size_bytes\n"[..], true),
+            (b"\xef\xbb\xbftime_us,event", true),
+            (b"\x1f\x8b\x08", true),
+            (b"\x89HWS\r\n\x1a\n", true),
+            (b" \n[", true),
+            (b"[\n {\"name\"", true),
+            (b"{\"displayTimeUnit\":\"ms\", \"traceEvents\": [", true),
+            (b"{\"schema\":\"heapwright.report\"", false),
+            (b"[[budget]]\n", false),
+            (b"[paging]\n", false),
+            (b"name = \"x\"\n", false),
+            (b"", false),
+            (b"no report", false),
+        ] {
+            assert_eq!(is_trace(prefix), expected, "{}", prefix.escape_ascii());
+        }
     }
 }

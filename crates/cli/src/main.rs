@@ -1,12 +1,12 @@
 //! The program `heapwright`: command-line tools on top of the library. A command parses its arguments, calls the
 //! library, and prints a report type.
 //!
-//! - [`args`]: definition of the command line.
+//! - [`args`]: definition of the command line; each command defines its own arguments.
 //! - [`device`]: the device that `--device` names.
 //! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`environment`]: the recording that the environment requests.
-//! - [`output`], [`logging`], [`format`](mod@format): standard output, standard error and the format of numbers.
+//! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
 //! - [`exit`]: exit codes.
 
 // `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` for the
@@ -30,8 +30,10 @@ mod recreate;
 mod replay;
 mod report;
 mod residency;
+mod table;
 mod workload;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -41,9 +43,12 @@ use crate::exit::Exit;
 use crate::output::{Output, OutputError};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
     let mut output = Output::new();
-    let exit = match run(&args, &mut output) {
+    let result = match Args::try_parse() {
+        Ok(args) => run(&args, &mut output),
+        Err(error) => no_args(&error),
+    };
+    let exit = match result {
         Ok(exit) => exit,
         // The reader of the pipe has closed it, as `head` does.
         Err(OutputError::Closed) => Exit::Success,
@@ -53,6 +58,17 @@ fn main() -> ExitCode {
         }
     };
     exit.into()
+}
+
+/// Prints the help or the version, or says what is wrong with the arguments.
+fn no_args(error: &clap::Error) -> Result<Exit, OutputError> {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    if error.use_stderr() {
+        // If standard error is closed, the error cannot be reported.
+        return Ok(Exit::BadInput);
+    }
+    printed?;
+    Ok(Exit::Success)
 }
 
 fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {

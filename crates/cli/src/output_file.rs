@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
+use crate::input;
 
 /// A file that is open for writing. Its content is unchanged until [`write`](Self::write).
 #[derive(Debug)]
@@ -16,11 +17,15 @@ pub(crate) struct OutputFile {
     existed: bool,
 }
 
-/// Error of opening or writing an output file. `what` is "page", "report", "plot" or "trace".
+/// Error of opening or writing an output file. `what` is its kind, such as "page" or "trace".
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputFileError {
     #[error("{path}: the {what} would overwrite an input file", path = .path.display())]
     IsInput { what: &'static str, path: PathBuf },
+    #[error("{path}: the {what} would overwrite the {other}", path = .path.display())]
+    IsOutput { what: &'static str, path: PathBuf, other: &'static str },
+    #[error("the {what} is written to a file, not to standard output (-); a file of this name is ./-")]
+    Stdout { what: &'static str },
     #[error("{path}: cannot open the {what} for writing: {reason}", path = .path.display())]
     Open { what: &'static str, path: PathBuf, reason: String },
     #[error("{path}: cannot write the {what}: {error}", path = .path.display())]
@@ -30,7 +35,9 @@ pub(crate) enum OutputFileError {
 impl OutputFileError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::IsInput { .. } | Self::Open { .. } => Exit::BadInput,
+            Self::IsInput { .. } | Self::IsOutput { .. } | Self::Stdout { .. } | Self::Open { .. } => {
+                Exit::BadInput
+            }
             Self::Write { .. } => Exit::Failure,
         }
     }
@@ -46,6 +53,9 @@ impl OutputFile {
         if inputs.into_iter().any(|input| is_same_file(input, path)) {
             return Err(OutputFileError::IsInput { what, path: path.to_owned() });
         }
+        if input::is_stdin(path) {
+            return Err(OutputFileError::Stdout { what });
+        }
         // Systems report a directory with different errors, some of them only on writing.
         let is_file = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) };
         let existed = path.exists();
@@ -54,9 +64,29 @@ impl OutputFile {
         let file = opened.map_err(|error| OutputFileError::Open {
             what,
             path: path.to_owned(),
-            reason: crate::input::reason(&error, "no such directory"),
+            reason: input::reason(&error, "no such directory"),
         })?;
         Ok(Self { what, path: path.to_owned(), file: Some(file), existed })
+    }
+
+    /// Opens the files of a command, as [`open`](Self::open) does. They must differ from each other, unless they are devices.
+    pub(crate) fn open_all<const COUNT: usize>(
+        files: [(&'static str, Option<&Path>); COUNT],
+        input: Option<&Path>,
+    ) -> Result<[Option<Self>; COUNT], OutputFileError> {
+        let mut opened = [const { None }; COUNT];
+        for (number, (what, path)) in files.into_iter().enumerate() {
+            let Some(path) = path else { continue };
+            let file = Self::open(what, path, input)?;
+            let mut others = opened.iter().flatten();
+            if let Some(Self { what: other, .. }) =
+                others.find(|other: &&Self| path.is_file() && is_same_file(&other.path, path))
+            {
+                return Err(OutputFileError::IsOutput { what, path: path.to_owned(), other });
+            }
+            opened[number] = Some(file);
+        }
+        Ok(opened)
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -11,6 +11,7 @@
 //! * [`names`]: GUIDs of the private data that holds debug names, which the metadata lacks.
 //! * [`PCSTR`], [`PCWSTR`]: pointers to strings, which windows-core only has on Windows.
 //! * [`event`]: events of the operating system, for fences and notifications.
+//! * [`resource_desc`]: conversions between the two generations of resource descriptions.
 //! * [`aliasing`]: `IHeapwrightAliasing`, heapwright's interface for validation of memory aliasing.
 //! * [`trim`]: `ID3D12Device15` with its trim notifications, which the metadata lacks.
 //! * `threading`: `Send` and `Sync` for interfaces.
@@ -51,6 +52,7 @@ pub mod event;
 pub mod generations;
 pub mod hresult;
 pub mod names;
+pub mod resource_desc;
 mod strings;
 mod threading;
 pub mod trim;

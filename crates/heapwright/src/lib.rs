@@ -7,11 +7,10 @@
 //! ```
 //! use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
 //! use heapwright::{ByteSize, HeapType, ResourceAllocationDesc, ResourceAllocator, buffer_desc};
-//! # use heapwright_runtime::{HostProfile, Instance};
-//! # let gpu = Instance::open(HostProfile::default_profile())?;
-//! # let (device, adapter) = (gpu.device, gpu.adapter);
+//! use heapwright_runtime::{HostProfile, Instance};
 //!
-//! let allocator = ResourceAllocator::new(&device, Some(&adapter), Default::default())?;
+//! let gpu = Instance::open(HostProfile::default_profile())?; // or your own ID3D12Device and IDXGIAdapter3
+//! let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default())?;
 //! let upload = ResourceAllocationDesc::new(HeapType::Upload);
 //! let desc = buffer_desc(ByteSize::from_kib(4));
 //! let mut buffer = allocator.create_resource(&upload, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, None)?;
@@ -24,17 +23,27 @@
 //!
 //! # Contents
 //!
-//! | part | state |
+//! | part | what it does |
 //! |---|---|
-//! | [`ResourceAllocator`]: resources placed in shared heaps or in heaps of their own, suballocated within a buffer, committed or imported; custom [`Pool`]s; budgets and limits; [defragmentation](defragmentation::Defragmentation); [`probe`](ResourceAllocator::probe) | available |
-//! | [`report`]: everything that an allocator holds, as plain data; with the feature `serde`, as JSON | available |
-//! | [`suballoc`]: suballocators over the caller's own offsets, including [`VirtualBlock`](suballoc::VirtualBlock) and upload rings | available |
-//! | [`windows_interop!`]: conversions between any version of the crate `windows` and these bindings; [`on_windows`]: Windows, the Agility SDK, the debug layer | available |
-//! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`]: properties of a device and its adapter, as plain values | available |
-//! | [`ResidencyManager`]: keeps the memory that the GPU uses resident, within the operating system's budgets | available |
-//! | [`transient`]: resources of a frame that share memory, with their barriers; [`aliasing`]: the planner over the caller's own sizes and lifetimes | available |
-//! | [`recording`]: what an application does with memory, in a file | available |
-//! | reserved resources | not implemented |
+//! | [`ResourceAllocator`], [`ResourceAllocation`] | resources placed in shared heaps or in heaps of their own, suballocated within a buffer, committed or imported; custom [`Pool`]s, budgets and limits; [`probe`](ResourceAllocator::probe) |
+//! | [`defragmentation`] | empties heaps that are used little, by moves that the application executes |
+//! | [`residency`]: [`ResidencyManager`] | keeps the memory that the GPU uses resident, within the operating system's budgets |
+//! | [`transient`] | resources of a frame that share memory, with their barriers |
+//! | [`report`] | everything that an allocator holds, as plain data |
+//! | [`recording`] | what an application does with memory, in a file |
+//! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`] | properties of a device and its adapter, as plain values |
+//! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own, including [`VirtualBlock`](suballoc::VirtualBlock) and upload rings, and the planner of aliased memory |
+//! | [`windows_interop!`], [`on_windows`] | conversions from and to any version of the crate `windows`; Windows, the Agility SDK and the debug layer |
+//! | [`gpgmm`] | where GPGMM's names are found here |
+//!
+//! Reserved resources are not implemented.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | [`report`]s and number types implement `Serialize` and `Deserialize` |
+//! | `bytemuck` | [`Mapping`]s read and write slices of plain data |
 //!
 //! # Safety
 //!
@@ -114,6 +123,7 @@ pub use heap_family::{HeapTypePreference, InitialState, NodeMasks};
 pub use heap_type::HeapType;
 pub use heapwright_core::residency::SegmentGroup;
 pub use heapwright_core::suballoc::Strategy;
+pub use heapwright_core::units::ParseByteSizeError;
 pub use heapwright_core::{
     Alignment, ByteSize, FenceValue, GpuVirtualAddress, HeapOffset, HeapRange, aliasing, suballoc,
 };

@@ -42,18 +42,16 @@ pub const MAX_JSON_LEN: u64 = 256 << 20;
 ///
 /// # Errors
 ///
-/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, and [`ReadReportError::TooLong`] if
+/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, [`ReadReportError::NoObject`], and [`ReadReportError::TooLong`] if
 /// the input exceeds [`MAX_JSON_LEN`].
 pub fn read(mut reader: impl Read) -> Result<AllocatorReport, ReadReportError> {
     let mut json = Vec::new();
     let mut first = reader.by_ref().take(FIRST_LEN);
     first.read_to_end(&mut json)?;
     // Input that cannot be a report is not read to its end.
-    let is_cut = first.limit() == 0;
     let text = json.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&json);
-    if is_cut && !text.trim_ascii_start().starts_with(b"{") {
-        let rule = "not a report: a report is a JSON object, which begins with {";
-        return Err(ReportError::at("", rule).into());
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(ReadReportError::NoObject);
     }
     let mut rest = reader.take(MAX_JSON_LEN + 1 - FIRST_LEN);
     rest.read_to_end(&mut json)?;
@@ -76,6 +74,9 @@ pub enum ReadReportError {
     /// The reader returned an error.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The input is no JSON object.
+    #[error("not a report: a report is a JSON object, which begins with {{")]
+    NoObject,
     /// The input exceeds [`MAX_JSON_LEN`].
     #[error("report is larger than the limit of {} bytes", MAX_JSON_LEN)]
     TooLong,

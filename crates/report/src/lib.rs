@@ -41,6 +41,7 @@
 mod check;
 mod error;
 mod free_ranges;
+mod html_page;
 mod html_text;
 mod json;
 mod live;

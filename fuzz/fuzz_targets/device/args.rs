@@ -1,6 +1,7 @@
 //! Arguments: hostile ones, and often enough valid ones.
 
 use arbitrary::Arbitrary;
+use heapwright_d3d12::resource_desc::downgrade;
 use heapwright_d3d12::*;
 
 /// A number with a bias towards interesting values.
@@ -71,19 +72,7 @@ impl Desc {
     }
 
     pub fn first_generation(self) -> D3D12_RESOURCE_DESC {
-        let desc = self.get();
-        D3D12_RESOURCE_DESC {
-            Dimension: desc.Dimension,
-            Alignment: desc.Alignment,
-            Width: desc.Width,
-            Height: desc.Height,
-            DepthOrArraySize: desc.DepthOrArraySize,
-            MipLevels: desc.MipLevels,
-            Format: desc.Format,
-            SampleDesc: desc.SampleDesc,
-            Layout: desc.Layout,
-            Flags: desc.Flags,
-        }
+        downgrade(&self.get())
     }
 }
 

@@ -1,11 +1,13 @@
 //! `heapwright conformance`: checks a device's conformance to Direct3D 12's memory rules.
 //!
+//! - [`args`]: the arguments.
 //! - [`known_gaps`]: the file of `--known-gaps`.
 //! - [`isolation`]: runs checks in separate processes and finds the cause of a crash.
 //! - [`process`], [`worker`]: the parent's and the child's side of such a process.
 //! - [`report`]: the results, as JSON and as text.
 //! - [`table`]: the summary as a table.
 
+mod args;
 mod isolation;
 mod known_gaps;
 mod process;
@@ -17,10 +19,10 @@ use std::time::Duration;
 
 use heapwright_conformance::{Check, Filter, checks};
 
+pub(crate) use self::args::ConformanceArgs;
 use self::known_gaps::{KnownGaps, KnownGapsError};
 use self::process::WorkerProcesses;
 use self::report::{ConformanceReport, Failure};
-use crate::args::ConformanceArgs;
 use crate::device::{DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::output::{Output, OutputError};

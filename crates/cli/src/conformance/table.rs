@@ -1,6 +1,6 @@
 //! The summary by area as a table.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use crate::table::{self, Column};
 
 /// Results of the checks of an area.
 #[derive(Clone, Copy, Debug)]
@@ -15,27 +15,14 @@ pub(super) struct Area<'a> {
 
 /// Returns a table with a row for each area and a bold heading.
 pub(super) fn render(areas: &[Area<'_>]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["area", "checks", "passed", "failed", "known", "skipped"].map(Cell::new));
-    for area in areas {
+    let number = |number: usize| if number == 0 { "-".to_owned() } else { number.to_string() };
+    let rows = areas.iter().map(|area| {
         let Area { name, passed, failed, known, skipped } = *area;
-        let number = |number: usize| if number == 0 { "-".to_owned() } else { number.to_string() };
         let checks = passed + failed + known + skipped;
-        let [checks, passed, failed, known, skipped] = [checks, passed, failed, known, skipped].map(number);
-        table.add_row([name.to_owned(), checks, passed, failed, known, skipped]);
-    }
-    for place in 0..6 {
-        let Some(column) = table.column_mut(place) else { continue };
-        column.set_padding((if place == 0 { 0 } else { 2 }, 0));
-        column.set_cell_alignment(if place == 0 { CellAlignment::Left } else { CellAlignment::Right });
-        column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    let bold = anstyle::Style::new().bold();
-    let text = table.trim_fmt();
-    let lines = text.lines().enumerate().map(|(place, line)| {
-        let line = line.trim_end();
-        if place == 0 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
+        let numbers = [checks, passed, failed, known, skipped].map(number);
+        std::iter::once(name.to_owned()).chain(numbers).collect()
     });
-    lines.collect::<Vec<_>>().join("\n")
+    let numbers = ["checks", "passed", "failed", "known", "skipped"].map(Column::number);
+    let columns: Vec<Column<'_>> = std::iter::once(Column::text("area")).chain(numbers).collect();
+    table::render(&columns, rows)
 }

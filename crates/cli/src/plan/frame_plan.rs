@@ -6,12 +6,12 @@ use std::time::Instant;
 use heapwright_core::aliasing::frame::{BarrierModel, Category, FrameError, FramePlan, FramePlanOptions};
 use heapwright_core::aliasing::{Interval, SolveOptions};
 
+use super::args::{BarriersArg, PlanArgs};
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::frame::{FrameText, NamedFrame};
 use super::report::{FrameReport, HeapReport, PlanReport};
 use super::table_plan::solve_options;
 use super::{InputError, PlanError, Planned, frame_file, moves, replay};
-use crate::args::{BarriersArg, PlanArgs};
 
 /// Makes or checks the plan of a frame.
 pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, PlanError> {
@@ -31,7 +31,7 @@ pub(super) fn make(args: &PlanArgs, name: &str, text: &str) -> Result<Planned, P
         let heaps = if heap_per_category { categories.len().max(1) } else { 1 };
         let options = FramePlanOptions {
             heap_per_category,
-            barriers: match args.barriers {
+            barriers: match args.barriers.unwrap_or(BarriersArg::Legacy) {
                 BarriersArg::Legacy => BarrierModel::Legacy,
                 BarriersArg::Enhanced => BarrierModel::Enhanced,
             },

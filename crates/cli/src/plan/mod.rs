@@ -1,5 +1,6 @@
 //! `heapwright plan`: packs resources that do not live at the same time into the smallest heap.
 //!
+//! - [`args`]: the arguments.
 //! - [`table`]: the file format of tables: buffers with lifetimes as CSV. [`table_plan`]: plans and checks of tables.
 //! - [`frame_file`]: the file format of frames: queues, resources and passes as JSON. [`frame`]: a frame with the names
 //!   of its parts. [`frame_plan`]: plans and checks of frames.
@@ -8,7 +9,8 @@
 //! - [`report`]: what is printed.
 //! - [`drawing`]: the SVG.
 
-pub(crate) mod budget;
+mod args;
+mod budget;
 mod drawing;
 mod frame;
 mod frame_file;
@@ -24,8 +26,8 @@ use std::time::{Duration, Instant};
 
 use heapwright_core::aliasing::Load;
 
+pub(crate) use self::args::PlanArgs;
 use self::report::{HeapReport, PlanReport};
-use crate::args::PlanArgs;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
@@ -61,6 +63,8 @@ enum PlanError {
     Output(#[from] OutputFileError),
     #[error("--capacity is for one heap and cannot be combined with --tier 1")]
     TierWithCapacity,
+    #[error("{name}: is a table, and --barriers is for frames (JSON)")]
+    BarriersOfTable { name: String },
     /// The capacity or the checked plan is infeasible.
     #[error("{0}")]
     Infeasible(String),
@@ -69,7 +73,7 @@ enum PlanError {
 impl PlanError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Input(_) | Self::TierWithCapacity => Exit::BadInput,
+            Self::Input(_) | Self::TierWithCapacity | Self::BarriersOfTable { .. } => Exit::BadInput,
             Self::Output(error) => error.exit(),
             Self::Infeasible(_) => Exit::Failure,
         }
@@ -112,17 +116,17 @@ pub(crate) fn run(args: &PlanArgs, output: &mut Output) -> Result<Exit, OutputEr
 
 /// Makes or checks a plan and writes the files. Returns the report, and the error if the capacity is not met.
 fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanError> {
-    let open = |what, path: &Option<std::path::PathBuf>| {
-        let inputs = (!input::is_stdin(&args.file)).then_some(args.file.as_path());
-        path.as_ref().map(|path| OutputFile::open(what, path, inputs)).transpose()
-    };
     if args.tier == 1 && args.capacity.is_some() {
         return Err(PlanError::TierWithCapacity);
     }
-    let (plan_file, drawing) = (open("plan", &args.out)?, open("drawing", &args.svg)?);
+    let outputs = [("plan", args.out.as_deref()), ("drawing", args.svg.as_deref())];
+    let file = (!input::is_stdin(&args.file)).then_some(args.file.as_path());
+    let [plan_file, drawing] = OutputFile::open_all(outputs, file)?;
     let (name, text) = read(&args.file)?;
     let planned = if frame_file::is_frame(&text) {
         frame_plan::make(args, &name, &text)?
+    } else if args.barriers.is_some() {
+        return Err(PlanError::BarriersOfTable { name });
     } else {
         table_plan::make(args, name, &text)?
     };

@@ -8,12 +8,12 @@ use heapwright_core::aliasing::{
 };
 use heapwright_core::{ByteSize, HeapOffset};
 
+use super::args::PlanArgs;
 use super::budget::Budget;
 use super::drawing::{DrawnBuffer, DrawnHeap, draw};
 use super::report::{HeapReport, PlanReport};
 use super::table::Table;
 use super::{PlanError, Planned, frame_plan, moves};
-use crate::args::PlanArgs;
 
 /// Buffers of one heap, with their plan.
 struct Heap {

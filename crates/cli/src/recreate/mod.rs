@@ -1,11 +1,13 @@
 //! `heapwright recreate`: creates the heaps and buffers of a session again, at their GPU addresses.
 //!
+//! - [`args`]: the arguments.
 //! - [`state`]: the objects that exist at a moment of the session.
 //! - [`objects`]: their recreation.
 //! - [`contents`]: their contents, which are streamed from the file.
 //! - [`com`]: the calls of Direct3D 12.
 //! - [`copies`]: copies of contents by the GPU.
 
+mod args;
 mod com;
 mod contents;
 mod copies;
@@ -16,10 +18,10 @@ use heapwright_d3d12::hresult::Named;
 use heapwright_loader::Gpu;
 use serde::Serialize;
 
+pub(crate) use self::args::RecreateArgs;
 use self::com::Creator;
 use self::objects::{Failure, Recreated};
 use self::state::{NoState, State};
-use crate::args::RecreateArgs;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::exit::Exit;
 use crate::format;

@@ -3,8 +3,8 @@
 use heapwright::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
 use serde::Serialize;
 
+use super::args::Profile;
 use super::recorded::RecordedTrace;
-use crate::args::Profile;
 
 /// A configuration of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use heapwright::HeapType;
 
-use crate::args::HeapTypeArg;
+use super::args::HeapTypeArg;
 
 /// The heap type is not supported by the device or not compatible with the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

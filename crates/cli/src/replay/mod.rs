@@ -1,5 +1,6 @@
 //! `heapwright replay`: replays traces through the allocator.
 //!
+//! - [`args`]: the arguments.
 //! - [`engine`]: replay of one trace, which returns measurements and findings.
 //! - [`configuration`]: configurations of the allocator.
 //! - [`timing`]: time measurement.
@@ -11,6 +12,7 @@
 //! - [`table`]: the results as a table.
 
 mod allocators;
+mod args;
 mod configuration;
 mod engine;
 mod finding;
@@ -26,12 +28,13 @@ use std::path::{Path, PathBuf};
 use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocatorDesc};
 use heapwright_trace::{Event, EventKind, Location};
 
+pub(crate) use self::args::ReplayArgs;
+use self::args::{HeapTypeArg, Profile, Setting};
 use self::configuration::Configuration;
 pub(crate) use self::engine::initial_state;
 use self::engine::{Replayed, Settings};
 use self::heap_type::HeapTypeRefused;
 use self::recorded::{Excess, RecordedTrace};
-use crate::args::{HeapTypeArg, Profile, ReplayArgs, Setting};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
 use crate::environment::{self, RecordsOverInput};

@@ -1,92 +1,60 @@
 //! Replay reports as a table, at most 120 columns wide with trace names of up to 16 letters.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-
 use super::report::ReplayReport;
 use super::timing::Percentiles;
 use crate::format;
+use crate::table::{self, Column};
 
 /// Returns two tables with a row for each report: peaks and times, and live and reserved memory over time. With
-/// `names_configuration`, they have a column for the configuration.
+/// `names_configuration`, their second column is the configuration.
 pub(super) fn render(reports: &[ReplayReport], names_configuration: bool) -> String {
-    let table = |columns: &[Column], cells: fn(&ReplayReport) -> Vec<String>| {
-        render_columns(columns, reports, cells, names_configuration)
+    let table = |columns: &[Column<'_>], cells: fn(&ReplayReport) -> Vec<String>| {
+        let mut columns = columns.to_vec();
+        if names_configuration {
+            columns.insert(1, Column::text("\nallocator").after(1));
+        }
+        let rows = reports.iter().map(|report| {
+            let mut row = cells(report);
+            if names_configuration {
+                row.insert(1, report.configuration.name().to_owned());
+            }
+            row
+        });
+        table::render(&columns, rows)
     };
     format!("{}\n\n{}", table(&PEAKS_AND_TIMES, peaks_and_times), table(&HELD, held))
 }
 
-fn render_columns(
-    all: &[Column],
-    reports: &[ReplayReport],
-    cells: fn(&ReplayReport) -> Vec<String>,
-    names_configuration: bool,
-) -> String {
-    let columns: Vec<&Column> =
-        all.iter().filter(|column| names_configuration || !column.is_configuration).collect();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(columns.iter().map(|column| Cell::new(column.heading)));
-    for report in reports {
-        let cells = all.iter().zip(cells(report));
-        let shown = cells.filter(|(column, _)| names_configuration || !column.is_configuration);
-        table.add_row(shown.map(|(_, cell)| cell));
-    }
-    for (place, column) in columns.iter().enumerate() {
-        let Some(table_column) = table.column_mut(place) else { continue };
-        table_column.set_padding((column.gap, 0));
-        let is_text = place == 0 || column.is_configuration;
-        table_column.set_cell_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right });
-        table_column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    bold_heading(&table.trim_fmt())
-}
-
-struct Column {
-    heading: &'static str,
-    /// Number of spaces before the column.
-    gap: u16,
-    /// Whether the column is only shown if there are several configurations.
-    is_configuration: bool,
-}
-
-const fn column(heading: &'static str, gap: u16) -> Column {
-    Column { heading, gap, is_configuration: false }
-}
-
-const ALLOCATOR: Column = Column { heading: "\nallocator", gap: 1, is_configuration: true };
-
 /// The times of a kind of call are grouped, with the kind above the middle column.
-const PEAKS_AND_TIMES: [Column; 16] = [
-    column("\ntrace", 0),
-    ALLOCATOR,
-    column("\nevents", 2),
-    column("\nallocs", 2),
-    column("peak\nlive", 2),
-    column("peak\nreserved", 2),
-    column("over-\nhead", 2),
-    column("\nheaps", 2),
-    column("\np50", 2),
-    column("alloc\np99", 1),
-    column("\nmax", 1),
-    column("\np50", 2),
-    column("free\np99", 1),
-    column("\nmax", 1),
-    column("mean\nop", 2),
-    column("\nfailed", 2),
+const PEAKS_AND_TIMES: [Column<'_>; 15] = [
+    Column::text("\ntrace"),
+    Column::number("\nevents"),
+    Column::number("\nallocs"),
+    Column::number("peak\nlive"),
+    Column::number("peak\nreserved"),
+    Column::number("over-\nhead"),
+    Column::number("\nheaps"),
+    Column::number("\np50"),
+    Column::number("alloc\np99").after(1),
+    Column::number("\nmax").after(1),
+    Column::number("\np50"),
+    Column::number("free\np99").after(1),
+    Column::number("\nmax").after(1),
+    Column::number("mean\nop"),
+    Column::number("\nfailed"),
 ];
 
-const HELD: [Column; 11] = [
-    column("\ntrace", 0),
-    ALLOCATOR,
-    column("mean\nlive", 2),
-    column("mean\nreserved", 2),
-    column("mean\noverhead", 2),
-    column("\nby time", 2),
-    column("live\nat end", 2),
-    column("reserved\nat end", 2),
-    column("reserved\nwhen idle", 2),
-    column("modelled\ntime", 2),
-    column("\nhitches", 2),
+const HELD: [Column<'_>; 10] = [
+    Column::text("\ntrace"),
+    Column::number("mean\nlive"),
+    Column::number("mean\nreserved"),
+    Column::number("mean\noverhead"),
+    Column::number("\nby time"),
+    Column::number("live\nat end"),
+    Column::number("reserved\nat end"),
+    Column::number("reserved\nwhen idle"),
+    Column::number("modelled\ntime"),
+    Column::number("\nhitches"),
 ];
 
 fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
@@ -95,7 +63,6 @@ fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
     let [free_p50, free_p99, free_max] = times(free_ns);
     vec![
         trace(report),
-        report.configuration.name().to_owned(),
         format::count(report.events),
         format::count(report.allocations),
         format::size(report.peak_live_bytes),
@@ -116,7 +83,6 @@ fn peaks_and_times(report: &ReplayReport) -> Vec<String> {
 fn held(report: &ReplayReport) -> Vec<String> {
     vec![
         trace(report),
-        report.configuration.name().to_owned(),
         format::size(report.mean_live_bytes),
         format::size(report.mean_reserved_bytes),
         overhead(report.mean_overhead),
@@ -146,16 +112,6 @@ fn times(percentiles: &Percentiles) -> [String; 3] {
 /// Returns the cell for a value that was not measured.
 fn nothing() -> String {
     "-".to_owned()
-}
-
-/// Makes the heading bold. [`Output`](crate::output::Output) removes this unless it writes to a terminal.
-fn bold_heading(table: &str) -> String {
-    let bold = anstyle::Style::new().bold();
-    let lines = table.lines().enumerate().map(|(place, line)| {
-        let line = line.trim_end();
-        if place < 2 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use heapwright::report::AllocatorReport;
 use heapwright_report::{ReadReportError, read, write_html};
 
+use super::args::ReportArgs;
 use super::source::Source;
 use super::summary::Summary;
 use super::table;
-use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
@@ -79,6 +79,9 @@ fn make_page(
         _ => error.into(),
     })?;
     let report = read(bytes).map_err(|error| match error {
+        ReadReportError::NoObject => cannot_read(
+            "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)".to_owned(),
+        ),
         ReadReportError::Io(error) => cannot_read(input::reason(&error, "no such file")),
         error => cannot_read(error.to_string()),
     })?;

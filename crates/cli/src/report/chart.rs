@@ -9,7 +9,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 
-use crate::args::ChartArg;
+use super::args::ChartArg;
 use crate::format;
 use crate::output_file::{OutputFile, OutputFileError};
 

@@ -1,5 +1,6 @@
 //! `heapwright report`: converts an allocator's report, a trace or a session to an HTML page.
 //!
+//! - [`args`]: the arguments.
 //! - [`source`]: the input, and what it contains.
 //! - [`allocator`]: the page of an allocator's report.
 //! - [`summary`], [`table`]: its summary, as JSON and as text.
@@ -8,6 +9,7 @@
 //! - [`chart`]: single charts as SVG or PNG.
 
 mod allocator;
+mod args;
 mod chart;
 mod placements;
 mod session;
@@ -17,8 +19,8 @@ mod table;
 
 use heapwright_report::JSON_SCHEMA;
 
+pub(crate) use self::args::ReportArgs;
 use self::source::{Content, Source};
-use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};

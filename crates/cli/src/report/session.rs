@@ -11,10 +11,10 @@ use heapwright_report::session::{
 use heapwright_trace::{RecordReader, TraceError, UnknownWorkload, Workload};
 use serde::Serialize;
 
+use super::args::{ChartArg, ReportArgs};
 use super::chart;
 use super::placements::{self, CannotReplay};
 use super::source::Source;
-use crate::args::ReportArgs;
 use crate::convert;
 use crate::environment::{self, RecordsOverInput};
 use crate::exit::Exit;
@@ -126,18 +126,17 @@ fn make(
     bytes: Option<Box<dyn Read>>,
     args: &ReportArgs,
 ) -> Result<(Session, Option<PathBuf>), CannotReport> {
-    let open = |what, path: &Path| {
-        OutputFile::open(what, path, source.file()).map_err(|error| match error {
-            OutputFileError::IsInput { .. } => CannotReport::IsInput(error),
-            _ => error.into(),
-        })
-    };
     // Files are opened first because reading the session may take long.
     let has_page = args.output.is_some() || (args.svg.is_none() && args.png.is_none());
     let page = has_page.then(|| args.output.clone().unwrap_or_else(|| source.page_path()));
-    let page = page.map(|path| open("page", &path)).transpose()?;
-    let svg = args.svg.as_deref().map(|path| open("chart", path)).transpose()?;
-    let png = args.png.as_deref().map(|path| open("chart", path)).transpose()?;
+    let outputs =
+        [("page", page.as_deref()), ("SVG chart", args.svg.as_deref()), ("PNG chart", args.png.as_deref())];
+    let opened = OutputFile::open_all(outputs, source.file()).map_err(|error| match error {
+        OutputFileError::IsInput { .. } => CannotReport::IsInput(error),
+        _ => error.into(),
+    });
+    let [page, svg, png] = opened?;
+    let chart = args.chart.unwrap_or(ChartArg::Memory);
     let session = read(source, bytes)?;
     let Session { history, .. } = &session;
     let path = page.as_ref().map(|page| page.path().to_owned());
@@ -151,10 +150,10 @@ fn make(
         page.write(|file| write_session_html(&title, history, file))?;
     }
     if let Some(file) = svg {
-        chart::write_svg(file, args.chart, &session.name, history)?;
+        chart::write_svg(file, chart, &session.name, history)?;
     }
     if let Some(file) = png {
-        chart::write_png(file, args.chart, &session.name, history)?;
+        chart::write_png(file, chart, &session.name, history)?;
     }
     Ok((session, path))
 }

@@ -15,16 +15,13 @@ pub(super) struct Source {
 
 /// The kind of data in an input.
 pub(super) enum Content {
-    /// An allocator's report, or something unknown, whose errors name what a report is.
+    /// An allocator's report, or something unknown.
     AllocatorReport(Box<dyn Read>),
     /// A trace, a capture or a session.
     Session(Box<dyn Read>),
     /// The name of a generated workload.
     Workload,
 }
-
-/// Number of bytes by which an input is recognized.
-const PREFIX_LEN: u64 = 64 << 10;
 
 impl Source {
     pub(super) fn new(path: &Path) -> Self {
@@ -74,50 +71,16 @@ impl Source {
         if self.workload().is_some() {
             return Ok(Content::Workload);
         }
-        let mut bytes = input::open(&self.path)?;
-        let mut prefix = Vec::new();
-        bytes.by_ref().take(PREFIX_LEN).read_to_end(&mut prefix)?;
-        let is_session = is_session(&prefix);
-        let bytes = Box::new(Cursor::new(prefix).chain(bytes));
-        Ok(if is_session { Content::Session(bytes) } else { Content::AllocatorReport(bytes) })
+        let (prefix, rest) = input::prefix(input::open(&self.path)?)?;
+        let is_trace = input::is_trace(&prefix);
+        let bytes = Box::new(Cursor::new(prefix).chain(rest));
+        Ok(if is_trace { Content::Session(bytes) } else { Content::AllocatorReport(bytes) })
     }
-}
-
-/// Returns whether a file with this beginning is a trace, a capture or a session.
-fn is_session(prefix: &[u8]) -> bool {
-    let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start();
-    let is_compressed = prefix.starts_with(b"\x1f\x8b");
-    let is_binary = prefix.starts_with(b"\x89HWS");
-    let is_csv = text.starts_with(b"time_us");
-    let is_capture = match text {
-        [b'[', ..] => true,
-        // Of the two kinds of objects, only captures have such a list.
-        [b'{', ..] => memchr::memmem::find(text, b"\"traceEvents\"").is_some(),
-        _ => false,
-    };
-    is_compressed || is_binary || is_csv || is_capture
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn inputs_are_recognized_by_their_beginning() {
-        for (prefix, expected) in [
-            (&b"time_us,event,id,size_bytes\n"[..], true),
-            (b"\xef\xbb\xbftime_us,event", true),
-            (b"\x1f\x8b\x08", true),
-            (b"\x89HWS\r\n\x1a\n", true),
-            (b" \n[", true),
-            (b"{\"displayTimeUnit\":\"ms\", \"traceEvents\": [", true),
-            (b"{\"schema\":\"heapwright.report\"", false),
-            (b"", false),
-            (b"no report", false),
-        ] {
-            assert_eq!(is_session(prefix), expected, "{}", prefix.escape_ascii());
-        }
-    }
 
     #[test]
     fn the_page_is_beside_the_file() {

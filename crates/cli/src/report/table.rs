@@ -1,11 +1,11 @@
 //! The summary as text.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use heapwright::report::{AllocatorReport, TotalsReport};
 use heapwright_report::Visible;
 
 use super::summary::{Largest, Summary};
 use crate::format;
+use crate::table::{self, Column};
 
 /// Returns the totals, the largest allocations and the path of the page.
 pub(super) fn render(report: &AllocatorReport, summary: &Summary) -> String {
@@ -50,11 +50,13 @@ pub(super) fn render(report: &AllocatorReport, summary: &Summary) -> String {
 }
 
 fn heap_types(report: &AllocatorReport) -> String {
-    let headings = ["heap type", "heaps", "reserved", "used", "free", "allocations", "committed", "imported"];
+    let numbers =
+        ["heaps", "reserved", "used", "free", "allocations", "committed", "imported"].map(Column::number);
+    let columns: Vec<Column<'_>> = std::iter::once(Column::text("heap type")).chain(numbers).collect();
     let rows = report.heap_types.iter().map(|of_type| {
         let TotalsReport { reserved, used, free, heap_count, allocation_count, committed, imported, .. } =
             of_type.totals;
-        [
+        vec![
             of_type.heap_type.to_string(),
             format::count(heap_count),
             format::size(reserved.get()),
@@ -65,40 +67,21 @@ fn heap_types(report: &AllocatorReport) -> String {
             format::size(imported.size.get()),
         ]
     });
-    table(headings, rows, |column| column > 0)
+    table::render(&columns, rows)
 }
 
 fn largest(largest: &[Largest]) -> String {
     let rows = largest.iter().map(|one| {
         let name = if one.name.is_empty() { "-".to_owned() } else { shortened(&one.name) };
-        [name, format::size(one.size_bytes), one.kind.replace('_', " "), one.place.clone()]
+        vec![name, format::size(one.size_bytes), one.kind.replace('_', " "), one.place.clone()]
     });
-    table(["largest allocations", "size", "kind", "place"], rows, |column| column == 1)
-}
-
-fn table<const COLUMNS: usize>(
-    headings: [&str; COLUMNS],
-    rows: impl Iterator<Item = [String; COLUMNS]>,
-    is_number: impl Fn(usize) -> bool,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(headings.map(Cell::new));
-    table.add_rows(rows);
-    for place in 0..COLUMNS {
-        let Some(column) = table.column_mut(place) else { continue };
-        column.set_padding((if place == 0 { 0 } else { 2 }, 0));
-        let alignment = if is_number(place) { CellAlignment::Right } else { CellAlignment::Left };
-        column.set_cell_alignment(alignment);
-        column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    let bold = anstyle::Style::new().bold();
-    let text = table.trim_fmt();
-    let lines = text.lines().enumerate().map(|(place, line)| {
-        let line = line.trim_end();
-        if place == 0 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
-    });
-    lines.collect::<Vec<_>>().join("\n")
+    let columns = [
+        Column::text("largest allocations"),
+        Column::number("size"),
+        Column::text("kind"),
+        Column::text("place"),
+    ];
+    table::render(&columns, rows)
 }
 
 /// Shortens a name to at most 41 characters.

@@ -1,26 +1,26 @@
 //! `heapwright residency`: workloads under eviction policies, in simulated time.
 //!
-//! The simulator is `heapwright_simulation`. [`report`] is what is printed, [`table`] and [`plot`] how it looks to people.
+//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from, [`report`] what is printed, [`table`] and [`plot`] how it looks to people.
 
+mod args;
 mod plot;
 mod report;
+mod source;
 mod table;
 
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, Generated, NoWorkload, Scenario, ScenarioError, Shape, SimulationFailed,
-    TooMuch, UnknownGenerated, Workload, built_in, expand, from_session, from_trace, offline_bound,
-    policy_kinds, simulate as simulate_workload,
+    CannotDerive, EVICT_AHEAD, NoWorkload, ScenarioError, Shape, SimulationFailed, TooMuch, UnknownGenerated,
+    built_in, offline_bound, policy_kinds, simulate as simulate_workload,
 };
-use heapwright_trace::session::{Action, Record};
-use heapwright_trace::{Format, RecordReader, Trace, TraceError};
+use heapwright_trace::TraceError;
 
+pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
-use crate::args::ResidencyArgs;
-use crate::environment::{self, RecordsOverInput};
+use self::source::{Source, TRACES};
+use crate::environment::RecordsOverInput;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
         }
     };
     // What is read and where the plot goes before the first is simulated: who gave a wrong file learns it at once.
-    let inputs = args.scenarios.iter().map(Path::new).filter(|path| !input::is_stdin(path));
+    let inputs = args.scenarios.iter().map(PathBuf::as_path).filter(|path| !input::is_stdin(path));
     let plot_file = args.plot.as_deref().map(|path| OutputFile::open("plot", path, inputs)).transpose();
     let plot_file = match plot_file {
         Ok(file) => file,
@@ -48,16 +48,16 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
             return Ok(error.exit());
         }
     };
-    let stdin_count = args.scenarios.iter().filter(|name| *name == input::STDIN).count();
+    let stdin_count = args.scenarios.iter().filter(|path| input::is_stdin(path)).count();
     if stdin_count > 1 {
         output.error(&ResidencyError::ManyStdin(stdin_count));
         return Ok(Exit::BadInput);
     }
     let mut exit = Exit::Success;
     let mut sources = Vec::new();
-    let names = args.scenarios.iter().map(String::as_str);
-    let all = built_in::names().chain(TRACES.iter().map(|(name, _)| *name));
-    let names: Vec<&str> = if args.scenarios.is_empty() { all.collect() } else { names.collect() };
+    let named = args.scenarios.iter().map(PathBuf::as_path);
+    let all = built_in::names().chain(TRACES.iter().map(|(name, _)| *name)).map(Path::new);
+    let names: Vec<&Path> = if args.scenarios.is_empty() { all.collect() } else { named.collect() };
     for name in names {
         match Source::find(name) {
             Ok(found) => sources.extend(found),
@@ -100,22 +100,6 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
     Ok(exit)
 }
 
-/// The recorded traces of the repository.
-const TRACES: [(&str, &[u8]); 2] = [
-    ("vision_serving", include_bytes!("../../traces/vision_serving.csv.gz")),
-    ("unet_diffusion", include_bytes!("../../traces/unet_diffusion.csv.gz")),
-];
-
-/// Where a workload comes from.
-#[derive(Debug)]
-enum Source {
-    Scenario(Scenario),
-    Trace(Trace),
-    /// A session with submissions.
-    Session(PathBuf),
-    Generated(Generated),
-}
-
 /// Why a scenario has no result.
 #[derive(Debug, thiserror::Error)]
 enum ResidencyError {
@@ -125,8 +109,8 @@ enum ResidencyError {
         list_of_names()
     )]
     Unknown { name: String },
-    #[error("{path}: {reason}")]
-    Read { path: String, reason: String },
+    #[error("{path}: {reason}", path = .path.display())]
+    Read { path: PathBuf, reason: String },
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     #[error(transparent)]
@@ -169,102 +153,6 @@ fn list_of_policies() -> String {
     let kinds = policy_kinds();
     let names: Vec<&str> = kinds.iter().map(PolicyKind::name).chain([ALL]).collect();
     names.join(", ")
-}
-
-/// Bytes by which a trace is told from a scenario.
-const FIRST_LEN: u64 = 16;
-
-impl Source {
-    /// Generated workloads, a scenario or trace that comes with the program, or else a file.
-    fn find(name: &str) -> Result<Vec<Self>, ResidencyError> {
-        if Generated::is_name(name) {
-            return Ok(Generated::named(name)?.into_iter().map(Self::Generated).collect());
-        }
-        Self::find_one(name).map(|source| vec![source])
-    }
-
-    fn find_one(name: &str) -> Result<Self, ResidencyError> {
-        if let Some(scenario) = built_in::find(name) {
-            return Ok(Self::Scenario(scenario));
-        }
-        if let Some((name, bytes)) = TRACES.iter().find(|(known, _)| *known == name) {
-            return Ok(Self::Trace(Trace::from_reader(format!("{name}.csv.gz"), *bytes)?));
-        }
-        let path = Path::new(name);
-        if input::is_stdin(path) {
-            return Self::from_stdin();
-        }
-        if path.extension().is_some_and(|extension| extension == "toml") {
-            let bytes = input::read(path).map_err(|error| ResidencyError::Read {
-                path: name.to_owned(),
-                reason: input::reason(&error, "no such file"),
-            })?;
-            return Self::parse(name, &bytes);
-        }
-        if !path.exists() && !name.contains(['.', '/', '\\']) {
-            return Err(ResidencyError::Unknown { name: name.to_owned() });
-        }
-        let trace = Trace::read(path)?;
-        // A capture or session without submissions is a trace like any other.
-        if trace.format() != Format::Csv && records(path)?.any(|record| has_heaps(&record)) {
-            return Ok(Self::Session(path.to_owned()));
-        }
-        // Its heaps are those of an allocator.
-        environment::check_input(path)?;
-        Ok(Self::Trace(trace))
-    }
-
-    /// A trace, which begins with its header or is compressed; or else a scenario.
-    fn from_stdin() -> Result<Self, ResidencyError> {
-        let cannot_read = |error| ResidencyError::Read {
-            path: input::STDIN_NAME.to_owned(),
-            reason: input::reason(&error, "no such file"),
-        };
-        let mut first = Vec::new();
-        let mut stdin = io::stdin();
-        stdin.by_ref().take(FIRST_LEN).read_to_end(&mut first).map_err(cannot_read)?;
-        let is_gzip = first.starts_with(&[0x1f, 0x8b]);
-        let text = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&first);
-        if is_gzip || text.starts_with(b"time_us,") {
-            let whole = first.as_slice().chain(stdin);
-            return Ok(Self::Trace(Trace::from_reader(input::STDIN_NAME, whole)?));
-        }
-        let bytes = input::read_rest(first, stdin).map_err(cannot_read)?;
-        Self::parse(input::STDIN_NAME, &bytes)
-    }
-
-    fn parse(path: &str, bytes: &[u8]) -> Result<Self, ResidencyError> {
-        let text = input::text(bytes).ok_or_else(|| ResidencyError::Read {
-            path: path.to_owned(),
-            reason: "not valid UTF-8".to_owned(),
-        })?;
-        Ok(Self::Scenario(Scenario::parse(path, text)?))
-    }
-
-    fn workload(&self) -> Result<Workload, ResidencyError> {
-        match self {
-            Self::Scenario(scenario) => Ok(expand(scenario)?),
-            Self::Trace(trace) => Ok(from_trace(trace)?),
-            Self::Session(path) => {
-                let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-                Ok(from_session(&name, path.clone(), records(path)?)?)
-            }
-            Self::Generated(generated) => Ok(generated.workload()),
-        }
-    }
-}
-
-fn records(path: &Path) -> Result<RecordReader<Box<dyn Read>>, ResidencyError> {
-    let file = input::open(path).map_err(|error| ResidencyError::Read {
-        path: path.display().to_string(),
-        reason: input::reason(&error, "no such file"),
-    })?;
-    Ok(RecordReader::new(path, file)?)
-}
-
-/// Returns whether a record is a submission's residency set that is not empty.
-fn has_heaps(record: &Result<Record, TraceError>) -> bool {
-    matches!(record, Ok(Record { action: Action::DefineSet { heaps, .. }, .. }) if !heaps.is_empty())
 }
 
 /// The name that stands for all policies.

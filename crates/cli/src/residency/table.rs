@@ -1,9 +1,8 @@
 //! How reports look to people.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-
 use super::report::{LRU, MeanAndMax, ResidencyReport, Summary, summarize};
 use crate::format;
+use crate::table::{self, Column};
 
 /// A table of all scenarios, a row for each policy, and one of what they come to. Each scenario has its own reports: two may
 /// have the same name.
@@ -15,17 +14,34 @@ pub(super) fn render(reports: &[Vec<ResidencyReport>]) -> String {
             rows.push(row(report, lru, place == 0));
         }
     }
-    let mut text = table(&HEADINGS, rows, 2);
-    text.push_str("\n\n");
-    text.push_str(&table(&SUMMARY_HEADINGS, summarize(reports).iter().map(summary_row).collect(), 1));
-    text
+    let summary = summarize(reports);
+    let summary = table::render(&SUMMARY_COLUMNS, summary.iter().map(summary_row));
+    format!("{}\n\n{summary}", table::render(&COLUMNS, rows))
 }
 
-const HEADINGS: [&str; 10] =
-    ["scenario", "policy", "in", "bound", "ratio", "lru", "out", "stalls", "frame p50", "frame p99"];
+const COLUMNS: [Column<'_>; 10] = [
+    Column::text("scenario"),
+    Column::text("policy"),
+    Column::number("in"),
+    Column::number("bound"),
+    Column::number("ratio"),
+    Column::number("lru"),
+    Column::number("out"),
+    Column::number("stalls"),
+    Column::number("frame p50"),
+    Column::number("frame p99"),
+];
 
-const SUMMARY_HEADINGS: [&str; 8] =
-    ["policy", "in", "ratio, mean", "maximum", "of best, mean", "maximum", "of lru", "longest stall"];
+const SUMMARY_COLUMNS: [Column<'_>; 8] = [
+    Column::text("policy"),
+    Column::number("in"),
+    Column::number("ratio, mean"),
+    Column::number("maximum"),
+    Column::number("of best, mean"),
+    Column::number("maximum"),
+    Column::number("of lru"),
+    Column::number("longest stall"),
+];
 
 fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String> {
     let name = if is_first { report.scenario.clone() } else { String::new() };
@@ -68,32 +84,4 @@ fn policy_name(policy: &str, is_default: bool) -> String {
 
 fn decimals(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
-}
-
-/// The first `text_columns` are text; the others are numbers, and stand to the right.
-fn table(headings: &[&str], rows: Vec<Vec<String>>, text_columns: usize) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(headings.iter().map(Cell::new));
-    for row in rows {
-        table.add_row(row);
-    }
-    for place in 0..headings.len() {
-        let Some(column) = table.column_mut(place) else { continue };
-        column.set_padding((if place == 0 { 0 } else { 2 }, 0));
-        let is_text = place < text_columns;
-        column.set_cell_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right });
-        column.set_constraint(ColumnConstraint::ContentWidth);
-    }
-    bold_heading(&table.trim_fmt())
-}
-
-/// Colours reach a terminal only, see [`Output`](crate::output::Output).
-fn bold_heading(table: &str) -> String {
-    let bold = anstyle::Style::new().bold();
-    let lines = table.lines().enumerate().map(|(place, line)| {
-        let line = line.trim_end();
-        if place == 0 { format!("{bold}{line}{bold:#}") } else { line.to_owned() }
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }

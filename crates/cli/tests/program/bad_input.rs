@@ -1,6 +1,7 @@
 //! Invalid input: exit code 2, one line on standard error with file, line and error, and no standard output.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use crate::support::{Folder, Outcome, command, heapwright};
 use flate2::Compression;
@@ -125,13 +126,64 @@ fn gpu_upload_on_a_device_without_it() {
 
 #[test]
 fn invalid_arguments() {
-    for args in
-        [&[][..], &["replay"], &["replay", "--heap-type", "fast", "x.csv"], &["frobnicate"], &["--frob"]]
-    {
+    for (args, expected) in [
+        (&[][..], "Usage: heapwright [OPTIONS] <COMMAND>"),
+        (&["replay"], "<TRACE>..."),
+        (&["replay", "--heap-type", "fast", "x.csv"], "possible values: auto, default, upload"),
+        (&["replay", "--set", "release_size", "x.csv"], "'--set <OPTION=VALUE>': must be OPTION=VALUE"),
+        (&["frobnicate"], "unrecognized subcommand 'frobnicate'"),
+        (&["--frob"], "unexpected argument '--frob'"),
+        (&["plan", "--budget", "-1", "x"], "'-1' for '--budget <BUDGET>': expected a time such as 500ms"),
+        (
+            &["plan", "--capacity", "1GB", "x"],
+            "'1GB' for '--capacity <SIZE>': expected a size below 2^64 bytes",
+        ),
+        (&["plan", "--threads", "257", "x"], "'--threads <COUNT>': expected a number from 1 to 256"),
+        (&["plan", "--tier", "-1", "x"], "'-1' for '--tier <TIER>': expected a number from 1 to 2"),
+        (&["residency", "--budget", "0"], "'--budget <PERCENT>': expected a number from 1 to 1000"),
+        (&["recreate", "--at-us", "5s", "x"], "'5s' for '--at-us <TIME>': expected a number from 0 to"),
+        (
+            &["conformance", "--check-timeout", "0"],
+            "'--check-timeout <SECONDS>': expected a number from 1 to",
+        ),
+        (&["report", "--chart", "memory", "x.csv"], "<--svg <FILE>|--png <FILE>>"),
+    ] {
         let outcome = heapwright(args);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{args:?}");
         assert!(outcome.stderr.contains("--help"), "{args:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{args:?}: {}", outcome.stderr);
     }
+}
+
+/// Arguments that only their command can judge.
+#[test]
+fn arguments_without_effect_or_meaning() {
+    let table = "crates/core/examples/o3de_lowend_1080p.csv";
+    let folder = Folder::new();
+    let trace = folder.trace("t.csv", "0,alloc,0,16\n");
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let expect = |args: &[&str], expected: &str| {
+        let outcome = heapwright(args);
+        assert_eq!(outcome.one_error(2), expected, "{args:?}");
+        assert_eq!(outcome.stdout, "", "{args:?}");
+        assert!(!Path::new(out).exists(), "{args:?}");
+    };
+    let of_table = format!("{table}: is a table, and --barriers is for frames (JSON)");
+    expect(&["plan", "--barriers", "legacy", table], &of_table);
+    expect(
+        &["workload", "workload:development"],
+        "workload:development is a part with 21 workloads; `heapwright workload --list` has their names",
+    );
+    let twice = |second: &str, first: &str| format!("{out}: the {second} would overwrite the {first}");
+    expect(&["plan", "--out", out, "--svg", out, table], &twice("drawing", "plan"));
+    expect(&["report", "-o", out, "--svg", out, &trace], &twice("SVG chart", "page"));
+    expect(&["report", "--png", out, "--svg", out, &trace], &twice("PNG chart", "SVG chart"));
+    let to_stdout = |what| {
+        format!("the {what} is written to a file, not to standard output (-); a file of this name is ./-")
+    };
+    expect(&["convert", "--to", "csv", &trace, "-"], &to_stdout("trace"));
+    expect(&["report", "-o", "-", &trace], &to_stdout("page"));
 }
 
 #[test]

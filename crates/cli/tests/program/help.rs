@@ -1,6 +1,10 @@
 //! Help texts, whose examples must work, and the list of devices.
 
-use crate::support::heapwright;
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Folder, heapwright, repository, session_at};
+use heapwright_trace::session::{Action, Allocation, Heap, HeapType, ResourceKind};
 use serde_json::Value;
 
 fn examples(help: &str) -> Vec<Vec<&str>> {
@@ -8,21 +12,61 @@ fn examples(help: &str) -> Vec<Vec<&str>> {
     lines.map(|line| line.split_whitespace().collect()).collect()
 }
 
+/// Returns the names of the commands, without `help`.
+fn commands() -> Vec<String> {
+    let help = heapwright(["--help"]).ok();
+    let names = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| !line.is_empty());
+    let names =
+        names.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    names.filter(|&name| name != "help").map(str::to_owned).collect()
+}
+
+/// The examples name files of the repository, and others, which are prepared or written in a temporary folder.
 #[test]
 fn every_example_in_the_help_runs() {
-    for command in [
-        &["--help"][..],
-        &["replay", "--help"],
-        &["devices", "--help"],
-        &["conformance", "--help"],
-        &["residency", "--help"],
-        &["plan", "--help"],
-    ] {
-        let help = heapwright(command).ok();
+    let folder = Folder::new();
+    let allocated = Allocation {
+        id: 1,
+        size: 65536,
+        kind: ResourceKind::Buffer,
+        heap_type: HeapType::Default,
+        flags: 0,
+        name: None,
+    };
+    let heap =
+        Heap { id: 1, size: 65536, alignment: 65536, heap_type: HeapType::Default, flags: 0, name: None };
+    let session = session_at([
+        (0, Action::CreateHeap(heap)),
+        (1, Action::Allocate(allocated)),
+        (2, Action::Place { allocation: 1, heap: 1, offset: 0 }),
+        (3, Action::DefineSet { set: 1, heaps: vec![1] }),
+        (4, Action::Submit { queue: 0, fence_value: 1, sets: vec![1] }),
+        (5_000_000, Action::Free { allocation: 1 }),
+    ]);
+    folder.file("session.hws", session);
+    let capture = repository().join("crates/trace/tests/captures/webnn_mobilenetv2_2022-03.json.gz");
+    folder.file("capture.json", fs::read(capture).unwrap());
+    let report = folder.path().join("report.json");
+    let trace = folder.trace("trace.csv", "0,alloc,0,16\n");
+    heapwright(["replay", "--report", report.to_str().unwrap(), &trace]).ok();
+    let in_folder = |word: &str| {
+        let is_file = Path::new(word).extension().is_some() || word == "allocations";
+        if is_file && !word.contains('=') && !repository().join(word).exists() {
+            folder.path().join(word).into_os_string()
+        } else {
+            word.into()
+        }
+    };
+    let mut commands = commands();
+    assert!(commands.len() >= 9, "{commands:?}");
+    commands.push(String::new());
+    for command in &commands {
+        let help = heapwright([command.as_str(), "--help"].iter().filter(|word| !word.is_empty())).ok();
         let examples = examples(&help);
-        assert!(!examples.is_empty(), "{command:?} has no example");
-        for example in examples {
-            assert!(!heapwright(&example).ok().is_empty(), "{example:?}");
+        assert!(!examples.is_empty(), "{command} has no example");
+        // It takes some seconds, and another example has a workload.
+        for example in examples.iter().filter(|example| !example.contains(&"workload:development")) {
+            assert!(!heapwright(example.iter().map(|word| in_folder(word))).ok().is_empty(), "{example:?}");
         }
     }
 }

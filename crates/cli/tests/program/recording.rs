@@ -17,7 +17,9 @@ use heapwright_trace::session::{
 };
 
 use crate::captured_replay::{Numbers, any_allocation, record, record_program};
-use crate::support::{Folder, Outcome, command, heapwright, json, json_lines, session_at};
+use crate::support::{
+    Folder, Outcome, command, heapwright, heapwright_reading, json, json_lines, session_at,
+};
 
 fn run(command: &mut std::process::Command) -> Outcome {
     Outcome::from_output(command.output().unwrap())
@@ -404,7 +406,8 @@ fn recorded_submissions_run_under_the_policies() {
         write(Action::Frame);
     }
     let folder = Folder::new();
-    let path = folder.file("turns.hws", writer.finish().unwrap());
+    let session = writer.finish().unwrap();
+    let path = folder.file("turns.hws", &session);
     let lines = heapwright(["residency", "--json", "--policy", "lru", "--policy", "next-use", &path]).ok();
     let reports = json_lines(&lines);
     let number = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
@@ -414,6 +417,10 @@ fn recorded_submissions_run_under_the_policies() {
         assert_eq!(report["scenario"], "turns");
         assert!(number(report, "lower_bound_bytes") <= number(report, "bytes_in"));
     }
+    // The name is all by which standard input differs from a file.
+    let args = ["residency", "--json", "--policy", "lru", "--policy", "next-use", "-"];
+    let from_stdin = heapwright_reading(&session, &args).ok();
+    assert_eq!(from_stdin.replace("\"standard input\"", "\"turns\""), lines);
     // A cycle that is larger than the budget is the worst case of LRU: it pages for nearly every submission.
     assert!(number(&reports[1], "bytes_in") * 3 < number(&reports[0], "bytes_in") * 2, "{reports:?}");
 

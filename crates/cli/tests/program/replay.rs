@@ -349,9 +349,11 @@ fn a_closed_pipe_is_not_an_error() {
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = command().args(["replay", RECORDED[1]]).stdout(full).output().unwrap();
-    let outcome = Outcome::from_output(output);
-    assert!(outcome.one_error(1).starts_with("cannot write to standard output: "));
+    for args in [&["replay", RECORDED[1]][..], &["--help"], &["plan", "-h"], &["--version"]] {
+        let output = command().args(args).stdout(full.try_clone().unwrap()).output().unwrap();
+        let outcome = Outcome::from_output(output);
+        assert!(outcome.one_error(1).starts_with("cannot write to standard output: "), "{args:?}");
+    }
 }
 
 /// Returns a session with as many allocators, of which the last ones make an allocation each.

@@ -167,7 +167,10 @@ fn refused(json: impl AsRef<[u8]>, expected: &str) {
 /// `heapwright-report` has a test for each rule.
 #[test]
 fn errors_name_the_location() {
-    refused("", "line 1, column 0: EOF while parsing a value");
+    for text in ["", "no report", "time,event\n"] {
+        refused(text, "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)");
+    }
+    refused("{", "line 1, column 1: EOF while parsing an object");
     refused(
         report_json("x").replace("\"offset\":2097152", "\"offset\":1048575"),
         "heaps[0].allocations[1].offset: is 1048575, but the previous allocation ends at 1048576",
@@ -218,7 +221,7 @@ fn endless_input_is_rejected_immediately() {
     let start = std::time::Instant::now();
     let page = folder.path().join("r.html");
     let outcome = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
-    let expected = "not a report: a report is a JSON object, which begins with {";
+    let expected = "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)";
     assert_eq!(outcome.one_error(2), format!("/dev/zero: {expected}"));
     assert!(!page.exists());
     // A pipe is closed before everything is written.

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
+pub(crate) use heapwright_d3d12::resource_desc::{downgrade, upgrade};
 use heapwright_d3d12::*;
 use windows_core::{HRESULT, Interface};
 
@@ -495,37 +496,4 @@ pub(crate) fn tiling(device: &ID3D12Device, resource: &ID3D12Resource, count: u3
     }
     found.subresources.truncate(usize::try_from(written).unwrap_or(0));
     found
-}
-
-/// Converts a `D3D12_RESOURCE_DESC` to a `D3D12_RESOURCE_DESC1`.
-pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
-    D3D12_RESOURCE_DESC1 {
-        Dimension: desc.Dimension,
-        Alignment: desc.Alignment,
-        Width: desc.Width,
-        Height: desc.Height,
-        DepthOrArraySize: desc.DepthOrArraySize,
-        MipLevels: desc.MipLevels,
-        Format: desc.Format,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        Flags: desc.Flags,
-        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
-    }
-}
-
-/// Converts a `D3D12_RESOURCE_DESC1` to a `D3D12_RESOURCE_DESC`.
-pub(crate) fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
-    D3D12_RESOURCE_DESC {
-        Dimension: desc.Dimension,
-        Alignment: desc.Alignment,
-        Width: desc.Width,
-        Height: desc.Height,
-        DepthOrArraySize: desc.DepthOrArraySize,
-        MipLevels: desc.MipLevels,
-        Format: desc.Format,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        Flags: desc.Flags,
-    }
 }

@@ -21,6 +21,7 @@ mod heap_index;
 mod heap_pool;
 mod heap_set;
 mod lane;
+mod placement_error;
 mod retention;
 mod serving_heap;
 mod shared_heap_set;
@@ -33,7 +34,8 @@ pub use evacuation::{
 };
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
-pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementError, PlacementId};
+pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementId};
+pub use placement_error::PlacementError;
 pub use retention::HeapRetention;
 pub use serving_heap::ServingHeap;
 pub use shared_heap_set::{

@@ -1,19 +1,22 @@
 //! Sizes in bytes.
 
+use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 
 use super::Alignment;
 
 /// A number of bytes: the size of an allocation, a heap or a budget.
 ///
 /// `Display` formats it in binary units, rounded to two decimals. [`get`](Self::get) returns the exact
-/// number.
+/// number. `FromStr` reads what `Display` writes, and `65536`, `64KiB` or `1.5 GiB`.
 ///
 /// ```
 /// use heapwright_core::ByteSize;
 ///
 /// assert_eq!(ByteSize::new(256).to_string(), "256 B");
 /// assert_eq!(ByteSize::from_kib(1536).to_string(), "1.50 MiB");
+/// assert_eq!("1.5MiB".parse(), Ok(ByteSize::from_kib(1536)));
 /// assert_eq!(ByteSize::from_gib(1).checked_add(ByteSize::new(1)).map(ByteSize::get), Some((1 << 30) + 1));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -169,7 +172,6 @@ impl ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         if self.0 < 1024 {
             return f.pad(&format!("{} B", self.0));
         }
@@ -191,6 +193,58 @@ impl fmt::Debug for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ByteSize({})", self.0)
     }
+}
+
+/// Binary units, from 2^10 bytes on.
+const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// The maximum number of decimals of a size in text.
+const MAX_DECIMALS: usize = 6;
+
+/// The error of a text that is no size, or one of more than 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseByteSizeError(());
+
+impl fmt::Display for ParseByteSizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a size below 2^64 bytes, such as 65536, 64KiB or 1.5 GiB")
+    }
+}
+
+impl Error for ParseByteSizeError {}
+
+impl FromStr for ByteSize {
+    type Err = ParseByteSizeError;
+
+    /// Reads a number with an optional unit: `B`, which is the default, or `KiB` to `EiB`. Numbers of a larger unit than `B` may
+    /// have up to six decimals; a fraction of a byte is dropped.
+    fn from_str(text: &str) -> Result<Self, ParseByteSizeError> {
+        parse(text).ok_or(ParseByteSizeError(()))
+    }
+}
+
+fn parse(text: &str) -> Option<ByteSize> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let shift = match unit {
+        "" | "B" => 0,
+        _ => 10 * (UNITS.iter().position(|&name| name == unit)? + 1),
+    };
+    let number = if unit.is_empty() { number } else { number.trim_end_matches(' ') };
+    let (whole, decimals) = match number.split_once('.') {
+        Some(parts) if shift > 0 => parts,
+        Some(_) => return None,
+        None => (number, "0"),
+    };
+    // The integers' own parser accepts signs.
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(decimals) || decimals.len() > MAX_DECIMALS {
+        return None;
+    }
+    let scale = 10_u128.pow(u32::try_from(decimals.len()).ok()?);
+    // Below 2^64 * 2^60, and below 10^6 * 2^60.
+    let whole = u128::from(whole.parse::<u64>().ok()?) << shift;
+    let fraction = (decimals.parse::<u128>().ok()? << shift) / scale;
+    u64::try_from(whole + fraction).ok().map(ByteSize::new)
 }
 
 #[cfg(test)]
@@ -218,6 +272,55 @@ mod tests {
     fn printing_honours_width_and_debug_is_one_line() {
         assert_eq!(format!("[{:>10}]", ByteSize::from_mib(1)), "[  1.00 MiB]");
         assert_eq!(format!("{:#?}", ByteSize::new(7)), "ByteSize(7)");
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_a_unit() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("65536", 65_536),
+            ("65536 B", 65_536),
+            ("64KiB", 65_536),
+            ("64 KiB", 65_536),
+            ("1.50 MiB", 3 << 19),
+            ("0.25 GiB", 1 << 28),
+            ("3 TiB", 3 << 40),
+            ("15.999999EiB", 18_446_742_920_788_047_009),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(ByteSize::new(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_sizes_are_refused() {
+        for text in [
+            "",
+            " ",
+            "GiB",
+            " GiB",
+            "1 GB",
+            "1gib",
+            "-1",
+            "-1 GiB",
+            "+1 B",
+            "1. GiB",
+            ".5 GiB",
+            "1.5",
+            "1.5 B",
+            "1e3",
+            "1 ",
+            " 1",
+            "1 KiB ",
+            "1\tKiB",
+            "1.0000001 TiB",
+            "16 EiB",
+            "18446744073709551616",
+            "1\u{e9}",
+            "\u{e9}KiB",
+        ] {
+            assert!(text.parse::<ByteSize>().is_err(), "{text:?}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod heap_offset;
 mod heap_range;
 
 pub use alignment::Alignment;
-pub use byte_size::ByteSize;
+pub use byte_size::{ByteSize, ParseByteSizeError};
 pub use fence_value::FenceValue;
 pub use gpu_virtual_address::GpuVirtualAddress;
 pub use heap_offset::HeapOffset;

@@ -20,7 +20,10 @@ use crate::recording::Event;
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
-/// Allocates resources of one device: `IResourceAllocator` of GPGMM.
+/// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
+///
+/// [`create_resource`](Self::create_resource) returns a [`ResourceAllocation`], which frees its memory when dropped. The heaps are
+/// created, shared and released by the allocator; [`ResourceAllocatorDesc`] sets how.
 ///
 /// Cloning returns another handle to the same allocator. Allocations keep everything that they need alive, so the
 /// allocator may be dropped before them.

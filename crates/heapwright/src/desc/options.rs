@@ -23,6 +23,30 @@ const SIZE: &str = "a size such as 65536, 64KiB, 4MiB or 1GiB";
 const OPTIONAL_SIZE: &str = "default, or a size such as 65536, 64KiB, 4MiB or 1GiB";
 const OPTIONAL_NUMBER: &str = "default, or a number";
 
+/// An option with an optional size.
+macro_rules! optional_size {
+    ($name:literal, $($field:ident).+) => {
+        DescOption {
+            name: $name,
+            text: |desc| optional(desc.$($field).+.map(ByteSize::get)),
+            set: |desc, text| store(&mut desc.$($field).+, parse_optional(text, |text| text.parse().ok())),
+            values: OPTIONAL_SIZE,
+        }
+    };
+}
+
+/// An option with an optional number, which is finite.
+macro_rules! optional_number {
+    ($name:literal, $field:ident) => {
+        DescOption {
+            name: $name,
+            text: |desc| optional(desc.$field),
+            set: |desc, text| store(&mut desc.$field, parse_optional(text, number)),
+            values: OPTIONAL_NUMBER,
+        }
+    };
+}
+
 const OPTIONS: [AllocatorOption; 13] = [
     AllocatorOption {
         name: "flags",
@@ -48,60 +72,20 @@ const OPTIONS: [AllocatorOption; 13] = [
         set: |desc, text| store(&mut desc.empty_heap_policy, named(&POLICIES, text)),
         values: "default, least-memory, fewest-hitches, fixed-pool or segmented-pool",
     },
-    AllocatorOption {
-        name: "preferred_heap_size",
-        text: |desc| optional(desc.preferred_heap_size.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.preferred_heap_size, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
-    AllocatorOption {
-        name: "max_heap_size",
-        text: |desc| optional(desc.max_heap_size.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.max_heap_size, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
-    AllocatorOption {
-        name: "heap_fragmentation_limit",
-        text: |desc| optional(desc.heap_fragmentation_limit),
-        set: |desc, text| store(&mut desc.heap_fragmentation_limit, parse_optional(text, number)),
-        values: OPTIONAL_NUMBER,
-    },
-    AllocatorOption {
-        name: "heap_growth_factor",
-        text: |desc| optional(desc.heap_growth_factor),
-        set: |desc, text| store(&mut desc.heap_growth_factor, parse_optional(text, number)),
-        values: OPTIONAL_NUMBER,
-    },
+    optional_size!("preferred_heap_size", preferred_heap_size),
+    optional_size!("max_heap_size", max_heap_size),
+    optional_number!("heap_fragmentation_limit", heap_fragmentation_limit),
+    optional_number!("heap_growth_factor", heap_growth_factor),
     AllocatorOption {
         name: "release_size",
         text: |desc| desc.release_size.get().to_string(),
-        set: |desc, text| store(&mut desc.release_size, size(text)),
+        set: |desc, text| store(&mut desc.release_size, text.parse().ok()),
         values: SIZE,
     },
-    AllocatorOption {
-        name: "limit_default",
-        text: |desc| optional(desc.limits.default.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.limits.default, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
-    AllocatorOption {
-        name: "limit_upload",
-        text: |desc| optional(desc.limits.upload.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.limits.upload, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
-    AllocatorOption {
-        name: "limit_readback",
-        text: |desc| optional(desc.limits.readback.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.limits.readback, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
-    AllocatorOption {
-        name: "limit_gpu_upload",
-        text: |desc| optional(desc.limits.gpu_upload.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.limits.gpu_upload, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
+    optional_size!("limit_default", limits.default),
+    optional_size!("limit_upload", limits.upload),
+    optional_size!("limit_readback", limits.readback),
+    optional_size!("limit_gpu_upload", limits.gpu_upload),
 ];
 
 const POOL_OPTIONS: [PoolOption; 12] = [
@@ -141,12 +125,7 @@ const POOL_OPTIONS: [PoolOption; 12] = [
         set: |desc, text| store(&mut desc.algorithm, named(&POOL_ALGORITHMS, text)),
         values: "default, slab, buddy-system, dedicated or linear",
     },
-    PoolOption {
-        name: "heap_size",
-        text: |desc| optional(desc.heap_size.map(ByteSize::get)),
-        set: |desc, text| store(&mut desc.heap_size, parse_optional(text, size)),
-        values: OPTIONAL_SIZE,
-    },
+    optional_size!("heap_size", heap_size),
     PoolOption {
         name: "heap_count",
         text: |desc| format!("{},{}", desc.min_heap_count, desc.max_heap_count.unwrap_or(0)),
@@ -161,7 +140,8 @@ const POOL_OPTIONS: [PoolOption; 12] = [
         name: "min_alignment",
         text: |desc| desc.min_alignment.get().to_string(),
         set: |desc, text| {
-            store(&mut desc.min_alignment, size(text).and_then(|size| Alignment::new(size.get())))
+            let size = text.parse().ok().map(ByteSize::get);
+            store(&mut desc.min_alignment, size.and_then(Alignment::new))
         },
         values: "a power of two, or a size such as 64KiB",
     },
@@ -318,16 +298,6 @@ fn number(text: &str) -> Option<f64> {
 fn two_numbers<T: std::str::FromStr>(text: &str) -> Option<(T, T)> {
     let (first, second) = text.split_once(',')?;
     Some((first.trim().parse().ok()?, second.trim().parse().ok()?))
-}
-
-fn size(text: &str) -> Option<ByteSize> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
-    let (digits, shift) = units
-        .iter()
-        .find_map(|&(unit, shift)| Some((text.strip_suffix(unit)?.trim_end(), shift)))
-        .unwrap_or((text, 0));
-    let count: u64 = digits.parse().ok()?;
-    count.checked_mul(1 << shift).map(ByteSize::new)
 }
 
 fn name_of<T: Copy + PartialEq>(names: &[(&str, T)], value: T) -> String {

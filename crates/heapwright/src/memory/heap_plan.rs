@@ -63,17 +63,6 @@ pub enum ProbedMemory {
     NewHeap(ByteSize),
 }
 
-impl ProbedMemory {
-    /// Returns the number of bytes that would be requested from the device.
-    #[must_use]
-    pub const fn new_bytes(self) -> ByteSize {
-        match self {
-            Self::Held => ByteSize::ZERO,
-            Self::NewHeap(size) => size,
-        }
-    }
-}
-
 impl HeapRequest<'_> {
     /// Predicts the result of [`place`](Self::place).
     pub(crate) fn probe(&self) -> Result<ProbedMemory, Refusal> {

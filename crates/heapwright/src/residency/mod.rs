@@ -21,36 +21,36 @@
 //! let default = ResourceAllocationDesc::new(HeapType::Default);
 //! let buffer = allocator.create_resource(&default, &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
 //! let list = ResidencyList::new();
-//! list.open()?.add(buffer.memory().expect("managed"))?;
+//! list.add_allocation(&buffer)?;
 //! manager.prefetch(&list)?; // or: execute_command_lists, with the command list that uses the buffer
 //! assert_eq!(manager.stats().local.evicted_count, 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | contents |
-//! |---|---|
-//! | `manager`, `heap`, `list` | the public objects: [`ResidencyManager`], [`ResidencyHeap`], [`ResidencyList`] |
-//! | `desc/` | descriptions, flags, statistics |
-//! | `creation` | creation of residency heaps from objects |
-//! | `submit` | submission of command lists to queues |
-//! | `parts` | the state that all handles of a manager share: a pager and the upkeep |
-//! | `upkeep` | decides when the operating system is queried, when memory is trimmed, and which pressure callbacks are called |
-//! | `pager/` | carries out plans: evicts, makes resident, waits for the GPU |
-//! | `queue` | a fence for each queue, and the heaps of its submission |
-//! | `recorded` | what a recording says of heaps, submissions and paging |
-//! | `books` | the planner and the objects that it plans for, under one lock |
-//! | `contained_policy` | eviction policies of the application, whose panics are contained |
-//! | `budget/` | available memory: the operating system's budgets, overrides, pressure |
-//! | `device`, `pageable`, `paged_object` | the calls of the device; the objects that can be resident, and why any thread may page them |
+//! # Threads
 //!
-//! Modules call those below them in this table. heapwright-core (`residency`) decides which heaps to evict and to make
-//! resident, and returns the decision as values that `pager` carries out.
-//!
-//! # Locks
-//!
-//! Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books'
-//! (`books`). The lock of a residency list is never waited for, and is held while its heaps are read. No lock is held
-//! while a thread waits for the GPU, nor while a callback for memory pressure runs.
+//! No lock is held while a thread waits for the GPU, nor while a callback for memory pressure runs. The lock of a residency list is never
+//! waited for.
+
+// Each module calls those below it:
+//
+// - `manager`, `heap`, `list`: the public objects.
+// - `desc`: descriptions, flags, statistics.
+// - `creation`: creation of residency heaps from objects.
+// - `submit`: submission of command lists to queues.
+// - `parts`: the state that all handles of a manager share: a pager and the upkeep.
+// - `upkeep`: decides when the operating system is queried, when memory is trimmed, and which pressure callbacks are called.
+// - `pager`: carries out plans: evicts, makes resident, waits for the GPU.
+// - `queue`: a fence for each queue, and the heaps of its submission.
+// - `recorded`: what a recording says of heaps, submissions and paging.
+// - `books`: the planner and the objects that it plans for, under one lock.
+// - `contained_policy`: eviction policies of the application, whose panics are contained.
+// - `budget`: available memory: the operating system's budgets, overrides, pressure.
+// - `device`, `pageable`, `paged_object`: the calls of the device; the objects that can be resident, and why any thread may page them.
+//
+// heapwright-core (`residency`) decides which heaps to evict and to make resident, and returns the decision as values that `pager`
+// carries out. Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books'
+// (`books`). That of a residency list is held while its heaps are read.
 
 mod books;
 mod budget;

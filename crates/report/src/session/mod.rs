@@ -13,7 +13,7 @@ mod builder;
 mod columns;
 mod free_space;
 mod history;
-mod page;
+pub(crate) mod page;
 
 pub use builder::{HistoryBuilder, HistoryError};
 pub use history::{

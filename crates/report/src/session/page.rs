@@ -1,6 +1,6 @@
 //! The HTML page of a session.
 //!
-//! The page is one file, which needs no network. Its scripts draw everything from columns of numbers in the page:
+//! Its scripts draw everything from columns of numbers in the page:
 //!
 //! * `data.js`: reads the columns, and indexes of what lives at a moment.
 //! * `text.js`: formatting of numbers.
@@ -8,8 +8,6 @@
 //! * `heaps.js`: the heaps at the chosen moment.
 //! * `allocations.js`: the list of allocations.
 //! * `main.js`: connects these.
-//!
-//! The page's Content-Security-Policy only allows these scripts, by their hash, and no external resources.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -20,19 +18,22 @@ use serde::ser::{SerializeSeq as _, Serializer};
 use super::columns::Column;
 use super::history::{Paging, PlacementSource, SessionHistory};
 use crate::Visible;
-use crate::html_text::{HtmlText, ScriptJson};
+use crate::html_page::HtmlPage;
+use crate::html_text::HtmlText;
 
-const STYLE: &str = include_str!("page/style.css");
-const SCRIPT: &str = concat!(
-    include_str!("page/data.js"),
-    include_str!("page/text.js"),
-    include_str!("page/timeline.js"),
-    include_str!("page/heaps.js"),
-    include_str!("page/allocations.js"),
-    include_str!("page/main.js"),
-);
-/// SHA-256 hash of [`SCRIPT`] in base64, checked by a test.
-const SCRIPT_HASH: &str = "8JZ03/FgTZLrhNBUEcXvqJkPM6CCoCNCQzN/dI2F1t8=";
+pub(crate) const PAGE: HtmlPage = HtmlPage {
+    kind: "session",
+    style: include_str!("page/style.css"),
+    script: concat!(
+        include_str!("page/data.js"),
+        include_str!("page/text.js"),
+        include_str!("page/timeline.js"),
+        include_str!("page/heaps.js"),
+        include_str!("page/allocations.js"),
+        include_str!("page/main.js"),
+    ),
+    script_hash: "8JZ03/FgTZLrhNBUEcXvqJkPM6CCoCNCQzN/dI2F1t8=",
+};
 
 /// Name and origin of a session, for the heading of its page.
 #[derive(Clone, Debug)]
@@ -62,21 +63,10 @@ pub fn write_session_html(
 ) -> io::Result<()> {
     let page = &mut writer;
     let name = HtmlText(title.name);
+    PAGE.write_head(title.name, page)?;
     writeln!(
         page,
-        r#"<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{name} - heapwright session</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
+        r#"<header>
 <h1><bdi>{name}</bdi></h1>
 <p>{}</p>
 <p class="note">{}</p>"#,
@@ -84,9 +74,7 @@ pub fn write_session_html(
         Origin(title, history),
     )?;
     page.write_all(include_bytes!("page/body.html"))?;
-    page.write_all(b"<script type=\"application/json\" id=\"data\">")?;
-    serde_json::to_writer(ScriptJson(&mut *page), &Data::of(history))?;
-    write!(page, "</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+    PAGE.write_end(&Data::of(history), page)
 }
 
 /// Sentences about the origin of the data and what is missing, as HTML.
@@ -261,20 +249,5 @@ impl<'a> Data<'a> {
                 Column::plain(budgets.iter().map(|&(_, bytes)| bytes)),
             ],
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use sha2::{Digest as _, Sha256};
-
-    use super::*;
-
-    #[test]
-    fn the_policy_allows_the_script() {
-        assert_eq!(SCRIPT_HASH, STANDARD.encode(Sha256::digest(SCRIPT)), "SCRIPT_HASH is outdated");
-        assert!(!SCRIPT.contains("</script"));
     }
 }

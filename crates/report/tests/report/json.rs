@@ -214,6 +214,7 @@ impl<R: std::io::Read> std::io::Read for Counted<R> {
 
 #[test]
 fn an_endless_reader_is_rejected_early() {
+    assert!(matches!(read(&b"[]"[..]), Err(ReadReportError::NoObject)));
     for byte in [0, b' ', b'[', b'x'] {
         let mut endless = Counted(std::io::repeat(byte), 0);
         let error = read(&mut endless).unwrap_err();

@@ -30,7 +30,7 @@
 //! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
 //!   `skipped`: possible writes of draws and dispatches; `barriers`; `mapping`: tile mappings.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
-//! * `inheritance`: the rules of inheritance; `submission`: ordering by barriers; `clock`: ordering by fences.
+//! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
 //! * `laws`: the laws that the judge enforces, each of which tests can disable.
 //! * `rule`, `violation`, `options`: the public types; `interface`: the same over COM.
 //! * `stream`: [`CommandStream`], the same rules for commands without a device; `stub`: its heaps and resources.
@@ -81,6 +81,7 @@ mod coverage;
 mod granularity;
 mod handover;
 mod inheritance;
+mod inherited_contents;
 mod interface;
 mod judge;
 mod laws;

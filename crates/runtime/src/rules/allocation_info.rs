@@ -23,12 +23,6 @@ pub(crate) fn of_placed(resource: &Resource, driver: &dyn Driver) -> ResourceAll
     driver.check_resource_allocation_info(&placed_args(resource))
 }
 
-/// Returns the driver's size and alignment of a committed resource.
-#[cfg(test)]
-pub(crate) fn of_committed(resource: &Resource, driver: &dyn Driver) -> ResourceAllocation {
-    driver.check_resource_allocation_info(&committed_args(resource))
-}
-
 /// Describes a placed resource to the driver.
 pub(crate) fn placed_args(resource: &Resource) -> ResourceArgs {
     args(resource, PLACED_MINIMUM)

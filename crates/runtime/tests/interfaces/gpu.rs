@@ -2,6 +2,7 @@
 
 use std::ptr::null_mut;
 
+pub(crate) use heapwright_d3d12::resource_desc::upgrade as newer_desc;
 use heapwright_d3d12::*;
 use heapwright_runtime::{HostProfile, Instance};
 use windows_core::{HRESULT, Interface};
@@ -69,23 +70,6 @@ pub(crate) fn texture_desc(format: DXGI_FORMAT, size: [u32; 2]) -> D3D12_RESOURC
         Format: format,
         SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 0 },
         ..Default::default()
-    }
-}
-
-/// Returns a description in the newer form.
-pub(crate) fn newer_desc(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
-    D3D12_RESOURCE_DESC1 {
-        Dimension: desc.Dimension,
-        Alignment: desc.Alignment,
-        Width: desc.Width,
-        Height: desc.Height,
-        DepthOrArraySize: desc.DepthOrArraySize,
-        MipLevels: desc.MipLevels,
-        Format: desc.Format,
-        SampleDesc: desc.SampleDesc,
-        Layout: desc.Layout,
-        Flags: desc.Flags,
-        SamplerFeedbackMipRegion: D3D12_MIP_REGION::default(),
     }
 }
 

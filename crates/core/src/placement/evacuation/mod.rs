@@ -30,6 +30,7 @@ mod candidates;
 mod effects;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod placing;
 mod run;
 #[cfg(all(test, not(loom)))]
 mod tests;

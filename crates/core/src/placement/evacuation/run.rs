@@ -7,13 +7,11 @@ use super::candidates::{Candidates, Thinnest};
 use super::effects::{
     CompletedMove, EvacuationBudget, EvacuationProgress, EvacuationState, EvacuationStep, PlannedMove,
 };
+use super::placing::Placing;
 use super::unit::{ClosedHeap, Item, Kind, Unit};
+use crate::ByteSize;
 use crate::placement::heap_set::OccupiedHeap;
-use crate::placement::lane::NewSlabIn;
-use crate::placement::{HeapId, PlacementError, PlacementId, SharedHeapSet, SharedPlaced, SharedPlacementId};
-use crate::suballoc::SuballocationId;
-use crate::suballoc::slab::class::SizeClass;
-use crate::{Alignment, ByteSize};
+use crate::placement::{PlacementError, PlacementId, SharedHeapSet};
 
 /// The number of entries of a lane or of the heaps that are read under one lock, and between two checks of
 /// the time.
@@ -90,15 +88,15 @@ where
     S: Deref<Target = SharedHeapSet<H>>,
     H: Clone,
 {
-    set: S,
+    pub(super) set: S,
     phase: Phase,
     /// The number of heaps at or below which no heap is emptied or released.
     least_heaps: u64,
     round: u32,
     /// Whether a heap was closed in this round.
     has_closed: bool,
-    candidates: Candidates,
-    unit: Unit,
+    pub(super) candidates: Candidates,
+    pub(super) unit: Unit,
     /// Heaps whose moves are all planned, but which are not empty yet.
     draining: Vec<ClosedHeap>,
     progress: EvacuationProgress,
@@ -140,15 +138,6 @@ enum Phase {
 enum Then {
     Place,
     Replace,
-}
-
-/// The result of placing the next item.
-enum Placing<H> {
-    Planned(PlannedMove<H>),
-    /// The item was freed meanwhile, or its heap was given up.
-    Skipped,
-    NoRoom,
-    NothingLeft,
 }
 
 impl<S, H> Evacuation<S, H>
@@ -532,102 +521,6 @@ where
             Then::Place => Phase::Place,
             Then::Replace => Phase::Replace,
         };
-    }
-
-    /// Plans the next move.
-    fn place(&mut self) -> Placing<H> {
-        let Some((kind, item, count)) = self.unit.next() else { return Placing::NothingLeft };
-        let heap = &self.unit.heaps[item.heap];
-        let from = heap.id;
-        let placing = match kind {
-            _ if heap.is_given_up => Placing::Skipped,
-            Kind::Ranges(alignment) => self.place_range(from, item, alignment),
-            Kind::Slots(class) => match item.id.slot() {
-                Some((lane, id)) => self.place_slot(from, (lane, id), class, count),
-                None => Placing::Skipped,
-            },
-        };
-        if !matches!(placing, Placing::NoRoom) {
-            self.unit.pop();
-        }
-        placing
-    }
-
-    fn place_range(&mut self, from: HeapId, item: Item, alignment: Alignment) -> Placing<H> {
-        let mut heaps = self.set.lock_heaps();
-        let Some((source_range, source_heap)) = heaps.get(item.id) else { return Placing::Skipped };
-        let (source_heap, size) = (source_heap.clone(), source_range.size());
-        let mut placed = heaps
-            .allocate_in_occupied(size, alignment)
-            .map(|placed| (placed.id, placed.range, placed.heap.clone()));
-        if placed.is_none() {
-            let replacement = self.unit.replacement;
-            placed = replacement
-                .and_then(|heap| heaps.allocate_in_closed(heap, size, alignment))
-                .map(|placed| (placed.id, placed.range, placed.heap.clone()));
-        }
-        drop(heaps);
-        let Some((id, range, heap)) = placed else { return Placing::NoRoom };
-        self.candidates.expect(id.heap(), size.get());
-        let target = SharedPlaced { id: SharedPlacementId(id), range, heap };
-        Placing::Planned(PlannedMove {
-            source: SharedPlacementId(item.id),
-            source_range,
-            source_heap,
-            target,
-            from,
-            to: id.heap(),
-        })
-    }
-
-    fn place_slot(
-        &mut self,
-        from: HeapId,
-        (source_lane, id): (u32, SuballocationId),
-        class: SizeClass,
-        count: u32,
-    ) -> Placing<H> {
-        let source = self.set.lock_lane_of(source_lane).and_then(|lane| {
-            let (range, heap) = lane.get(id)?;
-            Some((range, heap.clone()))
-        });
-        let Some((source_range, source_heap)) = source else { return Placing::Skipped };
-        let size = source_range.size();
-        let lane = self.unit.lane.unwrap_or(source_lane);
-        let others = (0..self.set.lane_limit()).filter(|&other| other != lane);
-        let mut slot = std::iter::once(lane)
-            .chain(others)
-            .find_map(|number| Some((number, self.set.lock_lane_of(number)?.allocate_moved(class, size)?)));
-        if slot.is_none() {
-            let replacement = self.unit.replacement;
-            let places = [
-                (Some(NewSlabIn::Occupied), replacement.is_none()),
-                (replacement.map(NewSlabIn::Closed), true),
-                (replacement.map(|_| NewSlabIn::Occupied), true),
-            ];
-            slot = places.into_iter().find_map(|(place, halve)| {
-                let mut lane_guard = self.set.lock_lane_of(lane)?;
-                let mut heaps = self.set.lock_heaps();
-                let request = (class, size);
-                Some((
-                    lane,
-                    lane_guard.allocate_moved_in_new_slab(&mut heaps, place?, request, count, halve)?,
-                ))
-            });
-        }
-        let Some((lane, slot)) = slot else { return Placing::NoRoom };
-        self.unit.lane = Some(lane);
-        self.candidates.expect(slot.memory.heap(), class.slot_size());
-        let id_of = |lane, id| SharedPlacementId(PlacementId::of_slot(lane, id));
-        let target = SharedPlaced { id: id_of(lane, slot.id), range: slot.range, heap: slot.heap };
-        Placing::Planned(PlannedMove {
-            source: id_of(source_lane, id),
-            source_range,
-            source_heap,
-            target,
-            from,
-            to: slot.memory.heap(),
-        })
     }
 
     /// Adds another thin heap to the unit, requests a heap for the rest, or gives the unit up.

@@ -4,12 +4,10 @@
 //! * `flags`: valid combinations of resource flags.
 //! * `alignment`: the `Alignment` field and the tight alignment flag (tight alignment specification).
 //! * `reserved`: additional rules of reserved resources.
-//! * `generations`: conversions between D3D12_RESOURCE_DESC and D3D12_RESOURCE_DESC1.
 
 mod alignment;
 mod buffer;
 mod flags;
-mod generations;
 pub(crate) mod reserved;
 mod texture;
 
@@ -17,10 +15,10 @@ use heapwright_core::Alignment;
 use heapwright_d3d12::*;
 
 pub(crate) use self::buffer::Buffer;
-pub(crate) use self::generations::{downgrade, upgrade};
 pub(crate) use self::texture::Texture;
 use super::{Notice, Notices, Options, Refusal};
 use crate::ddi::{DriverCaps, ResourceKind};
+pub(crate) use heapwright_d3d12::resource_desc::{downgrade, upgrade};
 
 /// A valid resource description, in the driver's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

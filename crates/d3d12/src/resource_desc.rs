@@ -1,9 +1,10 @@
-//! Conversions between the two generations of resource descriptions, which differ in one field, usually zero.
+//! Conversions between the two generations of resource descriptions. The second adds one field, which is usually zero.
 
-use heapwright_d3d12::*;
+use crate::{D3D12_MIP_REGION, D3D12_RESOURCE_DESC, D3D12_RESOURCE_DESC1};
 
-/// Converts a first-generation description to the second generation.
-pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
+/// Converts a description to the second generation, without a mip region of sampler feedback.
+#[must_use]
+pub fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     D3D12_RESOURCE_DESC1 {
         Dimension: desc.Dimension,
         Alignment: desc.Alignment,
@@ -19,8 +20,9 @@ pub(crate) fn upgrade(desc: &D3D12_RESOURCE_DESC) -> D3D12_RESOURCE_DESC1 {
     }
 }
 
-/// Converts a second-generation description to the first generation.
-pub(crate) fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
+/// Converts a description to the first generation, which has no mip region.
+#[must_use]
+pub fn downgrade(desc: &D3D12_RESOURCE_DESC1) -> D3D12_RESOURCE_DESC {
     D3D12_RESOURCE_DESC {
         Dimension: desc.Dimension,
         Alignment: desc.Alignment,

@@ -1,0 +1,117 @@
+//! Arguments of `heapwright conformance`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use heapwright_conformance::Class;
+
+use crate::args::number;
+use crate::device;
+
+/// Check a device's conformance to Direct3D 12's memory rules
+///
+/// Runs checks similar to those of the Windows Hardware Lab Kit. Each check has an id, a reference to the
+/// specification, and requirements. A check is skipped if its requirements are not met or if the device does not
+/// implement a method that it calls. The summary counts skipped checks by reason; -v lists each one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
+pub(crate) struct ConformanceArgs {
+    /// Device to check: a name from `heapwright devices`, or d3d12:PATH for a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device::option_help("Device to check"))]
+    pub(crate) device: String,
+
+    /// File that lists the checks that are known to fail on the device
+    ///
+    /// Each line holds a check's id, white space, and the reason. Empty lines and lines that begin with # are ignored. A
+    /// listed check that fails counts as a known failure and does not affect the exit code. A listed check that passes
+    /// sets exit code 1, so that the list is kept up to date. Listed checks that are skipped are reported.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known_gaps: Option<PathBuf>,
+
+    /// Run only the checks whose id contains this text, such as tight/; commas separate several
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Skip the check with this id; commas separate several
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub(crate) skip: Vec<String>,
+
+    /// Class of checks whose failure sets exit code 1; the checks of all classes run
+    ///
+    /// behaviour checks cover what correct programs rely on; validation checks cover invalid calls that a device must
+    /// reject or report.
+    #[arg(long, value_name = "CLASS", default_value = "all")]
+    pub(crate) require: RequiredClass,
+
+    /// Time limit of a check in seconds
+    ///
+    /// Checks run in separate processes. A check that crashes its process or exceeds the limit fails, and the remaining
+    /// checks still run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, allow_negative_numbers = true, value_parser = number(1..=u32::MAX))]
+    pub(crate) check_timeout: u32,
+
+    /// Run the checks whose ids are read from standard input. Used internally for check processes.
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The classes of checks that `heapwright conformance --require` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RequiredClass {
+    All,
+    Behaviour,
+    Validation,
+}
+
+impl RequiredClass {
+    pub(crate) fn classes(self) -> &'static [Class] {
+        match self {
+            Self::All => &Class::ALL,
+            Self::Behaviour => &[Class::Behaviour],
+            Self::Validation => &[Class::Validation],
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  heapwright conformance
+  heapwright conformance --device host:uma --filter tight/
+  heapwright conformance --json --filter heap/,buffer/placed
+  heapwright conformance --device host:uma --require behaviour";
+
+const DETAILS: &str = "\
+JSON keys (stable; a key never changes its meaning):
+  device (the value for --device), passed, failed, known, skipped, no_longer_failing [id],
+  known_but_skipped [id], classes {behaviour and validation, each with passed, failed, known,
+  skipped}, checks [{id, spec, class, result, detail, known_gap}].
+  class is behaviour (what correct programs rely on) or validation (invalid calls).
+  result is pass, fail, known or skip; known is a failure that --known-gaps lists. detail is one
+  line: measured values, expected and actual results, or the reason for skipping; its wording may
+  change. known_gap is the reason from --known-gaps, or null. no_longer_failing and
+  known_but_skipped are the listed checks that passed or were skipped.
+
+Example JSON:
+  {\"device\":\"host:discrete\",\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0,
+  \"no_longer_failing\":[],\"known_but_skipped\":[],
+  \"classes\":{\"behaviour\":{\"passed\":1,\"failed\":0,\"known\":0,\"skipped\":0},
+  \"validation\":{\"passed\":0,\"failed\":0,\"known\":0,\"skipped\":0}},\"checks\":[{
+  \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
+  \"class\":\"behaviour\",\"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
+
+Example file for --known-gaps:
+  # Wine 8
+  heap/size-0-refused  the size is rounded up
+
+Checks of usage and budgets are skipped if the device has no adapter, as with some shared
+libraries.
+
+Failures are printed as they occur. The JSON output of two runs on the same device is identical.
+
+Exit codes, for the classes selected by --require: 0 no check failed except known gaps; 1 a check
+failed, a known gap passed, or the device could not be opened; 2 invalid input, such as an unknown
+device, a filter without matching checks, or an invalid line in the file of known gaps.";

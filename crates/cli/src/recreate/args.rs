@@ -1,0 +1,53 @@
+//! Arguments of `heapwright recreate`.
+
+use std::path::PathBuf;
+
+use crate::args::number;
+use crate::device;
+
+/// Create the heaps and buffers of a session again, at their GPU addresses
+///
+/// Reads the whole session, and reserves the addresses of the heaps that exist at a moment while a device is created. Then it
+/// creates these heaps and their buffers at their addresses, uploads the recorded contents, and compares the bytes and the
+/// addresses. Each object that cannot be recreated is reported with the reason. Textures have no addresses and are skipped.
+///
+/// On a device that cannot create objects at addresses (D3D12_RECREATE_AT_TIER), the objects are created elsewhere, with a
+/// warning.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
+pub(crate) struct RecreateArgs {
+    /// Session (.hws), plain or gzip
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: PathBuf,
+
+    /// Moment whose objects are recreated, in microseconds [default: when most bytes are live]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
+    pub(crate) at_us: Option<u64>,
+
+    /// Device to recreate on: a name from `heapwright devices`, or d3d12:PATH for a shared library
+    #[arg(long, value_name = "DEVICE", default_value = "host", long_help = device::option_help("Device to recreate on"))]
+    pub(crate) device: String,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  heapwright recreate session.hws
+  heapwright recreate --at-us 2500000 --json session.hws";
+
+const DETAILS: &str = "\
+The environment variable HEAPWRIGHT_RECORD=session.hws records a session in any program that uses
+heapwright. ResourceAllocation::record_contents adds the contents of a buffer that the CPU can
+access, and record_bytes those of others, which a copy queue uploads and reads back.
+
+JSON keys (stable; a key never changes its meaning):
+  device, at_addresses (whether the device can create objects at addresses), time_us (the moment),
+  heaps, buffers, same_addresses (buffers at their recorded addresses), verified_bytes (bytes of
+  buffers that were uploaded and then found there), skipped (textures, and buffers without a
+  recorded heap), and failures [{kind, id, address, reason}].
+
+Exit codes: 0 success; 1 an object could not be recreated, or the addresses could not be reserved;
+2 invalid input, such as a corrupted, truncated or newer session. Nothing is created then.";
