@@ -46,23 +46,16 @@ const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
 /// Runs one target, or all, for `seconds` or for as long as CI does. As many targets run at a time as there are processors. A
 /// finding is an error that names the directory of the input.
 pub(crate) fn run(root: &Path, target: Option<&str>, seconds: Option<u32>) -> Result<(), String> {
-    let targets: Vec<(&str, u32)> = TARGETS
-        .iter()
-        .filter(|(name, _)| target.is_none_or(|target| target == *name))
-        .map(|&(name, in_ci)| (name, seconds.unwrap_or(in_ci)))
-        .collect();
-    if targets.is_empty() {
-        let names: Vec<&str> = TARGETS.iter().map(|&(name, _)| name).collect();
-        return Err(format!("unknown fuzz target; available: {}", names.join(", ")));
-    }
-    let programs = build(root, &targets)?;
+    let targets = selected(target)?;
+    let programs = programs(root, &targets)?;
     let (waiting, failed) = (Mutex::new(targets.into_iter()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
                     let next = waiting.lock().map_or(None, |mut waiting| waiting.next());
-                    let Some((name, seconds)) = next else { break };
+                    let Some((name, in_ci)) = next else { break };
+                    let seconds = seconds.unwrap_or(in_ci);
                     if let Err(message) = fuzz(root, &programs, name, seconds)
                         && let Ok(mut failed) = failed.lock()
                     {
@@ -76,8 +69,23 @@ pub(crate) fn run(root: &Path, target: Option<&str>, seconds: Option<u32>) -> Re
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
+/// Builds one target, or all.
+pub(crate) fn build(root: &Path, target: Option<&str>) -> Result<(), String> {
+    programs(root, &selected(target)?).map(drop)
+}
+
+fn selected(target: Option<&str>) -> Result<Vec<(&'static str, u32)>, String> {
+    let is_selected = |name: &str| target.is_none_or(|target| target == name);
+    let targets: Vec<_> = TARGETS.iter().copied().filter(|(name, _)| is_selected(name)).collect();
+    if targets.is_empty() {
+        let names: Vec<&str> = TARGETS.iter().map(|&(name, _)| name).collect();
+        return Err(format!("unknown fuzz target; available: {}", names.join(", ")));
+    }
+    Ok(targets)
+}
+
 /// Builds the targets and returns the directory of their programs.
-fn build(root: &Path, targets: &[(&str, u32)]) -> Result<PathBuf, String> {
+fn programs(root: &Path, targets: &[(&str, u32)]) -> Result<PathBuf, String> {
     let mut command = Command::new("cargo");
     command.args([
         "+nightly",

@@ -60,6 +60,9 @@ enum Command {
         /// Seconds for each target [default: as in CI, 10 to 60].
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: Option<u32>,
+        /// Build only.
+        #[arg(long, conflicts_with = "seconds")]
+        no_run: bool,
     },
     /// Run the tests of crates/core in Miri with nightly Rust.
     #[command(after_help = "Example:\n  cargo xtask miri --short")]
@@ -98,7 +101,8 @@ fn main() -> ExitCode {
         Command::BenchTable(args) => bench_table::run(&workspace_root(), &args),
         Command::Bindings { check } => bindings::run(&workspace_root(), check),
         Command::Figures(args) => figures::run(&workspace_root(), &args),
-        Command::Fuzz { target, seconds } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
+        Command::Fuzz { target, no_run: true, .. } => fuzz::build(&workspace_root(), target.as_deref()),
+        Command::Fuzz { target, seconds, .. } => fuzz::run(&workspace_root(), target.as_deref(), seconds),
         Command::Miri { short } => miri::run(&workspace_root(), short),
         Command::Placement(args) => placement::run(&args),
         Command::Test { arguments } => test::run(&workspace_root(), &arguments),

@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Run only this step; may be repeated.
     #[arg(long, value_name = "STEP", value_enum)]
     only: Vec<Step>,
+    /// Build only, and install nothing.
+    #[arg(long, conflicts_with = "only")]
+    no_run: bool,
 }
 
 const HELP: &str = "\
@@ -55,6 +58,10 @@ Example:
 
 /// Builds everything, runs the steps and prints the results.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
+    if args.no_run {
+        build::build(root)?;
+        return build::build_interop(root, &crate::target_folder(root)).map(drop);
+    }
     packages::install()?;
     let start = Instant::now();
     eprintln!("building for {TARGET}");
