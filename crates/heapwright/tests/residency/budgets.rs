@@ -31,21 +31,6 @@ fn a_smaller_budget_evicts_in_the_background() {
     scene.end(things);
 }
 
-/// Without notifications, the manager notices the change after `refresh_interval` submissions.
-#[test]
-fn a_smaller_budget_is_found_out_by_submissions() {
-    let (scene, queue, things) =
-        Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() }).with_things(8);
-    scene.set_budget(3);
-    let work = scene.work(&things[..1]);
-    for _ in 0..20 {
-        scene.run(&queue, &[&work]);
-    }
-    assert!(scene.used() <= mib(3), "{}", scene.used());
-    assert!(things[0].is_resident());
-    scene.finish(things);
-}
-
 /// With the default settings. With notifications a thread evicts, for which no submission is needed:
 /// [`a_smaller_budget_evicts_in_the_background`].
 #[test]
