@@ -86,35 +86,6 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
 }
 
 #[test]
-fn empty_heaps_of_one_kind_make_way_for_another() {
-    let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(3000));
-    let allocator = usual(&gpu);
-    let default = HeapType::Default.into_place();
-    type Make = fn(&ResourceAllocator, &ResourceAllocationDesc<'_>) -> ResourceAllocation;
-    let kinds: [Make; 4] = [
-        |allocator, place| buffer(allocator, place, 64 * MIB),
-        |allocator, place| try_texture(allocator, place, &texture(4096, 4096)).expect("room"),
-        |allocator, place| try_texture(allocator, place, &target(4096, 4096, 1)).expect("room"),
-        |allocator, place| try_texture(allocator, place, &target(2048, 2048, 4)).expect("room"),
-    ];
-    for round in 0..3 {
-        for make in kinds {
-            let held: Vec<_> = (0..31).map(|_| make(&allocator, &default)).collect();
-            let usage = local_usage(&gpu);
-            assert!(
-                usage <= 3000 * MIB,
-                "round {round}: {} held for {}",
-                ByteSize::new(usage),
-                allocator.stats().used
-            );
-            drop(held);
-        }
-    }
-    allocator.audit().expect("consistent");
-}
-
-#[test]
 fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
     for algorithm in
         [SuballocationAlgorithm::Default, SuballocationAlgorithm::Dedicated, SuballocationAlgorithm::Slab]
