@@ -310,17 +310,6 @@ fn a_heap_that_many_resources_share_is_one_entry() {
     scene.end(things);
 }
 
-/// Without an override, usage and budgets are those of the operating system.
-#[test]
-fn budgets_are_the_operating_systems_without_an_override() {
-    let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(0.5), ..Default::default() };
-    let scene = Scene::new(desc);
-    let os = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
-    let ours = scene.manager.query_video_memory_info(LOCAL);
-    assert_eq!((ours.budget.get(), ours.current_usage), (os.budget.get() / 2, os.current_usage));
-    scene.end(Vec::new());
-}
-
 /// A heap in constant use is not evicted for another while waiting may help, but the wait is bounded,
 /// because the queue that has to advance may be blocked itself.
 #[test]
