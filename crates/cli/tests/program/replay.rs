@@ -297,29 +297,6 @@ fn a_trace_may_be_on_standard_input() {
 }
 
 #[test]
-fn the_path_of_the_report_is_checked_first() {
-    let folder = Folder::new();
-    let wrong = folder.trace("wrong.csv", "0,alloc,0,0\n");
-    let path = format!("{}/no/report.json", folder.path().display());
-    let outcome = heapwright(["replay", &wrong, "--report", &path]);
-    let expected = format!("--report: {path}: cannot open the report for writing: no such directory");
-    assert_eq!(outcome.one_error(2), expected);
-    let good = folder.trace("good.csv", "0,alloc,0,100\n");
-    let before = std::fs::read(&good).unwrap();
-    let outcome = heapwright(["replay", &good, "--report", &good]);
-    let expected = format!("--report: {good}: the report would overwrite an input file");
-    assert_eq!(outcome.one_error(2), expected);
-    assert_eq!(std::fs::read(&good).unwrap(), before);
-    // Without a new report, an old file is unchanged and no file is created.
-    let old = folder.file("old.json", "old");
-    assert_eq!(heapwright(["replay", &wrong, "--report", &old]).code, 2);
-    assert_eq!(std::fs::read(&old).unwrap(), b"old");
-    let new = folder.path().join("new.json");
-    assert_eq!(heapwright(["replay", &wrong, "--report", new.to_str().unwrap()]).code, 2);
-    assert!(!new.exists());
-}
-
-#[test]
 fn valid_traces_are_replayed_despite_an_invalid_one() {
     let folder = Folder::new();
     let good = folder.trace("good.csv", "0,alloc,0,100\n");

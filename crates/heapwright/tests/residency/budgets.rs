@@ -214,6 +214,9 @@ fn unified_memory_has_one_budget() {
         assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
         assert_eq!(report.paged_out.bytes, stats.local.bytes_paged_out);
         assert!(report.paged_out.objects > 0, "8 MiB of 6");
+        let other = SegmentGroup::NonLocal;
+        assert_eq!(scene.manager.set_video_memory_reservation(other, mib(1)).expect("sound"), mib(0));
+        assert_eq!(scene.manager.query_video_memory_info(other).available_for_reservation, mib(0));
         scene.end(things);
     }
 }

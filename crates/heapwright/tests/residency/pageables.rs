@@ -1,7 +1,9 @@
 //! Descriptor heaps, query heaps and committed resources.
 
 use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc};
+use heapwright::residency::{
+    ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
+};
 use heapwright::*;
 
 use crate::scene::{Scene, budget, committed, mib};

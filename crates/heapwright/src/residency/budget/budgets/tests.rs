@@ -218,6 +218,8 @@ fn a_report_is_unchanged_where_nothing_changed_that_matters() {
     assert!(budgets.is_unchanged());
     adapter.change(|script| script.query = E_FAIL);
     assert!(!budgets.is_unchanged(), "what is not known may have changed");
+    assert!(budgets.refresh().is_err());
+    assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(100), mib(50)), "as before");
 }
 
 #[test]
