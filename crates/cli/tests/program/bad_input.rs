@@ -196,3 +196,31 @@ fn an_invalid_log_filter() {
         outcome.stderr
     );
 }
+
+/// Output is opened before the input is read, and old output is unchanged if the input is wrong.
+#[test]
+fn the_path_of_output_is_checked_first() {
+    for (command, option, named, output, input, text) in [
+        ("report", "-o", "", "page", "r.json", "no report"),
+        ("replay", "--report", "--report: ", "report", "t.csv", "no trace"),
+        ("residency", "--plot", "", "plot", "s.toml", "frames = 1"),
+    ] {
+        let folder = Folder::new();
+        let wrong = folder.file(input, text);
+        let writing = |path: &str| heapwright([command, &wrong, option, path]).one_error(2).to_owned();
+        let path = format!("{}/no/output", folder.path().display());
+        let expected = format!("{named}{path}: cannot open the {output} for writing: no such directory");
+        assert_eq!(writing(&path), expected);
+        let expected = format!("{named}{wrong}: the {output} would overwrite an input file");
+        let error = writing(&wrong);
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!(std::fs::read_to_string(&wrong).unwrap(), text);
+        let old = folder.file("old", "old");
+        let error = writing(&old);
+        assert!(error.starts_with(&wrong), "{error}");
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "old");
+        let new = folder.path().join("new");
+        writing(new.to_str().unwrap());
+        assert!(!new.exists());
+    }
+}

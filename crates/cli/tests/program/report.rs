@@ -199,21 +199,6 @@ fn files_that_cannot_be_opened_are_errors() {
     );
 }
 
-/// The page is opened before the report is read, and removed if the report is invalid.
-#[test]
-fn the_path_of_the_page_is_checked_first() {
-    let folder = Folder::new();
-    let wrong = folder.file("r.json", "no report");
-    let page = format!("{}/no/page.html", folder.path().display());
-    let outcome = heapwright(["report", &wrong, "-o", &page]);
-    assert_eq!(outcome.one_error(2), format!("{page}: cannot open the page for writing: no such directory"));
-    // An existing page is unchanged.
-    let old = folder.file("old.html", "the old page");
-    let outcome = heapwright(["report", &wrong, "-o", &old]);
-    assert!(outcome.one_error(2).starts_with(&wrong), "{}", outcome.stderr);
-    assert_eq!(std::fs::read_to_string(&old).unwrap(), "the old page");
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn endless_input_is_rejected_immediately() {

@@ -217,34 +217,6 @@ fn the_plot_shows_every_policy_of_every_scenario() {
 }
 
 #[test]
-fn a_plot_that_cannot_be_written_is_bad_input() {
-    let folder = Folder::new();
-    let path = folder.file("small.toml", SMALL);
-    let plot = folder.path().join("no/such/folder.svg");
-    let said = heapwright(["residency", "--policy", "lru", &path, "--plot", plot.to_str().unwrap()]);
-    assert!(said.one_error(2).contains("cannot open the plot for writing: "), "{}", said.stderr);
-}
-
-/// Before the scenarios are read: a wrong one is not told then.
-#[test]
-fn where_the_plot_goes_is_checked_first() {
-    let folder = Folder::new();
-    let wrong = folder.file("wrong.toml", "frames = 1");
-    let plot = folder.path().join("no/such/folder.svg");
-    let plot = plot.to_str().unwrap();
-    let said = heapwright(["residency", &wrong, "--plot", plot]);
-    assert_eq!(said.one_error(2), format!("{plot}: cannot open the plot for writing: no such directory"));
-    let said = heapwright(["residency", &wrong, "--plot", &wrong]);
-    let expected = format!("{wrong}: the plot would overwrite an input file");
-    assert_eq!(said.one_error(2), expected);
-    assert_eq!(fs::read_to_string(&wrong).unwrap(), "frames = 1");
-    // Nothing is drawn of nothing.
-    let plot = folder.path().join("new.svg");
-    heapwright(["residency", &wrong, "--plot", plot.to_str().unwrap()]).one_error(2);
-    assert!(!plot.exists());
-}
-
-#[test]
 fn a_scenario_or_a_trace_may_be_on_standard_input() {
     let args = ["residency", "--json", "--policy", "lru", "-"];
     let folder = Folder::new();

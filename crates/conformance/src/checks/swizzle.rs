@@ -210,16 +210,23 @@ fn places(element: &Element, tiles: [usize; 3]) -> impl Iterator<Item = (usize, 
     let blocks =
         (0..depth).flat_map(move |z| (0..height).flat_map(move |y| (0..width).map(move |x| [x, y, z])));
     let (tile, bytes, bits) = (element.tile, element.bytes, element.bits);
+    // Each axis has bits of its own, so the offsets along the axes add up.
+    let along = [0, 1, 2].map(|axis| {
+        let offset = |at: usize| {
+            let (mut offset, mut left) = (0, if axis == 0 { at * bytes } else { at });
+            for (place, of) in bits.bytes().rev().enumerate() {
+                if usize::from(of - b'X') == axis {
+                    offset |= (left & 1) << place;
+                    left >>= 1;
+                }
+            }
+            offset
+        };
+        (0..tile[axis]).map(offset).collect::<Vec<_>>()
+    });
     blocks.enumerate().map(move |(index, at)| {
         let [across, down, deep] = [0, 1, 2].map(|axis| at[axis] / tile[axis]);
-        let mut left = [0, 1, 2].map(|axis| at[axis] % tile[axis]);
-        left[0] *= bytes;
-        let inside = bits.bytes().rev().enumerate().fold(0, |offset, (place, axis)| {
-            let axis = usize::from(axis - b'X');
-            let bit = left[axis] & 1;
-            left[axis] >>= 1;
-            offset | bit << place
-        });
+        let inside: usize = [0, 1, 2].iter().map(|&axis| along[axis][at[axis] % tile[axis]]).sum();
         (index * bytes, ((deep * tiles[1] + down) * tiles[0] + across) * TILE + inside)
     })
 }

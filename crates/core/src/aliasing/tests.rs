@@ -121,7 +121,7 @@ fn hinted(instance: &Instance, offsets: &[HeapOffset]) -> Instance {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 60 }))]
 
     /// With several threads, a number of steps decides about the result, and the packing is one.
     #[test]
@@ -136,6 +136,10 @@ proptest! {
         let alone = solved(&instance, 3000);
         prop_assert!(packing.lower_bound <= alone.height && alone.lower_bound <= packing.height);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
 
     /// A plan that is replanned with a change of one buffer keeps all others, if the slack permits it; without a change it
     /// stays as it is.

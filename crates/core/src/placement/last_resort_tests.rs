@@ -141,47 +141,6 @@ proptest! {
     }
 }
 
-/// Returns a set with one heap, filled with requests of one size, of which every `step`th is left.
-fn thinned(heap: ByteSize, size: u64, step: usize) -> HeapEngine<u32> {
-    let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
-    engine.insert(heap, 0).unwrap();
-    let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
-    let all: Vec<_> = std::iter::from_fn(|| engine.allocate_anywhere(&request).unwrap()).collect();
-    for (number, placed) in all.iter().enumerate() {
-        if number % step != 0 {
-            assert_eq!(engine.free(placed.id).unwrap(), []);
-        }
-    }
-    engine
-}
-
-#[test]
-fn small_and_large_requests_share_a_heap_before_one_is_refused() {
-    for sizes in [[1000, 100_000], [100_000, 1000]] {
-        let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());
-        engine.insert(ByteSize::from_mib(16), 0).unwrap();
-        for size in sizes {
-            let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
-            assert!(engine.allocate_anywhere(&request).unwrap().is_some(), "{sizes:?}");
-        }
-    }
-}
-
-#[test]
-fn free_slots_of_slabs_serve_larger_requests_before_one_is_refused() {
-    // Every slab has a used slot, and nearly all memory is free.
-    let engine = thinned(ByteSize::from_mib(1), 1000, 7);
-    let request = PlacementRequest::new(ByteSize::from_kib(5), Alignment::ONE);
-    assert_eq!(engine.allocate(&request).unwrap(), None);
-    assert!(engine.has_room_anywhere(&request).unwrap());
-    let mut count = 0;
-    while engine.allocate_anywhere(&request).unwrap().is_some() {
-        count += 1;
-    }
-    engine.audit().unwrap();
-    assert!(count >= 140, "{count} in some 149 gaps of 6 KiB");
-}
-
 #[test]
 fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
     let engine: HeapEngine<u32> = HeapEngine::new(&EngineDesc::default());

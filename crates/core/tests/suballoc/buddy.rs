@@ -1,6 +1,6 @@
 //! Tests the public behaviour of buddies against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Step, alignment, config, fragment};
+use crate::shadowed::{self, IntervalMap, Step, alignment, fragment};
 use heapwright_core::suballoc::{Buddy, RangeUse};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
@@ -72,30 +72,6 @@ fn run(capacity: u64, random: u64, steps: Vec<Step>) {
 }
 
 every_algorithm!(Buddy, may_refuse, run);
-
-proptest! {
-    #![proptest_config(config())]
-
-    /// Powers of two lose nothing in any order: all of them fit if their sum is the capacity.
-    #[test]
-    fn powers_of_two_fill_a_power_of_two(
-        log2s in prop::collection::vec(0_u32..6, 1..STEPS / 2),
-    ) {
-        let sum: u64 = log2s.iter().map(|&log2| 1_u64 << log2).sum();
-        let capacity = sum.next_power_of_two();
-        let mut heap = shadowed(capacity);
-        // In descending order, no split ever divides space that a later one needs.
-        let mut descending = log2s;
-        descending.sort_unstable_by(|a, b| b.cmp(a));
-        for log2 in descending {
-            heap.allocate(1 << log2, alignment(log2)).unwrap();
-        }
-        for _ in sum..capacity {
-            heap.allocate(1, Alignment::ONE).unwrap();
-        }
-        prop_assert_eq!(heap.heap.free_size(), ByteSize::ZERO);
-    }
-}
 
 /// More free blocks than the 64 up to which an aligned one is certain to be found.
 #[test]

@@ -1,7 +1,7 @@
 //! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
 //! the same way.
 
-use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config};
+use crate::shadowed::{self, IntervalMap, Shadowed, Step, alignment};
 use heapwright_core::suballoc::{DoubleStack, Linear, RangeUse, SuballocError, Suballocator};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 use proptest::prelude::*;
@@ -114,34 +114,6 @@ mod double {
     use super::*;
 
     every_algorithm!(DoubleStack, double_may_refuse, run_double);
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    /// Whatever is requested at either end, all bytes can be used if no alignment skips any.
-    #[test]
-    fn a_double_stack_can_be_filled_to_the_last_byte(
-        requests in prop::collection::vec((any::<bool>(), 1_u64..300), 1..STEPS / 2),
-    ) {
-        let mut heap = double(requests.iter().map(|(_, size)| size).sum());
-        let mut ids = Vec::new();
-        for (at_upper, size) in requests {
-            let size = ByteSize::new(size);
-            let answer = if at_upper {
-                heap.allocate_upper(size, Alignment::ONE)
-            } else {
-                heap.allocate_lower(size, Alignment::ONE)
-            };
-            ids.push(answer.unwrap().id);
-        }
-        prop_assert_eq!((heap.free_size(), heap.used()), (ByteSize::ZERO, heap.capacity()));
-        // In the reverse order of both, there is never any padding.
-        for id in ids.into_iter().rev() {
-            heap.free(id).unwrap();
-            prop_assert_eq!(heap.free_size().get() + heap.used().get(), heap.capacity().get());
-        }
-    }
 }
 
 #[test]

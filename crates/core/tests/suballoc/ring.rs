@@ -79,23 +79,6 @@ fn free_oldest(heap: &mut Shadowed) {
 proptest! {
     #![proptest_config(config())]
 
-    /// With one alignment, and a capacity and sizes that are multiples of it, there is padding only at the
-    /// end.
-    #[test]
-    fn a_steady_stream_needs_no_more_than_what_is_live_and_one_request(
-        sizes in prop::collection::vec(1_u64..=16, 1..STEPS),
-    ) {
-        let unit = 64;
-        // At most eight are live, and the longest may not fit at the end.
-        let mut heap = shadowed((8 * 16 + 2 * 16) * unit);
-        for size in sizes {
-            if heap.live.len() == 8 {
-                free_oldest(&mut heap);
-            }
-            heap.allocate(size * unit, alignment(6)).unwrap();
-        }
-    }
-
     /// A renderer with a number of frames in flight, and a maximum number of bytes per frame.
     #[test]
     fn a_ring_for_the_frames_in_flight_never_refuses(

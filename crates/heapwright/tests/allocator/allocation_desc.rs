@@ -6,46 +6,6 @@ use heapwright::d3d12::*;
 use heapwright::*;
 
 #[test]
-fn without_a_heap_type_the_initial_state_says_it() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    for (state, expected) in [
-        (D3D12_RESOURCE_STATE_GENERIC_READ, HeapType::Upload),
-        (D3D12_RESOURCE_STATE_COPY_DEST, HeapType::Readback),
-        (D3D12_RESOURCE_STATE_COMMON, HeapType::Default),
-        (D3D12_RESOURCE_STATE_UNORDERED_ACCESS, HeapType::Default),
-    ] {
-        let desc = ResourceAllocationDesc::default();
-        let mut resource = buffer_desc(ByteSize::new(100));
-        if state == D3D12_RESOURCE_STATE_UNORDERED_ACCESS {
-            resource.Flags = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-        }
-        let made = allocator.create_resource(&desc, &resource, state, None).expect("placed");
-        assert_eq!(made.heap_type(), expected, "{state:#x}");
-        assert_eq!(properties_of(&made).0.Type, expected.to_d3d12());
-    }
-}
-
-#[test]
-fn of_a_preference_the_first_is_granted_that_the_device_has() {
-    let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
-    // The last value: whether bytes must be copied to be read at full speed.
-    for (profile, expected, needs_copy) in [
-        ("discrete", HeapType::GpuUpload, false),
-        ("discrete-2gib", HeapType::Upload, true),
-        ("old-ddi", HeapType::Upload, true),
-        ("uma", HeapType::GpuUpload, false),
-        ("cache-coherent-uma", HeapType::GpuUpload, false),
-    ] {
-        let (_gpu, allocator) = with_allocator(open(profile));
-        let mut made = buffer(&allocator, &preference, 1000);
-        assert_eq!((made.heap_type(), made.needs_copy()), (expected, needs_copy), "{profile}");
-        made.map().expect("either can be mapped").write(0, &[1; 1000]).expect("inside");
-        let plain = buffer(&allocator, &HeapType::Default.into_place(), 1000);
-        assert!(plain.needs_copy(), "the CPU does not reach it");
-    }
-}
-
-#[test]
 fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
     let gpu = open("discrete");
     let limits = HeapLimits { gpu_upload: Some(ByteSize::from_mib(1)), ..Default::default() };

@@ -155,20 +155,6 @@ fn never_resident_shares_no_heap_and_says_so() {
 #[test]
 fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
-    let warn = place(HeapType::Default, ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH);
-    let ((), logged) = warnings(|| drop(buffer(&allocator, &warn, 1000)));
-    let expected = logged.iter().find(|line| line.contains("larger than what was asked for"));
-    assert!(expected.is_some_and(|line| line.contains("asked=1000 B")), "{logged:?}");
-    for (place, size) in [(warn, 1024), (HeapType::Default.into_place(), 1000)] {
-        let ((), logged) = warnings(|| drop(buffer(&allocator, &place, size)));
-        assert_eq!(logged, Vec::<String>::new(), "{size}");
-    }
-}
-
-/// Covers parts of buffers, textures, own heaps and committed resources.
-#[test]
-fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
-    let (_gpu, allocator) = with_allocator(open("discrete"));
     let flag = ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH;
     let within = WITHIN;
     let own = OWN;
@@ -183,6 +169,8 @@ fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
         (upload, within, bytes(1), Some("asked=1 B")),
         (upload, within, bytes(128), None),
         (upload, within, bytes(512), None),
+        (default, none, bytes(1000), Some("asked=1000 B")),
+        (default, none, bytes(1024), None),
         (default, none, texture(16, 16), Some("asked=1.00 KiB")),
         (default, none, mips(texture(128, 128)), Some("asked=85.33 KiB")),
         (default, none, texture(128, 128), None),
@@ -206,17 +194,6 @@ fn always_warn_on_alignment_mismatch_tells_of_every_kind() {
             }
         }
     }
-}
-
-#[test]
-fn always_committed_is_one_allocations_own() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    let committed = buffer(&allocator, &place(HeapType::Upload, COMMITTED), 1000);
-    let decision = committed.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, Reason::AllocationFlag));
-    assert_eq!(committed.heap(), None);
-    assert_eq!(properties_of(&committed).0.Type, D3D12_HEAP_TYPE_UPLOAD);
-    assert_eq!(local(&allocator, 1000).info().decision.placement, Placement::SharedHeap);
 }
 
 #[test]

@@ -142,21 +142,6 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
 }
 
 #[test]
-fn a_pooled_heap_is_used_again_instead_of_a_new_one() {
-    for empty_heap_policy in [EmptyHeapPolicy::SegmentedPool, EmptyHeapPolicy::Default] {
-        for algorithm in ALGORITHMS {
-            let gpu = any_device();
-            let allocator =
-                allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(algorithm) });
-            for _ in 0..5 {
-                drop(local(&allocator, 64 * KIB));
-            }
-            assert_eq!(allocator.stats().heaps_created, 1, "{algorithm} {empty_heap_policy:?}");
-        }
-    }
-}
-
-#[test]
 fn release_size_is_the_least_that_goes_back_when_memory_is_short() {
     for (release_size, left) in [(0, 2), (4, 0), (3, 1)] {
         let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);

@@ -88,30 +88,6 @@ fn bytes_written_through_a_mapping_stay() {
 }
 
 #[test]
-fn a_mapping_keeps_to_its_bytes() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    let mut upload = buffer(&allocator, &HeapType::Upload.into_place(), 1000);
-    let mut mapping = upload.map().expect("mappable");
-    assert_eq!(mapping.len(), ByteSize::new(1000));
-    for (offset, len) in [(991, 10), (1000, 1), (1001, 0), (u64::MAX, 1), (u64::MAX - 3, 8)] {
-        let error = mapping.write(offset, &vec![1; len]).expect_err("outside");
-        assert!(error.is_invalid_argument(), "{error}");
-        assert!(mapping.read(offset, &mut vec![1; len]).is_err());
-    }
-    mapping.write(1000, &[]).expect("an empty write at the end is inside");
-    drop(mapping);
-    let mut default = local(&allocator, 1000);
-    refused(default.map(), Error::is_invalid_argument);
-}
-
-#[test]
-fn a_gpu_upload_heap_needs_the_devices_support() {
-    let gpu = open("discrete-2gib");
-    let place = HeapType::GpuUpload.into_place();
-    refused(try_buffer(&usual(&gpu), &place, 1000), Error::is_unsupported);
-}
-
-#[test]
 fn an_explicit_alignment_is_kept() {
     let (_gpu, allocator) = with_allocator(any_device());
     let _before = local(&allocator, 1);
@@ -136,36 +112,6 @@ fn caps_say_what_the_device_says() {
     assert_eq!(caps("cache-coherent-uma").architecture, Architecture::CacheCoherentUma);
     let old = caps("old-ddi");
     assert_eq!((old.tight_alignment_tier, old.gpu_upload_heaps), (0, false));
-}
-
-#[test]
-fn threads_allocate_and_free_at_the_same_time() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    std::thread::scope(|scope| {
-        for thread in 0..4_u64 {
-            let allocator = &allocator;
-            scope.spawn(move || {
-                let mut held = Vec::new();
-                for i in 0..500_u64 {
-                    let size = (i * 7919 + thread * 104_729) % 300_000 + 1;
-                    let mut allocation = buffer(allocator, &HeapType::Upload.into_place(), size);
-                    let mark = (thread * 1000 + i).to_le_bytes();
-                    let len = mark.len().min(usize::try_from(size).expect("small"));
-                    allocation.map().expect("mappable").write(0, &mark[..len]).expect("inside");
-                    held.push((allocation, mark, len));
-                    if i % 3 == 0 {
-                        let index = usize::try_from(i * 31).expect("small") % held.len();
-                        let (mut allocation, mark, len) = held.swap_remove(index);
-                        let mut read = vec![0; len];
-                        allocation.map().expect("mappable").read(0, &mut read).expect("inside");
-                        assert_eq!(read, mark[..len]);
-                    }
-                }
-            });
-        }
-    });
-    allocator.audit().expect("consistent");
-    assert_eq!(allocator.stats().used, ByteSize::ZERO);
 }
 
 /// Places a buffer and textures of every class, whose ranges may not overlap, and frees them. A simulated GPU's sizes and

@@ -117,34 +117,6 @@ fn the_books_are_what_the_adapter_counts() {
 }
 
 #[test]
-fn an_allocator_that_always_commits_and_one_that_prefers_to() {
-    for profile in HostProfile::all() {
-        for managed in [false, true] {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let always = ResourceAllocatorDesc {
-                flags: ResourceAllocatorFlags::ALWAYS_COMMITTED,
-                ..Default::default()
-            };
-            let cases = [
-                (always, NONE),
-                (ResourceAllocatorDesc::default(), ResourceAllocationFlags::PREFER_COMMITTED),
-            ];
-            for (desc, flags) in cases {
-                let (allocator, _manager) = open_allocator(&gpu, profile, desc, managed);
-                for kind in kinds() {
-                    let made = allocator
-                        .create(&place(HeapType::Default, flags), &ResourceDesc::new(&kind))
-                        .unwrap_or_else(|error| panic!("{kind:?} on {}: {error}", profile.name));
-                    assert_eq!(placement(&made), Placement::Committed, "{kind:?}");
-                    assert_eq!(usage(&gpu), allocator.reserved(), "{kind:?} on {}", profile.name);
-                }
-                assert_returns_everything(&allocator, &gpu);
-            }
-        }
-    }
-}
-
-#[test]
 fn a_limit_lets_no_more_through_than_the_device_takes() {
     for profile in HostProfile::all() {
         for (kind, limit) in [(texture(16, 16), 4 * MIB), (target(16, 16, 4), 64 * MIB)] {

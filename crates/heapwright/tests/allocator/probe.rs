@@ -120,18 +120,6 @@ proptest! {
     }
 }
 
-#[test]
-fn empty_heaps_count_as_given_back() {
-    let (_gpu, allocator) = with_allocator(any_device());
-    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..Default::default() });
-    let place = in_pool(&pool);
-    let of = |size| ResourceDesc::new(&buffer_desc(ByteSize::from_mib(size)));
-    let held = check(&allocator, &place, &of(1)).expect("the first heap");
-    assert!(check(&allocator, &place, &of(9)).is_err(), "there may be one heap, and it is in use");
-    drop(held);
-    assert!(check(&allocator, &place, &of(9)).is_ok(), "it makes way");
-}
-
 /// An unused slab, and an unused backing buffer, whose memory only the allocation itself may return to the heaps.
 #[test]
 fn a_probe_returns_no_unused_memory() {

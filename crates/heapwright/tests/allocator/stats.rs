@@ -60,28 +60,6 @@ fn every_field_of_the_statistics_counts_what_it_says() {
 }
 
 #[test]
-fn numbers_of_unified_memory_are_counted_once() {
-    for profile in ["uma", "cache-coherent-uma"] {
-        let gpu = open(profile);
-        let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
-        let within = WITHIN;
-        let held: Vec<_> = HeapType::ALL
-            .into_iter()
-            .flat_map(|of| {
-                [buffer(&allocator, &of.into_place(), 1000), buffer(&allocator, &place(of, within), 10)]
-            })
-            .collect();
-        let stats = allocator.stats();
-        assert_eq!(stats.allocation_count, 8, "{profile}");
-        assert_eq!(stats.used, sum(&held.iter().map(|one| one.size()).collect::<Vec<_>>()), "{profile}");
-        assert_eq!(stats.reserved, usage(&gpu), "{profile}");
-        assert_eq!(allocator.totals_in(SegmentGroup::Local).reserved, stats.reserved);
-        drop(held);
-        assert_returns_everything(&allocator, &gpu);
-    }
-}
-
-#[test]
 fn unusual_decisions_are_counted_with_their_reasons() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let desc = ResourceAllocatorDesc {

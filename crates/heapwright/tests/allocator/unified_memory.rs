@@ -52,30 +52,6 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
     }
 }
 
-#[test]
-fn the_limit_of_another_type_holds_for_what_asks_for_it() {
-    let gpu = open("cache-coherent-uma");
-    for flags in [NONE, COMMITTED, OWN] {
-        let allocator = unified(&gpu, HeapLimits { upload: mib(4), ..Default::default() });
-        let place = place(HeapType::Upload, flags);
-        let first = probed(&allocator, &place, 3 * MIB).expect("within the limit");
-        for other in [NONE, COMMITTED, OWN] {
-            let place = crate::gpu::place(HeapType::Upload, other);
-            let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
-            assert!(error.is_over_budget(), "{flags:?} {other:?}: {error}");
-        }
-        let small =
-            probed(&allocator, &crate::gpu::place(HeapType::Upload, WITHIN), 1000).expect("within the limit");
-        let others =
-            probed(&allocator, &crate::gpu::place(HeapType::Default, flags), 20 * MIB).expect("no limit");
-        // Freed memory counts no longer against the limit.
-        drop(first);
-        let second = probed(&allocator, &place, 3 * MIB).expect("within the limit");
-        drop((small, others, second));
-        assert_returns_everything(&allocator, &gpu);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

@@ -279,6 +279,6 @@ impl Gpu {
             }
         }
         // Overwrites the bytes, so that stale ones cannot pass the next comparison.
-        staged.iter_mut().take(used).for_each(|byte| *byte = 0xcc);
+        staged[..used].fill(0xcc);
     }
 }

@@ -127,9 +127,9 @@ fn resources_that_cannot_be_created_stay_where_they_are() {
 }
 
 #[test]
-fn every_thirtieth_resource_may_fail() {
+fn every_sixtieth_resource_may_fail() {
     let faults = Faults::new(Some(Call::CreatePlacedResource), E_OUTOFMEMORY);
-    for n in (0..300).step_by(30) {
+    for n in (0..300).step_by(60) {
         let mut scene = scene(&faults);
         faults.fail_nth(n);
         let (refused, moves) = defragment(&mut scene);

@@ -1,7 +1,6 @@
 //! An owner of many resources who finds them by number and carries out the moves.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
 use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationState, Move};
@@ -34,8 +33,6 @@ pub(crate) struct Figures {
     pub(crate) before: u64,
     pub(crate) peak: u64,
     pub(crate) after: u64,
-    pub(crate) worst: Duration,
-    pub(crate) all: Duration,
 }
 
 pub(crate) fn texture_desc(format: DXGI_FORMAT, width: u32, height: u32, mips: u16) -> D3D12_RESOURCE_DESC {
@@ -169,11 +166,7 @@ impl<O: Opened> Scene<O> {
         let mut figures = Figures { before: reserved(self), ..Default::default() };
         let mut under_way: VecDeque<Vec<Move>> = VecDeque::new();
         loop {
-            let begin = Instant::now();
             let step = run.step(budget);
-            let time = begin.elapsed();
-            figures.worst = figures.worst.max(time);
-            figures.all += time;
             figures.steps += 1;
             figures.peak = figures.peak.max(reserved(self));
             assert!(figures.steps <= most_steps, "it does not end: {:?} {figures:?}", run.progress());

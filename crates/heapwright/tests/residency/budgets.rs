@@ -31,21 +31,6 @@ fn a_smaller_budget_evicts_in_the_background() {
     scene.end(things);
 }
 
-/// Without notifications, the manager notices the change after `refresh_interval` submissions.
-#[test]
-fn a_smaller_budget_is_found_out_by_submissions() {
-    let (scene, queue, things) =
-        Scene::new(ResidencyManagerDesc { refresh_interval: 10, ..Default::default() }).with_things(8);
-    scene.set_budget(3);
-    let work = scene.work(&things[..1]);
-    for _ in 0..20 {
-        scene.run(&queue, &[&work]);
-    }
-    assert!(scene.used() <= mib(3), "{}", scene.used());
-    assert!(things[0].is_resident());
-    scene.finish(things);
-}
-
 /// With the default settings. With notifications a thread evicts, for which no submission is needed:
 /// [`a_smaller_budget_evicts_in_the_background`].
 #[test]
@@ -229,6 +214,9 @@ fn unified_memory_has_one_budget() {
         assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
         assert_eq!(report.paged_out.bytes, stats.local.bytes_paged_out);
         assert!(report.paged_out.objects > 0, "8 MiB of 6");
+        let other = SegmentGroup::NonLocal;
+        assert_eq!(scene.manager.set_video_memory_reservation(other, mib(1)).expect("sound"), mib(0));
+        assert_eq!(scene.manager.query_video_memory_info(other).available_for_reservation, mib(0));
         scene.end(things);
     }
 }

@@ -4,9 +4,7 @@
 //! same call succeeds when repeated.
 
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    ResidencyHeapDesc, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
-};
+use heapwright::residency::{ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::*;
 use windows_core::HRESULT;
 
@@ -107,19 +105,6 @@ pub(crate) fn fails_in_front(front: Front, call: Call, hresult: HRESULT) {
 #[test]
 fn every_evict_may_fail() {
     fails_everywhere(Call::Evict, E_FAIL);
-}
-
-/// A heap that was not evicted does not count as evicted.
-#[test]
-fn an_evict_that_fails_has_evicted_nothing() {
-    let scene = Scene::faulty(Front::Newest, Call::Evict, E_FAIL, budget(8));
-    let things = scene.things(2);
-    scene.faults.fail_nth(0);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
-    assert_eq!(scene.manager.stats().local.bytes_paged_out, ByteSize::ZERO);
-    scene.check_books(&things);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    scene.finish(things);
 }
 
 #[test]
@@ -269,58 +254,6 @@ fn what_a_queue_could_not_signal_stays_in_use() {
     scene.check(&work);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.finish(things);
-}
-
-/// The budget shrinks below the locked memory: all else is evicted, locked heaps stay, and submissions go
-/// on above the budget.
-#[test]
-fn a_budget_below_what_is_locked() {
-    let (scene, queue, things) =
-        Scene::new(ResidencyManagerDesc { refresh_interval: 1, ..Default::default() }).with_things(8);
-    things[..4].iter().for_each(|thing| thing.heap.lock().expect("resident"));
-    let work = scene.work(&things[3..5]);
-    scene.run(&queue, &[&work]);
-    scene.set_budget(2);
-    scene.run(&queue, &[&scene.work(&things[..1])]);
-    assert!(things[..4].iter().all(Thing::is_resident), "locked");
-    assert_eq!(things.iter().filter(|thing| thing.is_resident()).count(), 4, "the rest has gone");
-    scene.check_books(&things);
-    let before = scene.manager.stats().submissions_over_budget;
-    scene.run(&queue, &[&work]);
-    assert_eq!(scene.manager.stats().submissions_over_budget, before + 1);
-    scene.check_books(&things);
-    things[..4].iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
-    scene.manager.trim();
-    assert!(scene.used() <= mib(2));
-    scene.set_budget(100);
-    scene.run(&queue, &[&scene.work(&things)]);
-    scene.finish(things);
-}
-
-/// A heap beyond the budget causes evictions. If they do not suffice, it exceeds the budget, or is refused
-/// with ALWAYS_IN_BUDGET.
-#[test]
-fn allocation_beyond_the_budget() {
-    for must in [false, true] {
-        let flags =
-            if must { ResidencyManagerFlags::ALWAYS_IN_BUDGET } else { ResidencyManagerFlags::empty() };
-        let scene = Scene::new(ResidencyManagerDesc { flags, ..budget(4) });
-        let none = ResidencyHeapDesc::default();
-        let mut things = scene.things(4);
-        things.push(scene.try_thing(4, 2, D3D12_HEAP_TYPE_DEFAULT, &none).expect("idle ones make way"));
-        assert_eq!(scene.used(), mib(4));
-        for thing in things.iter().filter(|thing| thing.is_resident()) {
-            thing.heap.lock().expect("it is there");
-        }
-        let beyond = scene.try_thing(5, 1, D3D12_HEAP_TYPE_DEFAULT, &none);
-        assert_eq!(beyond.is_err(), must);
-        match beyond {
-            Ok(thing) => things.push(thing),
-            Err(error) => assert!(error.is_over_budget() && error.is_out_of_memory(), "{error}"),
-        }
-        assert_eq!(scene.used(), if must { mib(4) } else { mib(5) });
-        scene.finish(things);
-    }
 }
 
 /// A list that is larger than the budget is executed above the budget, or refused with ALWAYS_IN_BUDGET.

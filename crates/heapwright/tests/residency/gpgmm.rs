@@ -13,7 +13,7 @@ use heapwright::*;
 
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, raw_heap, until};
+use crate::scene::{Front, Scene, budget, budgets_of, mib, raw_heap, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -92,44 +92,6 @@ fn what_is_created_evicted_needs_no_budget() {
     scene.finish(things);
 }
 
-/// F.2, 13: one call pages in the missing heaps of both segment groups.
-#[test]
-fn both_segment_groups_are_paged_in_at_once() {
-    let scene = Scene::new(budget(8));
-    let queue = scene.queue();
-    let things = vec![scene.thing(1, 1), scene.non_local(2, 1), scene.thing(3, 1), scene.non_local(4, 1)];
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    assert_eq!(scene.manager.evict_at_least(SegmentGroup::NonLocal, mib(2)), mib(2));
-    assert!(things.iter().all(|thing| !thing.is_resident()));
-    scene.check_books(&things);
-    scene.run(&queue, &[&scene.work(&things)]);
-    assert!(things.iter().all(Thing::is_resident));
-    scene.check_books(&things);
-    let stats = scene.manager.stats();
-    assert_eq!((stats.local.bytes_paged_in, stats.non_local.bytes_paged_in), (mib(2), mib(2)));
-    scene.end(things);
-}
-
-/// F.2, 14: after a failed call, its heaps count neither as resident nor as used.
-#[test]
-fn a_failed_call_leaves_nothing_counted() {
-    let (scene, queue, things) =
-        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(8)).with_things(3);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    let work = scene.work(&things);
-    let before = scene.manager.stats();
-    scene.faults.fail_nth(0);
-    let error = scene.execute(&queue, &[&work]).expect_err("it fails");
-    assert!(scene.faults.has_failed() && error.to_string().contains("EnqueueMakeResident"), "{error}");
-    assert_eq!(scene.manager.stats().local, before.local);
-    scene.check_books(&things);
-    // A submission that was not executed uses nothing, so all heaps may be evicted.
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(3)), mib(1));
-    scene.check_books(&things);
-    scene.run(&queue, &[&work]);
-    scene.finish(things);
-}
-
 /// F.2, 15 (and 1e): the queue does not begin before paging has ended.
 #[test]
 fn a_queue_waits_for_paging() {
@@ -153,22 +115,6 @@ fn a_queue_waits_for_paging() {
     scene.wait(&other, other_value);
     scene.check(&work);
     scene.check(&again);
-    scene.finish(things);
-}
-
-/// F.2, 15: the end of paging is not the end of the work behind it: heaps that the GPU still uses stay
-/// resident.
-#[test]
-fn the_end_of_paging_is_not_the_end_of_the_work() {
-    let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    let busy = scene.keep_busy(&queue, &things);
-    // A lock waits until the heaps are resident; the queue stands still.
-    things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
-    things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO, "the GPU uses them");
-    scene.finish_work(busy);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     scene.finish(things);
 }
 
@@ -330,43 +276,6 @@ fn a_refusal_asks_the_operating_system_first() {
     scene.finish(things);
 }
 
-/// F.2, 19 and 20, as far as the manager is concerned: locks are counted, and each belongs to its owner.
-#[test]
-fn every_lock_wants_its_own_unlock() {
-    let scene = Scene::new(budget(8));
-    let things = scene.things(1);
-    let heap = &things[0].heap;
-    for _ in 0..3 {
-        heap.lock().expect("resident");
-    }
-    for left in [2, 1] {
-        assert_eq!(heap.unlock().expect("locked"), left);
-        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), ByteSize::ZERO, "{left} locks are left");
-        assert!(heap.info().is_locked);
-    }
-    assert_eq!(heap.unlock().expect("locked"), 0);
-    let error = heap.unlock().expect_err("no lock is left");
-    assert!(error.is_invalid_argument() && error.to_string().contains("is not locked"), "{error}");
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
-    scene.finish(things);
-}
-
-/// F.2, 22: dropping a locked heap removes it from all sums.
-#[test]
-fn a_locked_heap_may_be_dropped() {
-    let scene = Scene::new(budget(8));
-    let mut things = scene.things(2);
-    things[0].heap.lock().expect("resident");
-    things[0].heap.lock().expect("resident");
-    things[1].heap.lock().expect("resident");
-    assert_eq!(scene.manager.stats().local.locked, mib(2));
-    drop(things.remove(0));
-    let stats = scene.manager.stats();
-    assert_eq!((stats.local.locked, stats.local.locked_count), (mib(1), 1));
-    assert_eq!((stats.current_heap_usage, stats.current_heap_count), (mib(1), 1));
-    scene.finish(things);
-}
-
 /// F.2, 23: a heap that is dropped between `add` and `execute` is an error, even if a new heap has taken
 /// its slot.
 #[test]
@@ -387,47 +296,6 @@ fn a_heap_that_is_gone_is_not_used() {
     works[1].list.reset().expect("not open");
     scene.run(&queue, &[&works[0]]);
     scene.end(things);
-}
-
-/// F.2, 24: heaps that are paged in without a queue are not in use. (The null queue of GPGMM cannot be
-/// expressed in Rust.)
-#[test]
-fn what_no_queue_uses_may_be_evicted() {
-    let scene = Scene::new(budget(8));
-    let things = scene.things(2);
-    for _ in 0..2 {
-        assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-        scene.manager.prefetch(&scene.work(&things).list).expect("there is room");
-        // Wait until they are resident.
-        things.iter().for_each(|thing| thing.heap.lock().expect("on its way"));
-        things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
-        scene.check_books(&things);
-    }
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    scene.end(things);
-}
-
-/// F.2, 25 (and 1e): the progress of one queue says nothing about another.
-#[test]
-fn a_heap_in_use_by_another_queue_stays() {
-    let scene = Scene::new(budget(2));
-    let (slow, quick) = (scene.queue(), scene.queue());
-    let things = scene.things(2);
-    let busy = scene.keep_busy(&slow, &things[..1]);
-    let other = scene.work(&things[1..]);
-    for _ in 0..20 {
-        scene.run(&quick, &[&other]);
-    }
-    assert_ne!(
-        scene.manager.queue_fence(&slow).expect("known"),
-        scene.manager.queue_fence(&quick).expect("known")
-    );
-    // Of the two, only the idle one can be evicted.
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(1));
-    assert!(things[0].is_resident() && !things[1].is_resident());
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), ByteSize::ZERO);
-    scene.finish_work(busy);
-    scene.finish(things);
 }
 
 /// F.2, 26 (and 1e): a lock that waits for the GPU blocks no other call.
@@ -521,18 +389,5 @@ fn what_is_created_between_notifications_counts_at_once() {
         assert!(scene.used() <= mib(4), "{}", scene.used());
     }
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    scene.finish(things);
-}
-
-/// 1e: a call takes any number of command lists, and keeps their order.
-#[test]
-fn a_call_takes_many_command_lists() {
-    let (scene, queue, things) = Scene::new(budget(8)).with_things(8);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(8)), mib(8));
-    let works: Vec<_> = (0..40).map(|number| scene.work([&things[number % 8]])).collect();
-    let value = scene.execute(&queue, &works.iter().collect::<Vec<_>>()).expect("executed");
-    assert_eq!(value.get(), 1, "it fits: one part");
-    scene.wait(&queue, value);
-    works.iter().for_each(|work| scene.check(work));
     scene.finish(things);
 }

@@ -1,5 +1,5 @@
-//! Tests for the defects of Microsoft's residency library (D3DX12Residency): part 4c of peers.md and part 4
-//! of aliasing.md in the research notes.
+//! Tests for the defects of Microsoft's residency library (D3DX12Residency): part 4c of peers.md in the
+//! research notes.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -11,8 +11,7 @@ use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
-use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
+use crate::scene::{Front, Scene, budget, budgets_of, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -172,45 +171,6 @@ fn a_list_may_be_changed_while_its_submission_waits() {
     scene.finish(things);
 }
 
-/// 4c, 6: a batch that fails twice is not counted, and nothing of it is made resident twice.
-#[test]
-fn a_batch_that_fails_twice_is_counted_once() {
-    let (scene, queue, things) =
-        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_OUTOFMEMORY, budget(100)).with_things(12);
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(12)), mib(12));
-    let first = scene.work(&things[..4]);
-    scene.run(&queue, &[&first]);
-    let before = scene.manager.stats();
-    let work = scene.work(&things[2..]);
-    // The first failure evicts idle heaps, the second finds nothing to evict.
-    scene.faults.fail_all();
-    refused(scene.execute(&queue, &[&work]), Error::is_out_of_memory);
-    let failed = scene.manager.stats();
-    assert_eq!(failed.local.bytes_paged_in, before.local.bytes_paged_in);
-    assert!(failed.local.resident <= mib(4) && failed.local.evicted >= mib(8), "{failed:?}");
-    scene.check_books(&things);
-    scene.faults.disarm();
-    scene.run(&queue, &[&work]);
-    let done = scene.manager.stats();
-    let missing = mib(10).saturating_sub(failed.local.resident.saturating_sub(if first_two(&things) {
-        mib(2)
-    } else {
-        ByteSize::ZERO
-    }));
-    assert_eq!(done.local.bytes_paged_in.saturating_sub(failed.local.bytes_paged_in), missing);
-    let report = scene.instance.residency();
-    assert_eq!(report.paged_in.bytes, done.local.bytes_paged_in, "D3D12 counts the same");
-    assert_eq!(report.paged_out.bytes, done.local.bytes_paged_out, "D3D12 counts the same");
-    scene.finish(things);
-}
-
-/// Returns whether the first two, which the batch does not name, are still resident.
-fn first_two(things: &[Thing]) -> bool {
-    let resident = things[..2].iter().filter(|thing| thing.is_resident()).count();
-    assert!(resident != 1, "both or none of them were evicted");
-    resident == 2
-}
-
 /// 4c, 7: no call has an empty list of objects, neither for resident heaps nor for one larger than the free
 /// budget.
 #[test]
@@ -236,30 +196,6 @@ fn no_batch_is_empty() {
     assert_eq!((evict.calls, evict.objects), (1, 2), "everything is used");
     assert_eq!((enqueue.calls, enqueue.objects), (2, 3));
     scene.finish_work(busy);
-    scene.finish(things);
-}
-
-/// 4c, 8: heaps that trimming counts as evicted are evicted, whether for the budget or for their age.
-#[test]
-fn trimming_loses_no_eviction() {
-    let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(32);
-    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
-    works.iter().for_each(|work| scene.run(&queue, &[work]));
-    for budget in [24, 12, 20, 4, 2] {
-        scene.set_budget(budget);
-        scene.manager.trim();
-        scene.check_books(&things);
-        assert!(scene.used() <= mib(budget));
-        // Pages old heaps against new ones: a policy may evict more than necessary.
-        (0..8).for_each(|index| scene.run(&queue, &[&works[index]]));
-        for _ in 0..3 {
-            scene.manager.trim();
-            scene.check_books(&things);
-        }
-    }
-    scene.set_budget(64);
-    scene.manager.trim();
-    works.iter().for_each(|work| scene.run(&queue, &[work]));
     scene.finish(things);
 }
 
@@ -352,22 +288,6 @@ fn nothing_is_executed_when_paging_fails() {
     }
 }
 
-/// 4c, 11: priorities, pinning, statistics, a budget override, a reservation and the operating system's
-/// notifications are each tested in a module of their own. Here: losing the device destroys nothing.
-#[test]
-fn losing_the_device_destroys_nothing() {
-    let (scene, queue, things) = Scene::new(budget(2)).with_things(3);
-    scene.run(&queue, &[&scene.work(&things[..2])]);
-    scene.lose_device();
-    for (thing, size) in things.iter().zip([1, 1, 1]) {
-        let info = thing.info();
-        assert_eq!((info.size, info.is_locked), (mib(size), false));
-    }
-    scene.manager.audit().expect("sound");
-    assert_eq!(scene.manager.stats().local.resident_count + scene.manager.stats().local.evicted_count, 3);
-    scene.end(things);
-}
-
 /// 4c, 12: a heap that many resources share is one entry of a list, however often it is added. (The
 /// allocator maps resources to heaps.)
 #[test]
@@ -388,47 +308,6 @@ fn a_heap_that_many_resources_share_is_one_entry() {
     list.add(&things[2].heap).expect("closed");
     assert_eq!(list.len().expect("closed"), 1);
     scene.end(things);
-}
-
-/// aliasing.md, 4, "suspect": when nothing is left to evict, all remaining heaps are paged in, and no heap
-/// twice.
-#[test]
-fn the_rest_is_paged_in_when_nothing_is_left_to_evict() {
-    let (scene, queue, things) = Scene::new(budget(4)).with_things(12);
-    let before = scene.instance.residency().paged_in.objects;
-    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
-    // One list of three times the budget. Some of its heaps are resident, some locked.
-    things[0].heap.lock().expect("there is room");
-    // The queue is blocked, so that no heap becomes idle before the checks.
-    let (gate, work) = (scene.block(&queue), scene.work(&things));
-    let value = scene.execute(&queue, &[&work]).expect("above the budget");
-    assert!(things.iter().all(Thing::is_resident));
-    let report = scene.instance.residency();
-    report.check_balance().expect("once each");
-    let stats = scene.manager.stats();
-    assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
-    assert!(report.paged_in.objects - before <= 12, "{report:?}");
-    assert_eq!(stats.submissions_over_budget, 1);
-    gate.open();
-    scene.wait(&queue, value);
-    scene.check(&work);
-    assert_eq!(things[0].heap.unlock().expect("locked"), 0);
-    scene.check_books(&things);
-    // The same in parts, each of which fits.
-    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
-    scene.run(&queue, &works.iter().collect::<Vec<_>>());
-    scene.finish(things);
-}
-
-/// Without an override, usage and budgets are those of the operating system.
-#[test]
-fn budgets_are_the_operating_systems_without_an_override() {
-    let desc = ResidencyManagerDesc { max_pct_of_video_memory_to_budget: Some(0.5), ..Default::default() };
-    let scene = Scene::new(desc);
-    let os = VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
-    let ours = scene.manager.query_video_memory_info(LOCAL);
-    assert_eq!((ours.budget.get(), ours.current_usage), (os.budget.get() / 2, os.current_usage));
-    scene.end(Vec::new());
 }
 
 /// A heap in constant use is not evicted for another while waiting may help, but the wait is bounded,

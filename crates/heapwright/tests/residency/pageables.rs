@@ -1,7 +1,9 @@
 //! Descriptor heaps, query heaps and committed resources.
 
 use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus};
+use heapwright::residency::{
+    ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
+};
 use heapwright::*;
 
 use crate::scene::{Scene, budget, committed, mib};
@@ -112,4 +114,19 @@ fn what_becomes_known_is_not_counted_twice() {
     scene.manager.audit().expect("sound");
     drop((others, queries));
     scene.end(vec![thing]);
+}
+
+/// An object of others that the manager is given is counted twice until the next submission at most.
+#[test]
+fn what_is_adopted_is_not_counted_twice() {
+    let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 1000, ..budget(6) });
+    let queue = scene.queue();
+    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    scene.manager.trim();
+    let adopted = scene.manager.manage(&ResidencyHeapDesc::default(), &heap.into()).expect("sound");
+    let before = scene.manager.stats().budget_refreshes;
+    scene.run(&queue, &[&scene.work(&[])]);
+    assert_eq!(scene.manager.stats().budget_refreshes, before + 1, "the operating system was asked");
+    drop(adopted);
+    scene.end(Vec::new());
 }

@@ -253,24 +253,6 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
 }
 
 #[test]
-fn an_id_of_a_heap_that_left_is_recognised_when_another_has_its_number() {
-    for desc in descs() {
-        let mut driven = DrivenEngine::new(desc);
-        let request = PlacementRequest::new(kib(64), KIB_64);
-        for _ in 0..20 {
-            driven.allocate(&request).unwrap();
-            driven.free(0);
-            driven.take_empty(ALL);
-            driven.allocate(&request).unwrap();
-            for &id in &driven.freed {
-                assert!(driven.engine.free(id).is_err(), "{id:?} by {desc:?}");
-            }
-            driven.free(0);
-        }
-    }
-}
-
-#[test]
 fn as_few_heaps_as_possible_are_taken() {
     for desc in descs() {
         let engine = HeapEngine::new(&desc);

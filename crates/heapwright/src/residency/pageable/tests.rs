@@ -4,7 +4,6 @@ use heapwright_runtime::{HostProfile, Instance};
 
 use super::*;
 use crate::buffer_desc;
-use crate::residency::desc::ResidencyHeapFlags;
 
 const KIB: u64 = 1 << 10;
 
@@ -13,17 +12,8 @@ fn open(profile: &str) -> Instance {
 }
 
 fn examine(gpu: &Instance, object: &impl Interface, desc: &ResidencyHeapDesc) -> Result<PageableInfo, Error> {
-    examine_with(gpu, object, desc, true)
-}
-
-fn examine_with(
-    gpu: &Instance,
-    object: &impl Interface,
-    desc: &ResidencyHeapDesc,
-    unifies_uma: bool,
-) -> Result<PageableInfo, Error> {
     let caps = DeviceCaps::query(&gpu.device).expect("answered");
-    let unifies_memory = unifies_uma && caps.architecture != Architecture::Discrete;
+    let unifies_memory = caps.architecture != Architecture::Discrete;
     let device = DeviceNames { shown: &gpu.device, behind: None };
     inspect(device, &caps, unifies_memory, &object.cast().expect("a pageable"), desc)
 }
@@ -116,20 +106,6 @@ fn heaps_and_committed_resources_report_all_properties() {
     assert_eq!(examine(&gpu, &evicted, &nothing).expect("sound").was_created_resident, Some(false));
 }
 
-fn used(gpu: &Instance, group: SegmentGroup) -> ByteSize {
-    crate::VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage
-}
-
-#[test]
-fn the_size_of_a_committed_resource_equals_its_usage() {
-    let gpu = open("discrete");
-    let before = used(&gpu, SegmentGroup::Local);
-    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
-    let counted = used(&gpu, SegmentGroup::Local).saturating_sub(before);
-    let info = examine(&gpu, &resource, &ResidencyHeapDesc::default()).expect("sound");
-    assert_eq!(info.size, counted);
-}
-
 #[test]
 fn descriptor_heaps_report_their_size_and_query_heaps_do_not() {
     let gpu = open("discrete");
@@ -161,34 +137,7 @@ fn descriptor_heaps_report_their_size_and_query_heaps_do_not() {
 }
 
 #[test]
-fn contradicting_properties_are_rejected() {
-    let gpu = open("discrete");
-    let heap = heap(&gpu, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
-    assert_refused(
-        examine(&gpu, &heap, &given(SegmentGroup::NonLocal, 0)),
-        "ResidencyHeapDesc::segment_group: non-local does not match the memory of the heap, which is local",
-    );
-    assert_refused(
-        examine(&gpu, &heap, &given(SegmentGroup::Local, 255)),
-        "ResidencyHeapDesc::size: 255.00 KiB is less than the size of the heap, which is 256.00 KiB",
-    );
-    let more = examine(&gpu, &heap, &given(SegmentGroup::Local, 300)).expect("a larger size is accepted");
-    assert_eq!(more.size, ByteSize::from_kib(300));
-    let flags = ResidencyHeapFlags::from_bits_retain(64);
-    let desc = ResidencyHeapDesc { flags, ..Default::default() };
-    assert_refused(examine(&gpu, &heap, &desc), "ResidencyHeapDesc::flags");
-
-    let uma = open("uma");
-    let upload = self::heap(&uma, D3D12_HEAP_TYPE_UPLOAD, D3D12_HEAP_FLAG_NONE);
-    let non_local = given(SegmentGroup::NonLocal, 0);
-    assert_refused(examine(&uma, &upload, &non_local), "ResidencyHeapDesc::segment_group: non-local");
-    let apart =
-        examine_with(&uma, &upload, &non_local, false).expect("the application decides the segment group");
-    assert_eq!(apart.segment_group, SegmentGroup::NonLocal);
-}
-
-#[test]
-fn objects_that_cannot_be_paged_are_rejected() {
+fn reserved_resources_are_rejected() {
     let gpu = open("discrete");
     let nothing = ResidencyHeapDesc::default();
     let desc = buffer_desc(ByteSize::from_kib(64));
@@ -201,17 +150,4 @@ fn objects_that_cannot_be_paged_are_rejected() {
         examine(&gpu, &reserved, &nothing),
         "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
     );
-
-    // D3D12 never pages some objects that it calls pageable.
-    let allocator = command_allocator(&gpu);
-    assert_refused(examine(&gpu, &allocator, &nothing), "pageable: cannot be paged");
-
-    let other = open("discrete");
-    let foreign = heap(&other, D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_FLAG_NONE);
-    assert_refused(examine(&gpu, &foreign, &nothing), "pageable: belongs to another device");
-}
-
-fn command_allocator(gpu: &Instance) -> ID3D12CommandAllocator {
-    // SAFETY: the device is a live COM object.
-    unsafe { gpu.device.CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT) }.expect("a sound type")
 }

@@ -10,10 +10,6 @@ use invariant::{Setup, Step};
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
-fn limited(gpu: &impl Opened, limit: u64) -> ResourceAllocator {
-    allocator(gpu, with_limits(HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() }))
-}
-
 fn local_usage(gpu: &Instance) -> u64 {
     usage_of(gpu, SegmentGroup::Local).get()
 }
@@ -24,61 +20,6 @@ fn try_texture(
     desc: &D3D12_RESOURCE_DESC,
 ) -> Result<ResourceAllocation, Error> {
     allocator.create_resource(place, desc, COMMON, None)
-}
-
-/// Checks that a small and a large request share one heap, in either order.
-#[track_caller]
-fn assert_sizes_share(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) {
-    for sizes in [[1000, 100_000], [100_000, 1000]] {
-        let held = sizes.map(|size| {
-            let desc = buffer_desc(ByteSize::new(size));
-            let probed = allocator.probe(place, &ResourceDesc::new(&desc));
-            let made =
-                try_buffer(allocator, place, size).unwrap_or_else(|error| panic!("{sizes:?}: {error}"));
-            assert!(probed.is_ok(), "{sizes:?}: {probed:?}");
-            made
-        });
-        drop(held);
-        allocator.audit().expect("consistent");
-    }
-}
-
-#[test]
-fn sizes_that_are_kept_apart_share_the_one_heap_of_a_pool() {
-    for profile in HostProfile::all() {
-        let (_gpu, allocator) = with_allocator(open(profile.name));
-        for heap_size in [Some(ByteSize::from_mib(16)), None] {
-            let desc = PoolDesc { heap_size, max_heap_count: Some(1), ..Default::default() };
-            let pool = new_pool(&allocator, desc);
-            let place = in_pool(&pool);
-            if heap_size.is_some() {
-                assert_sizes_share(&allocator, &place);
-            }
-        }
-    }
-}
-
-#[test]
-fn sizes_that_are_kept_apart_share_heaps_at_a_limit() {
-    let gpu = any_device();
-    let allocator = limited(&gpu, 256 * KIB);
-    assert_sizes_share(&allocator, &HeapType::Default.into_place());
-}
-
-#[test]
-fn sizes_that_are_kept_apart_share_heaps_where_none_may_be_created() {
-    for first in [1000, 100_000] {
-        let (_gpu, allocator) = with_allocator(any_device());
-        let _first = local(&allocator, first);
-        let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-        let heap = allocator.reserved().get();
-        for size in [1000, 20_000, 66_000] {
-            if first + 2 * size < heap {
-                try_buffer(&allocator, &never, size)
-                    .unwrap_or_else(|error| panic!("{first}, {size}: {error}"));
-            }
-        }
-    }
 }
 
 #[test]
@@ -97,22 +38,6 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     assert!(used >= free * 9 / 10, "{used} of {free} free bytes were used");
     allocator.audit().expect("consistent");
     drop((held, small));
-    assert_returns_everything(&allocator, &gpu);
-}
-
-#[test]
-fn free_slots_are_used_for_larger_buffers_when_the_device_is_full() {
-    let gpu = open("discrete-2gib");
-    let limit = 64 * MIB;
-    let allocator = limited(&gpu, limit);
-    let place = HeapType::Default.into_place();
-    let held: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 2000).ok()).collect();
-    assert!(held.len() as u64 * 2048 > limit * 9 / 10, "the limit is used: {}", held.len());
-    let kept: Vec<_> = held.into_iter().skip(29).step_by(30).collect();
-    let large: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 20_000).ok()).collect();
-    assert!(large.len() >= kept.len() * 9 / 10 * 2, "{} in {} gaps of 58 KB", large.len(), kept.len());
-    allocator.audit().expect("consistent");
-    drop((kept, large));
     assert_returns_everything(&allocator, &gpu);
 }
 
@@ -158,35 +83,6 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         try_buffer(&allocator, &within, 600 * MIB).expect_err("above the budget");
         allocator.audit().expect("consistent");
     }
-}
-
-#[test]
-fn empty_heaps_of_one_kind_make_way_for_another() {
-    let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(3000));
-    let allocator = usual(&gpu);
-    let default = HeapType::Default.into_place();
-    type Make = fn(&ResourceAllocator, &ResourceAllocationDesc<'_>) -> ResourceAllocation;
-    let kinds: [Make; 4] = [
-        |allocator, place| buffer(allocator, place, 64 * MIB),
-        |allocator, place| try_texture(allocator, place, &texture(4096, 4096)).expect("room"),
-        |allocator, place| try_texture(allocator, place, &target(4096, 4096, 1)).expect("room"),
-        |allocator, place| try_texture(allocator, place, &target(2048, 2048, 4)).expect("room"),
-    ];
-    for round in 0..3 {
-        for make in kinds {
-            let held: Vec<_> = (0..31).map(|_| make(&allocator, &default)).collect();
-            let usage = local_usage(&gpu);
-            assert!(
-                usage <= 3000 * MIB,
-                "round {round}: {} held for {}",
-                ByteSize::new(usage),
-                allocator.stats().used
-            );
-            drop(held);
-        }
-    }
-    allocator.audit().expect("consistent");
 }
 
 #[test]

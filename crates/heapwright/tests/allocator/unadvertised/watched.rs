@@ -5,6 +5,7 @@ use heapwright::*;
 use heapwright_runtime::HostProfile;
 
 use super::everyday_use::use_everything;
+use super::first_generation::mistakes;
 use super::watched_device::{Hides, watch};
 use crate::gpu::*;
 
@@ -20,6 +21,8 @@ fn nothing_is_asked_for_that_was_not_advertised() {
             let watched = watch(&gpu.device, hides);
             let made = use_everything(&gpu.device, None);
             assert_eq!(watched.mistakes(), Vec::<String>::new(), "{} {hides:?}", profile.name);
+            assert_eq!(mistakes(&gpu), Vec::<String>::new(), "{} {hides:?}", profile.name);
+            assert_eq!(usage(&gpu), ByteSize::ZERO, "{} {hides:?}", profile.name);
             assert!(made > 2000 && watched.creations() > 500, "{made}, {}", watched.creations());
         }
     }

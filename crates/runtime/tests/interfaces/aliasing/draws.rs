@@ -4,7 +4,7 @@ use heapwright_d3d12::*;
 use heapwright_runtime::aliasing::{AliasingTracking, Rule};
 
 use super::world::{KIB_64, World, texture_desc};
-use crate::gpu::{Answer, bytes, commit, descriptor_heap, elements_view};
+use crate::gpu::{Answer, bytes, commit, descriptor_heap, elements_view, slices_view};
 
 const NOT_ZEROED: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
 const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
@@ -115,6 +115,28 @@ fn a_draw_leaves_a_render_target_unknown() {
         scene.world.copy_texture(&target, 0, true);
         assert_eq!(scene.world.rules(), []);
         assert_ne!(scene.changed(&scene.world.other, KIB_64), 0..0, "overwritten");
+    }
+}
+
+#[test]
+fn a_draw_writes_the_mip_level_and_the_slice_of_its_view() {
+    let scene = Scene::new();
+    let desc = texture_desc(2, 2, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
+    let target = scene.world.place(&scene.heap, 0, &desc, TARGET, "target");
+    let view = slices_view(DXGI_FORMAT_R8G8B8A8_UNORM, 1, 1, 1);
+    unsafe {
+        let handle = scene.targets.GetCPUDescriptorHandleForHeapStart();
+        scene.world.device.CreateRenderTargetView(&target, Some(&view), handle);
+        scene.list().DiscardResource(&target, None);
+        scene.list().OMSetRenderTargets(1, Some(&raw const handle), false, None);
+    }
+    scene.draw();
+    scene.world.transition(&target, TARGET, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    // The other subresources have been discarded, and not written since.
+    for subresource in 0..4 {
+        scene.world.copy_texture(&target, subresource, true);
+        let expected = if subresource == 3 { vec![] } else { vec![(Rule::I8, None)] };
+        assert_eq!(scene.world.rules(), expected, "subresource {subresource}");
     }
 }
 
