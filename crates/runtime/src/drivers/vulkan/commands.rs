@@ -222,6 +222,8 @@ impl Commands {
 
 impl Drop for Commands {
     fn drop(&mut self) {
+        // Mesa's queue threads access fences for a moment after they are signalled.
+        self.device.wait_queue_idle(self.queue);
         // SAFETY: nothing is being executed (type invariant); null handles are ignored; the pool frees its buffer.
         unsafe {
             self.device.functions().destroy_fence(self.fence, None);

@@ -181,11 +181,19 @@ impl LogicalDevice {
 
     /// Waits until no queue has work. If the device is lost, none has.
     pub(super) fn wait_idle(&self) {
-        for queue in self.queues.iter().chain(&self.binding_queue) {
-            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the queue is the device's, and locked.
-            let _ = unsafe { self.functions.queue_wait_idle(*queue) };
-        }
+        let all = self.queues.iter().chain(&self.binding_queue);
+        all.for_each(|queue| self.wait_for_queue(queue));
+    }
+
+    /// Waits until a queue has no work. If the device is lost, it has none.
+    pub(super) fn wait_queue_idle(&self, index: usize) {
+        self.wait_for_queue(&self.queues[index]);
+    }
+
+    fn wait_for_queue(&self, queue: &Mutex<vk::Queue>) {
+        let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the queue is the device's, and locked.
+        let _ = unsafe { self.functions.queue_wait_idle(*queue) };
     }
 
     /// Sets the priority of memory, if the device supports that.
