@@ -209,7 +209,9 @@ fn at_a_limit(_: &mut Criterion) {
             let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).expect("3000");
             let [median, most] = [times[times.len() / 2], times[times.len() * 99 / 100]];
             let (held, heaps) = (live.len(), allocator.stats().used_heap_count);
-            println!("at a limit, {heaps} heaps, {held} live, {name}: mean {mean:.1?}, median {median:.1?}, 99 % {most:.1?}");
+            println!(
+                "at a limit, {heaps} heaps, {held} live, {name}: mean {mean:.1?}, median {median:.1?}, 99 % {most:.1?}"
+            );
         }
     }
 }
