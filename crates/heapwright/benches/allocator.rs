@@ -186,7 +186,7 @@ fn at_a_limit(_: &mut Criterion) {
             let is_measured = round >= live_count;
             if is_measured {
                 let at = next(ByteSize::from_usize(live.len()).get());
-                drop(live.swap_remove(at as usize));
+                drop(live.swap_remove(usize::try_from(at).expect("an index")));
             }
             let size = if is_measured && round % 16 == 0 { heap_size.get() - 1 } else { 1 + next(2 * mean) };
             let desc = buffer_desc(ByteSize::new(size));
