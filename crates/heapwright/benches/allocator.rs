@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapType, RecordFlags, RecordOptions, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, buffer_desc,
+    ByteSize, HeapLimits, HeapType, RecordFlags, RecordOptions, ResourceAllocation, ResourceAllocationDesc,
+    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceDesc, buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -160,6 +160,62 @@ fn recording(_: &mut Criterion) {
     }
 }
 
+/// Prints the times of calls at a limit. Each round drops an object and asks for another one, which often has no room; one
+/// round in 16 asks for more than any range has.
+fn at_a_limit(_: &mut Criterion) {
+    for (heap_count, live_count) in [(20, 10_000), (20, 100_000), (300, 10_000), (300, 100_000)] {
+        let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
+        let heap_size = ByteSize::from_mib(4);
+        let limit = ByteSize::new(heap_size.get() * heap_count);
+        let desc = ResourceAllocatorDesc {
+            preferred_heap_size: Some(heap_size),
+            limits: HeapLimits { default: Some(limit), ..Default::default() },
+            ..Default::default()
+        };
+        let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
+        let place = ResourceAllocationDesc::new(HeapType::Default);
+        let mean = limit.get() / live_count;
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let mut live = Vec::new();
+        let mut times: [Vec<Duration>; 2] = Default::default();
+        for round in 0..live_count + 3000 {
+            let is_measured = round >= live_count;
+            if is_measured {
+                let at = next(ByteSize::from_usize(live.len()).get());
+                drop(live.swap_remove(usize::try_from(at).expect("an index")));
+            }
+            let size = if is_measured && round % 16 == 0 { heap_size.get() - 1 } else { 1 + next(2 * mean) };
+            let desc = buffer_desc(ByteSize::new(size));
+            let resource = ResourceDesc::new(&desc);
+            let begin = Instant::now();
+            let made = allocator.create(&place, &resource);
+            let created = begin.elapsed();
+            if let Ok(made) = made {
+                live.push(made);
+            }
+            if is_measured {
+                let begin = Instant::now();
+                let _predicted = black_box(allocator.probe(&place, &resource));
+                times[0].push(created);
+                times[1].push(begin.elapsed());
+            }
+        }
+        for (name, times) in ["create", "probe"].iter().zip(&mut times) {
+            times.sort();
+            let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).expect("3000");
+            let [median, most] = [times[times.len() / 2], times[times.len() * 99 / 100]];
+            let (held, heaps) = (live.len(), allocator.stats().used_heap_count);
+            println!(
+                "at a limit, {heaps} heaps, {held} live, {name}: mean {mean:.1?}, median {median:.1?}, 99 % {most:.1?}"
+            );
+        }
+    }
+}
+
 fn large_heap(device: &ID3D12Device) -> ID3D12Heap {
     let desc = D3D12_HEAP_DESC {
         SizeInBytes: 64 << 20,
@@ -185,5 +241,5 @@ fn place_at(device: &ID3D12Device, heap: &ID3D12Heap, offset: u64, size: u64) ->
     resource.expect("S_OK comes with a resource")
 }
 
-criterion_group!(benches, pairs, threads, recording);
+criterion_group!(benches, pairs, threads, recording, at_a_limit);
 criterion_main!(benches);

@@ -37,10 +37,10 @@ impl ResourceAllocator {
     ///
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
-    ///   it adds a backing buffer, it releases an unused one, whose memory may suffice for the new buffer.
+    ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
     ///
-    /// Cost: O(1), and one call of the device for the resource's size. Near a limit, and if it returns an error, O(n) for n
-    /// ranges in the heaps.
+    /// Cost: O(1), and one call of the device for the resource's size. Near a limit, and if it returns an error, O(n log n) for n
+    /// ranges in the heaps, where `create` works in place.
     ///
     /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///

@@ -1,5 +1,4 @@
-//! The heaps as they would be after unused slabs and backing buffers returned their memory, which nothing does before an
-//! allocation is certain to need it.
+//! The heaps after unused slabs and backing buffers returned their memory, as a probe predicts them.
 
 use std::sync::Arc;
 
@@ -50,9 +49,18 @@ impl HeapKinds {
     /// Predicts [`return_unused_memory`](Self::return_unused_memory). O(n) for n ranges of the heaps that would change.
     pub(crate) fn after_return(&self) -> AfterReturn {
         let unused = self.unused_buffers();
+        self.family_with(|heaps| Changed::of(heaps, &unused))
+    }
+
+    /// Returns the memory that could be released for heaps of a kind as things stand.
+    pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
+        self.family_with(|_| None).given_back(heaps)
+    }
+
+    fn family_with(&self, changed: impl Fn(&Arc<TypedHeaps>) -> Option<Changed>) -> AfterReturn {
         let of_kind = |heaps: Arc<TypedHeaps>| OfKind {
             is_own: Arc::ptr_eq(&heaps.source, &self.source),
-            changed: Changed::of(&heaps, &unused),
+            changed: changed(&heaps),
             heaps,
         };
         AfterReturn(self.of_family().into_iter().map(of_kind).collect())

@@ -17,6 +17,7 @@ use heapwright_core::placement::{PlacementRequest, ServingHeap};
 
 use super::after_return::GivenBack;
 use super::heap_kinds::HeapKinds;
+use super::held_memory::{AskedMemory, HeldMemory};
 use super::managed::begins_evicted;
 use super::refusal::Refusal;
 use super::typed_heaps::{Sharing, TypedHeaps};
@@ -35,14 +36,12 @@ pub(crate) struct HeapRequest<'a> {
 }
 
 /// The source of the memory for a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HeapPlan {
+#[derive(Debug)]
+pub(crate) enum HeapPlan<R> {
     /// An empty heap that is held already.
     Spare(HeapSizes),
-    /// A free range of any heap of the kind.
-    AnyRange,
-    /// The same, after unused slabs and backing buffers returned their memory.
-    ReturnedRange,
+    /// A free range of any heap of the kind: see [`HeldMemory::Range`].
+    Range(R),
     /// A new heap. Empty heaps may have to be released first.
     New(HeapSizes),
 }
@@ -70,38 +69,46 @@ impl HeapRequest<'_> {
         if self.may_be_held() && self.heaps.probe(self.sharing, self.placement)? == ServingHeap::Existing {
             return Ok(ProbedMemory::Held);
         }
-        Ok(match self.plan()? {
-            HeapPlan::Spare(_) | HeapPlan::AnyRange | HeapPlan::ReturnedRange => ProbedMemory::Held,
+        Ok(match self.plan(&mut AskedMemory::default())? {
+            HeapPlan::Spare(_) | HeapPlan::Range(()) => ProbedMemory::Held,
             HeapPlan::New(sizes) => ProbedMemory::NewHeap(sizes.wanted),
         })
     }
 
     /// Plans the source of memory for a request for which the existing heaps have no free range.
     ///
-    /// Nothing changes. Only the device knows whether it has memory for a new heap.
-    pub(crate) fn plan(&self) -> Result<HeapPlan, Refusal> {
+    /// No heap is created, and what is held changes only as [`HeldMemory`] says. Only the device knows whether it has
+    /// memory for a new heap.
+    pub(crate) fn plan<M: HeldMemory>(&self, held: &mut M) -> Result<HeapPlan<M::Range>, Refusal> {
         let sizes = match self.sizes() {
             Ok(sizes) => sizes,
             // A heap of another size may be held.
-            Err(_) if self.has_any_range()? => return Ok(HeapPlan::AnyRange),
-            Err(refusal) => return Err(refusal),
+            Err(refusal) => return self.any_range(held)?.map(HeapPlan::Range).ok_or(refusal),
         };
         if self.may_be_held() && self.heaps.has_spare(sizes.least, sizes.wanted) {
             return Ok(HeapPlan::Spare(sizes));
         }
-        self.plan_without_spare(sizes)
+        self.plan_without_spare(sizes, held)
     }
 
     pub(crate) fn may_be_held(&self) -> bool {
         self.sharing != Sharing::Unmanaged
     }
 
-    fn has_any_range(&self) -> Result<bool, Refusal> {
-        Ok(self.may_be_held() && self.heaps.has_any_room(self.sharing, self.placement)?)
+    /// Returns a free range of any heap of the kind.
+    pub(crate) fn any_range<M: HeldMemory>(&self, held: &mut M) -> Result<Option<M::Range>, Refusal> {
+        if !self.may_be_held() {
+            return Ok(None);
+        }
+        Ok(held.any_range(self.heaps, self.sharing, self.placement)?)
     }
 
     /// Plans the source of memory without a spare heap.
-    pub(crate) fn plan_without_spare(&self, sizes: HeapSizes) -> Result<HeapPlan, Refusal> {
+    pub(crate) fn plan_without_spare<M: HeldMemory>(
+        &self,
+        sizes: HeapSizes,
+        held: &mut M,
+    ) -> Result<HeapPlan<M::Range>, Refusal> {
         let Constraints { may_create_heap, .. } = self.constraints;
         let as_things_stand = if may_create_heap {
             self.may_create(sizes.wanted, GivenBack::default())
@@ -111,8 +118,8 @@ impl HeapRequest<'_> {
         if as_things_stand.is_ok() && self.bytes_over_budget(sizes.wanted).is_zero() {
             return Ok(HeapPlan::New(sizes));
         }
-        if self.has_any_range()? {
-            return Ok(HeapPlan::AnyRange);
+        if let Some(range) = self.any_range(held)? {
+            return Ok(HeapPlan::Range(range));
         }
         let Err(mut refusal) = as_things_stand else { return Ok(HeapPlan::New(sizes)) };
         if !may_create_heap {
@@ -122,11 +129,11 @@ impl HeapRequest<'_> {
         let given_back = if self.kinds.source.never_over_allocates() {
             GivenBack::default()
         } else {
-            let after = self.kinds.after_return();
-            if self.may_be_held() && after.has_any_room(self.heaps, self.sharing, self.placement)? {
-                return Ok(HeapPlan::ReturnedRange);
+            let given_back = held.return_unused(self.kinds, self.heaps);
+            if let Some(range) = self.any_range(held)? {
+                return Ok(HeapPlan::Range(range));
             }
-            after.given_back(self.heaps)
+            given_back
         };
         for size in [wanted, least] {
             match self.may_create(size, given_back) {

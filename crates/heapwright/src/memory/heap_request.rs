@@ -11,6 +11,7 @@
 //! that is held.
 
 use super::heap_plan::{HeapPlan, HeapRequest};
+use super::held_memory::TakenMemory;
 use super::placed_range::PlacedRange;
 use super::refusal::Refusal;
 
@@ -26,39 +27,23 @@ impl HeapRequest<'_> {
         self.place_in_new()
     }
 
-    fn any_range(&self) -> Result<Option<PlacedRange>, Refusal> {
-        if !self.may_be_held() {
-            return Ok(None);
-        }
-        Ok(PlacedRange::find_anywhere(self.heaps, self.sharing, self.placement)?)
-    }
-
     #[cold]
     fn place_in_new(&self) -> Result<PlacedRange, Refusal> {
         let Self { kinds, heaps, sharing, placement, constraints } = *self;
         let in_new = |heap| Ok(PlacedRange::in_new(heaps, sharing, heap, placement)?);
         heaps.prefetch.count_miss();
-        let mut plan = self.plan()?;
-        // Other threads may take the planned memory; then plan again.
+        let held = &mut TakenMemory;
+        let mut plan = self.plan(held)?;
         loop {
             match plan {
                 HeapPlan::Spare(sizes) => {
                     if let Some(heap) = heaps.take_spare(sizes.least, sizes.wanted) {
                         return in_new(heap);
                     }
-                    plan = self.plan_without_spare(sizes)?;
+                    // Another thread was faster.
+                    plan = self.plan_without_spare(sizes, held)?;
                 }
-                HeapPlan::AnyRange => match self.any_range()? {
-                    Some(range) => return Ok(range),
-                    None => plan = self.plan()?,
-                },
-                HeapPlan::ReturnedRange => {
-                    kinds.return_unused_memory();
-                    match self.any_range()? {
-                        Some(range) => return Ok(range),
-                        None => plan = self.plan()?,
-                    }
-                }
+                HeapPlan::Range(range) => return Ok(range),
                 HeapPlan::New(sizes) => {
                     heaps.make_way(sharing, placement)?;
                     let mut refusal = match kinds.create_heap(heaps, sizes.wanted, constraints) {
@@ -66,7 +51,7 @@ impl HeapRequest<'_> {
                         Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
                         Err(refusal) => refusal,
                     };
-                    if let Some(range) = self.any_range()? {
+                    if let Some(range) = self.any_range(held)? {
                         return Ok(range);
                     }
                     let (wanted, least) = (sizes.wanted, sizes.least);

@@ -11,7 +11,7 @@
 //! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
-//! | `after_return`, `heap_plan`, `heap_request`, `committed` | the heaps as they would be without unused slabs and backing buffers; the decision where the memory of one request comes from; its execution; a committed resource |
+//! | `after_return`, `held_memory`, `heap_plan`, `heap_request`, `committed` | the heaps as they would be without unused slabs and backing buffers; what a probe and an allocation do with memory that is held; the decision where the memory of one request comes from; its execution; a committed resource |
 
 mod accounts;
 mod after_return;
@@ -25,6 +25,7 @@ mod heap_kinds;
 mod heap_plan;
 mod heap_request;
 mod heap_time;
+mod held_memory;
 mod idle_clock;
 mod labels;
 mod managed;

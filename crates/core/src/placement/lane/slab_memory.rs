@@ -1,10 +1,11 @@
 //! The heap ranges of slabs, and the release of free slots to the heaps.
 
 use super::super::PlacementId;
+use super::super::heap_index::Slot;
 use super::super::heap_set::{HeapSet, SlabPlace};
 use super::Lane;
-use crate::ByteSize;
 use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
+use crate::{ByteSize, HeapRange};
 
 /// The location of a slab's memory in the set, and the owner's handle of that heap.
 #[derive(Debug, Clone)]
@@ -101,6 +102,20 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
         ranges.extend(range.map(|range| (slot, range)));
     }
     ranges
+}
+
+impl<H> Lane<H> {
+    /// Returns the memory that [`give_up_free_slots`](Self::give_up_free_slots) would release: ranges of the heaps with these
+    /// numbers. O(slots).
+    pub(in crate::placement) fn free_slots(&self) -> Vec<(Slot, HeapRange)> {
+        let slabs =
+            self.slabs.iter().flat_map(|slabs| (0..slabs.place_count()).map(move |number| (slabs, number)));
+        let free = slabs.filter_map(|(slabs, number)| {
+            let heap = slabs.parent(number)?.first_id().heap();
+            Some(slabs.free_slots(number).map(move |slot| (heap, slot)))
+        });
+        free.flatten().collect()
+    }
 }
 
 impl<H: Clone> Lane<H> {

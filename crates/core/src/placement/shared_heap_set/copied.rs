@@ -40,14 +40,6 @@ impl<H: Clone> SharedHeapSet<H> {
         })
     }
 
-    /// Returns whether a slab has a free slot. O(lanes).
-    pub(super) fn has_free_slots(&self) -> bool {
-        self.used_lanes().any(|lane| {
-            let slabs = lock(&lane.0).slab_totals();
-            slabs.used_slot_bytes < slabs.slab_bytes
-        })
-    }
-
     /// Returns whether a slab has no used slot. O(lanes).
     #[must_use]
     pub fn has_unused_slabs(&self) -> bool {

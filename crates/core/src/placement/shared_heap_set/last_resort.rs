@@ -39,7 +39,9 @@ impl<H: Clone> SharedHeapSet<H> {
     }
 
     /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread.
-    /// Changes nothing: free slots are given up in a [copy](Self::with_copy).
+    /// Changes nothing.
+    ///
+    /// O(n) for n free ranges. If no range is large enough, O(n log n) for n slots, and ranges of heaps with slabs.
     ///
     /// # Errors
     ///
@@ -50,7 +52,12 @@ impl<H: Clone> SharedHeapSet<H> {
         {
             return Ok(true);
         }
-        let found = || self.with_copy(|copy| copy.allocate_anywhere(size, alignment));
-        Ok(self.has_free_slots() && found()?.is_some())
+        Ok(self.has_room_in_free_slots(size, alignment))
+    }
+
+    /// Returns whether a heap would have room if slabs gave up their free slots. O(n log n) for n slots and ranges.
+    pub(super) fn has_room_in_free_slots(&self, size: ByteSize, alignment: Alignment) -> bool {
+        let free_slots = self.used_lanes().flat_map(|lane| lock(&lane.0).free_slots()).collect();
+        lock(&self.heaps.0).would_have_room(free_slots, size, alignment)
     }
 }

@@ -12,8 +12,8 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Places nothing.
     ///
     /// The result is exact while no other thread calls. O(1). Before it returns that a heap is needed, it is
-    /// O(lanes), and if slabs have no used slot, whose memory may suffice, it tries the request on a
-    /// [copy](Self::with_copy).
+    /// O(lanes); and if slabs have no used slot, O(n log n) for n slots and free ranges, and if their memory may
+    /// suffice, it tries the request on a [copy](Self::with_copy).
     ///
     /// # Errors
     ///
@@ -60,8 +60,10 @@ impl<H: Clone> SharedHeapSet<H> {
     ) -> Result<ServingHeap, PlacementError> {
         let at_once = self.probe_at_once(lane, size, alignment)?;
         // `allocate` uses the memory of unused slabs before a new heap.
-        let in_copy = || self.with_copy(|copy| copy.allocate_on(lane, size, alignment));
-        if at_once != ServingHeap::Existing && self.has_unused_slabs() && in_copy()?.is_some() {
+        let may_suffice = at_once != ServingHeap::Existing
+            && self.has_unused_slabs()
+            && self.has_room_in_free_slots(size, alignment);
+        if may_suffice && self.with_copy(|copy| copy.allocate_on(lane, size, alignment))?.is_some() {
             return Ok(ServingHeap::Existing);
         }
         Ok(at_once)
