@@ -71,10 +71,9 @@ pub(crate) fn prefix<R: Read>(mut input: R) -> io::Result<(Vec<u8>, R)> {
 /// Returns whether an input with this beginning is a trace, a capture or a session, and neither an allocator's report (JSON) nor a
 /// scenario (TOML).
 pub(crate) fn is_trace(prefix: &[u8]) -> bool {
-    let text = prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start();
+    let text = first_text(prefix);
     let is_compressed = prefix.starts_with(b"\x1f\x8b");
     let is_binary = prefix.starts_with(b"\x89HWS");
-    let is_csv = text.starts_with(b"time_us");
     let is_capture = match text {
         // In TOML, the name of a table or a second bracket follows.
         [b'[', rest @ ..] => matches!(rest.trim_ascii_start().first(), None | Some(b'{' | b']')),
@@ -82,7 +81,17 @@ pub(crate) fn is_trace(prefix: &[u8]) -> bool {
         [b'{', ..] => memchr::memmem::find(text, b"\"traceEvents\"").is_some(),
         _ => false,
     };
-    is_compressed || is_binary || is_csv || is_capture
+    is_compressed || is_binary || is_csv(prefix) || is_capture
+}
+
+/// Returns whether an input with this beginning is a CSV trace that is not compressed.
+pub(crate) fn is_csv(prefix: &[u8]) -> bool {
+    first_text(prefix).starts_with(b"time_us")
+}
+
+/// Skips a byte order mark and white space.
+fn first_text(prefix: &[u8]) -> &[u8] {
+    prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix).trim_ascii_start()
 }
 
 /// Maximum size of a scenario or a list, in bytes. These files are written by hand.

@@ -42,8 +42,8 @@ pub const MAX_JSON_LEN: u64 = 256 << 20;
 ///
 /// # Errors
 ///
-/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, [`ReadReportError::NoObject`], and [`ReadReportError::TooLong`] if
-/// the input exceeds [`MAX_JSON_LEN`].
+/// Returns the errors of [`from_json`], [`ReadReportError::Io`] if the reader fails, [`ReadReportError::NoObject`] if the
+/// input does not begin with `{`, and [`ReadReportError::TooLong`] if it exceeds [`MAX_JSON_LEN`].
 pub fn read(mut reader: impl Read) -> Result<AllocatorReport, ReadReportError> {
     let mut json = Vec::new();
     let mut first = reader.by_ref().take(FIRST_LEN);

@@ -1,8 +1,9 @@
 //! Where a workload comes from: a scenario, a trace, a session or a generator.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use heapwright_core::ByteSize;
 use heapwright_simulation::{Generated, Scenario, Workload, built_in, expand, from_session, from_trace};
 use heapwright_trace::session::{Action, Record};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError};
@@ -26,11 +27,20 @@ pub(super) enum Source {
     Generated(Generated),
 }
 
-/// A file of records, or standard input, which has been read to its end since it is read more than once.
+/// A file of records, or what was read of standard input, since it is read more than once.
 #[derive(Debug)]
 pub(super) struct Recorded {
     path: PathBuf,
     stdin: Option<Vec<u8>>,
+}
+
+/// Maximum size of a capture or session from standard input, in bytes.
+const MAX_COPY_LEN: usize = 256 << 20;
+
+/// An input that keeps a copy of what is read, at most [`MAX_COPY_LEN`] bytes.
+struct Copied<R> {
+    input: R,
+    copy: Vec<u8>,
 }
 
 impl Source {
@@ -62,7 +72,9 @@ impl Source {
         if path.extension().is_some_and(|extension| extension == "toml") {
             return Self::parse(path, &input::read(path).map_err(|error| cannot_read(path, &error))?);
         }
-        let source = Self::recorded(Recorded { path: path.to_owned(), stdin: None })?;
+        let file = Recorded { path: path.to_owned(), stdin: None };
+        let trace = Trace::from_reader(path, file.open()?)?;
+        let source = Self::with_trace(trace, file)?;
         if matches!(source, Self::Trace(_)) {
             // Its heaps are those of an allocator.
             environment::check_input(path)?;
@@ -73,14 +85,19 @@ impl Source {
     /// A scenario, unless it begins like a trace, a capture or a session.
     fn from_stdin() -> Result<Self, ResidencyError> {
         let path = Path::new(input::STDIN_NAME);
-        let (first, mut rest) = input::prefix(std::io::stdin()).map_err(|error| cannot_read(path, &error))?;
+        let (first, rest) = input::prefix(io::stdin()).map_err(|error| cannot_read(path, &error))?;
         if !input::is_trace(&first) {
             let bytes = input::read_rest(first, rest).map_err(|error| cannot_read(path, &error))?;
             return Self::parse(path, &bytes);
         }
-        let mut bytes = first;
-        rest.read_to_end(&mut bytes).map_err(|error| cannot_read(path, &error))?;
-        Self::recorded(Recorded { path: path.to_owned(), stdin: Some(bytes) })
+        let is_csv = input::is_csv(&first);
+        let input = Cursor::new(first).chain(rest);
+        if is_csv {
+            return Ok(Self::Trace(Trace::from_reader(path, input)?));
+        }
+        let mut copied = Copied { input, copy: Vec::new() };
+        let trace = Trace::from_reader(path, &mut copied)?;
+        Self::with_trace(trace, Recorded { path: path.to_owned(), stdin: Some(copied.copy) })
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ResidencyError> {
@@ -91,9 +108,8 @@ impl Source {
         Ok(Self::Scenario(Scenario::parse(&path.display().to_string(), text)?))
     }
 
-    /// A session, or a trace. A capture or session without submissions is a trace like any other.
-    fn recorded(file: Recorded) -> Result<Self, ResidencyError> {
-        let trace = Trace::from_reader(&file.path, file.open()?)?;
+    /// A session, or its trace. A capture or session without submissions is a trace like any other.
+    fn with_trace(trace: Trace, file: Recorded) -> Result<Self, ResidencyError> {
         if trace.format() != Format::Csv && file.records()?.any(|record| has_heaps(&record)) {
             return Ok(Self::Session(file));
         }
@@ -127,7 +143,21 @@ impl Recorded {
     }
 }
 
-fn cannot_read(path: &Path, error: &std::io::Error) -> ResidencyError {
+impl<R: Read> Read for Copied<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.input.read(buffer)?;
+        if len > MAX_COPY_LEN - self.copy.len() {
+            let limit = ByteSize::new(MAX_COPY_LEN as u64);
+            return Err(io::Error::other(format!(
+                "more than {limit}, the limit for a capture or session that is not a file"
+            )));
+        }
+        self.copy.extend_from_slice(&buffer[..len]);
+        Ok(len)
+    }
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> ResidencyError {
     ResidencyError::Read { path: path.to_owned(), reason: input::reason(error, "no such file") }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
-use crate::support::{Folder, heapwright, heapwright_reading, json_lines};
+use crate::support::{Folder, Outcome, command, heapwright, heapwright_reading, json_lines};
 use serde_json::Value;
 
 /// A scenario that is quick without optimisation: ten heaps of 1 MiB in turn, room for six, and a heap that is always used.
@@ -237,6 +239,28 @@ fn a_scenario_or_a_trace_may_be_on_standard_input() {
     assert_eq!(said.one_error(2), "standard input (-) was given 2 times; it can be read only once");
 }
 
+/// The pipe is closed at the first wrong line or byte, and at the limit for what must be copied.
+#[test]
+fn endless_records_on_standard_input_are_refused() {
+    let spaces = vec![b' '; 1 << 20];
+    for (first, more, most_mib, expected) in [
+        (&b"time_us,event,id,size_bytes\n"[..], &b"x\n".repeat(1 << 19), 8, "standard input:2: "),
+        (&b"\x89HWS"[..], &vec![0; 1 << 20], 8, "standard input"),
+        (&b"["[..], &spaces, 300, "more than 256.00 MiB"),
+    ] {
+        let mut child = command();
+        child.args(["residency", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(first).unwrap();
+        let is_closed = (0..most_mib).any(|_| stdin.write_all(more).is_err());
+        assert!(is_closed, "{most_mib} MiB were read after {:?}", first.escape_ascii().to_string());
+        let outcome = Outcome::from_output(child.wait_with_output().unwrap());
+        let error = outcome.one_error(2);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_scenario_without_end_is_refused() {
@@ -425,7 +449,7 @@ fn a_scenario_that_is_larger_than_the_device_is_bad_input() {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -v 8000000; exec \"$0\" residency --policy lru \"$1\""]);
     limited.args([env!("CARGO_BIN_EXE_heapwright"), &path]).env_remove("HEAPWRIGHT_LOG");
-    let said = crate::support::Outcome::from_output(limited.output().unwrap());
+    let said = Outcome::from_output(limited.output().unwrap());
     let error = said.one_error(2);
     for named in ["the scenario is larger than the simulated GPU", "900.00 GiB", "E_OUTOFMEMORY"] {
         assert!(error.contains(named), "{error}");

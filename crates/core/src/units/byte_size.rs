@@ -9,7 +9,8 @@ use super::Alignment;
 /// A number of bytes: the size of an allocation, a heap or a budget.
 ///
 /// `Display` formats it in binary units, rounded to two decimals. [`get`](Self::get) returns the exact
-/// number. `FromStr` reads what `Display` writes, and `65536`, `64KiB` or `1.5 GiB`.
+/// number. `FromStr` reads `65536`, `64KiB`, `1.5 GiB`, and the form that `Display` writes (rounded, and below
+/// 16 EiB).
 ///
 /// ```
 /// use heapwright_core::ByteSize;

@@ -32,13 +32,13 @@ use crate::{Error, HeapType, InitialState, Pool, ResourceAllocator};
 pub struct TransientHeaps {
     allocator: ResourceAllocator,
     requirements: RequirementsQuery,
-    steps: u64,
     barriers: BarrierModel,
     pools: Vec<(HeapKind, Pool)>,
     last: Option<Arc<TransientResources>>,
 }
 
-/// Enough to prove the plans of typical frames optimal. A frame that is not proved takes some ten milliseconds.
+/// The planner's steps for a heap, enough to prove the plans of typical frames optimal. A frame that is not proved takes some
+/// ten milliseconds.
 const STEPS: u64 = 20_000;
 
 /// Alignment of heaps that hold multisampled textures, also of those that are aligned to less.
@@ -61,13 +61,7 @@ impl TransientHeaps {
         let barriers =
             if has_enhanced_barriers(&inner.heaps) { BarrierModel::Enhanced } else { BarrierModel::Legacy };
         let allocator = allocator.clone();
-        Self { allocator, requirements, steps: STEPS, barriers, pools: Vec::new(), last: None }
-    }
-
-    /// Sets the maximum number of steps that the planner takes for a heap, 20,000 by default. More may find a smaller heap.
-    #[must_use]
-    pub fn with_steps(self, steps: u64) -> Self {
-        Self { steps, ..self }
+        Self { allocator, requirements, barriers, pools: Vec::new(), last: None }
     }
 
     /// Uses legacy barriers even if the device has enhanced ones: for programs whose passes have legacy barriers of the
@@ -108,7 +102,7 @@ impl TransientHeaps {
         let options = FramePlanOptions {
             heap_per_category: inner.heaps.caps.resource_heap_tier < 2,
             barriers: self.barriers,
-            solve: SolveOptions { steps: self.steps, ..SolveOptions::default() },
+            solve: SolveOptions { steps: STEPS, ..SolveOptions::default() },
             ..FramePlanOptions::default()
         };
         let plan = core.plan(&options, &mut || false).map_err(malformed)?;

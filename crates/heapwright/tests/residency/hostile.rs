@@ -189,6 +189,11 @@ fn descriptions_that_are_wrong() {
     assert_eq!(error.hresult(), E_NOTIMPL);
     assert!(error.to_string().contains("callback"), "{error}");
     assert_eq!(scene.manager.stats().current_heap_count, 0);
+    // A size above the object's is no error, and counts.
+    let larger = ResidencyHeapDesc { size: ByteSize::from_kib(1100), ..Default::default() };
+    let counted = scene.manager.manage(&larger, &heap).expect("it is believed");
+    assert_eq!(scene.manager.stats().current_heap_usage, ByteSize::from_kib(1100));
+    drop(counted);
     // SAFETY: null is a documented error.
     let null = unsafe { ResidencyManager::from_raw(null_mut(), null_mut(), budget(8)) };
     refused(null.map(drop), &["device", "null"]);
@@ -300,6 +305,16 @@ fn a_budget_of_nothing() {
     );
     manager.audit().expect("sound");
     gpu.residency().check_balance().expect("balanced");
+}
+
+/// Nobody is asked for a reservation without an adapter, and it lowers the budget nevertheless.
+#[test]
+fn a_reservation_without_an_adapter() {
+    let gpu = open("discrete");
+    let manager = ResidencyManager::new(&gpu.device, None, budget(5)).expect("sound");
+    assert_eq!(manager.set_video_memory_reservation(LOCAL, mib(1)).expect("half may be reserved"), mib(1));
+    let info = manager.query_video_memory_info(LOCAL);
+    assert_eq!((info.budget, info.current_reservation), (mib(4), mib(1)));
 }
 
 #[test]
