@@ -276,9 +276,11 @@ impl Inner {
             let made = match decision {
                 Decision { placement: Placement::Committed, .. } => {
                     let requirements = self.requirements.requirements(&requested, Creation::Committed);
-                    let requirements = requirements.map_err(Refusal::from);
-                    requirements
-                        .and_then(|requirements| attempt(Attempt::Committed(heaps, &requirements, decision)))
+                    requirements.map_err(Refusal::from).and_then(|requirements| {
+                        // Committed, it may be larger than placed.
+                        self.check_asked(request, requirements.size)?;
+                        attempt(Attempt::Committed(heaps, &requirements, decision))
+                    })
                 }
                 // If shared heaps have no memory, a heap of its own has none either. Exception: a resource that is too
                 // large to share, or that the algorithm rounds up, fits better alone.
