@@ -1,5 +1,6 @@
 //! Checks that rivals did the same work. A rival that refuses what others serve is fast for the wrong reason.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::interleave::Result as Best;
@@ -87,11 +88,13 @@ pub fn differences<'a, O: Refusals + 'a>(
     }
     let of_all = median(&refused);
     // NaN means that nothing was requested, which is a difference as well.
-    for &(rival, share) in refused.iter().filter(|(_, share)| !(share - of_all <= MOST_REFUSED)) {
+    let refuses = |share: f64| (share - of_all).partial_cmp(&MOST_REFUSED).is_none_or(Ordering::is_gt);
+    for &(rival, share) in refused.iter().filter(|(_, share)| refuses(*share)) {
         add(rival, What::Refuses { share, median: of_all });
     }
     let of_all = median(&used);
-    for &(rival, share) in used.iter().filter(|(_, share)| !(*share >= of_all * LEAST_FULL)) {
+    let is_full = |share: f64| share.partial_cmp(&(of_all * LEAST_FULL)).is_none_or(Ordering::is_lt);
+    for &(rival, share) in used.iter().filter(|(_, share)| is_full(*share)) {
         add(rival, What::IsFull { used: share, median: of_all });
     }
     found

@@ -11,13 +11,16 @@ use super::ours::{Default, Heapwright, LikeGpgmm};
 use super::peers::{GpuAllocator, Indifferent, Nvidia, Vma};
 use crate::workload::traces::NAMES;
 
+/// A replay of a trace, which tells of the calls of each operation that made any.
+pub type Replay = fn(&Trace, &mut dyn FnMut(&[DeviceCall])) -> Result<Figures, Failed>;
+
 /// An allocator that takes part.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
     /// Name in the tables.
     pub name: &'static str,
-    /// Replays a trace, and tells of the calls of each operation that made any.
-    pub replay: fn(&Trace, &mut dyn FnMut(&[DeviceCall])) -> Result<Figures, Failed>,
+    /// Replays a trace with it.
+    pub replay: Replay,
     /// Whether two replays may differ.
     pub is_random: bool,
 }

@@ -60,9 +60,7 @@ impl HeapBuffer {
         };
         let create = |padding: u64| {
             let buffer = Buffer::create(device, padded(size, padding)?, binding)?;
-            let bytes = buffer.requirements().size;
-            let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
-            buffer.bind(&memory)?;
+            let memory = buffer.allocate(memory_type, NORMAL_PRIORITY)?;
             Ok(Self::new(device, buffer, size, alignment)?.map(|buffer| (buffer, memory)))
         };
         match (create(0)?, at) {

@@ -227,9 +227,7 @@ impl HostMemory {
 
     fn allocate(&self, size: u64) -> Result<HostBuffer, DriverError> {
         let buffer = Buffer::create(&self.device, size, Binding::Whole)?;
-        let bytes = buffer.requirements().size;
-        let memory = Memory::allocate(&self.device, bytes, self.memory_type, NORMAL_PRIORITY)?;
-        buffer.bind(&memory)?;
+        let memory = buffer.allocate(self.memory_type, NORMAL_PRIORITY)?;
         Ok(HostBuffer { buffer, _memory: memory, _own: None })
     }
 }

@@ -49,23 +49,23 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Allocates memory of a memory type, to be bound to several buffers or by sparse binding.
+    /// Allocates memory of a memory type, to be bound by sparse binding.
     pub(super) fn allocate(
         device: &Arc<LogicalDevice>,
         size: u64,
         memory_type: u32,
         priority: f32,
     ) -> Result<Self, DriverError> {
-        Self::allocate_for(device, size, memory_type, priority, Binding::Whole)
+        Self::allocate_for(device, size, memory_type, priority, None)
     }
 
-    /// Allocates memory of a memory type for a buffer that is bound as given.
-    pub(super) fn allocate_for(
+    /// Allocates memory of a memory type, for one buffer alone if one is given.
+    fn allocate_for(
         device: &Arc<LogicalDevice>,
         size: u64,
         memory_type: u32,
         priority: f32,
-        binding: Binding,
+        buffer: Option<&Buffer>,
     ) -> Result<Self, DriverError> {
         let requested = ByteSize::new(size);
         if size > device.hardware().max_allocation {
@@ -73,22 +73,26 @@ impl Memory {
         }
         let mut flags = vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
         let mut opaque = vk::MemoryOpaqueCaptureAddressAllocateInfo::default();
-        if let Binding::Replayable { at } = binding {
-            flags.flags |= vk::MemoryAllocateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
-            opaque.opaque_capture_address = at.unwrap_or(0);
-        }
+        let mut dedicated = vk::MemoryDedicatedAllocateInfo::default();
         let mut with_priority = vk::MemoryPriorityAllocateInfoEXT::default().priority(priority);
-        let mut info = vk::MemoryAllocateInfo::default()
-            .allocation_size(size)
-            .memory_type_index(memory_type)
-            .push_next(&mut flags);
+        let mut info = vk::MemoryAllocateInfo::default().allocation_size(size).memory_type_index(memory_type);
+        if let Some(buffer) = buffer {
+            dedicated.buffer = buffer.handle();
+            info = info.push_next(&mut dedicated);
+            if let Binding::Replayable { at } = buffer.binding {
+                flags.flags |= vk::MemoryAllocateFlags::DEVICE_ADDRESS_CAPTURE_REPLAY;
+                opaque.opaque_capture_address = at.unwrap_or(0);
+            }
+        }
+        info = info.push_next(&mut flags);
         if opaque.opaque_capture_address != 0 {
             info = info.push_next(&mut opaque);
         }
         if device.hardware().extensions.memory_priority {
             info = info.push_next(&mut with_priority);
         }
-        // SAFETY: the memory type exists; structures outlive the call; the extension is enabled where it is used.
+        // SAFETY: the memory type exists; the size is what the buffer requires, if there is one; structures outlive the call; the
+        // extension is enabled where it is used.
         let memory =
             unsafe { device.functions().allocate_memory(&info, None) }.map_err(|result| match result {
                 vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
@@ -183,7 +187,7 @@ pub(super) struct Buffer {
     buffer: vk::Buffer,
     size: u64,
     requirements: vk::MemoryRequirements,
-    is_sparse: bool,
+    binding: Binding,
 }
 
 /// How a buffer gets its memory.
@@ -200,6 +204,10 @@ pub(super) enum Binding {
 }
 
 impl Binding {
+    fn is_sparse(self) -> bool {
+        matches!(self, Self::Sparse { .. })
+    }
+
     /// The address from an earlier process.
     fn at(self) -> Option<u64> {
         match self {
@@ -221,7 +229,7 @@ impl Buffer {
         if size > device.hardware().max_buffer {
             return Err(DriverError::OutOfDeviceMemory { requested });
         }
-        let is_sparse = matches!(binding, Binding::Sparse { .. });
+        let is_sparse = binding.is_sparse();
         if is_sparse && !device.take_sparse(size) {
             return Err(DriverError::OutOfAddressSpace { requested });
         }
@@ -265,7 +273,7 @@ impl Buffer {
         })?;
         // SAFETY: the buffer is the device's.
         let requirements = unsafe { device.functions().get_buffer_memory_requirements(buffer) };
-        Ok(Self { device: Arc::clone(device), buffer, size, requirements, is_sparse })
+        Ok(Self { device: Arc::clone(device), buffer, size, requirements, binding })
     }
 
     pub(super) fn handle(&self) -> vk::Buffer {
@@ -280,6 +288,15 @@ impl Buffer {
     /// The memory that the buffer needs.
     pub(super) fn requirements(&self) -> vk::MemoryRequirements {
         self.requirements
+    }
+
+    /// Allocates memory of a memory type for this buffer alone, which is not sparse and has none, and binds it. A driver may
+    /// have a much faster way to do that than for memory that other buffers could share.
+    pub(super) fn allocate(&self, memory_type: u32, priority: f32) -> Result<Memory, DriverError> {
+        let size = self.requirements.size;
+        let memory = Memory::allocate_for(&self.device, size, memory_type, priority, Some(self))?;
+        self.bind(&memory)?;
+        Ok(memory)
     }
 
     /// Binds memory, as large as required, to a buffer that is not sparse and has none.
@@ -309,7 +326,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the buffer is the device's; no submission uses it, since each is waited for by an owner of the buffer.
         unsafe { self.device.functions().destroy_buffer(self.buffer, None) };
-        if self.is_sparse {
+        if self.binding.is_sparse() {
             self.device.give_back_sparse(self.size);
         }
     }
@@ -329,8 +346,7 @@ impl StagingBuffer {
         memory_type: u32,
     ) -> Result<Self, DriverError> {
         let buffer = Buffer::create(device, size, Binding::Whole)?;
-        let memory = Memory::allocate(device, buffer.requirements().size, memory_type, NORMAL_PRIORITY)?;
-        buffer.bind(&memory)?;
+        let memory = buffer.allocate(memory_type, NORMAL_PRIORITY)?;
         memory.map()?;
         Ok(Self { buffer, memory })
     }
@@ -369,3 +385,6 @@ impl StagingBuffer {
         Ok(unsafe { self.memory.map()?.add(offset) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use super::address_map::AddressMap;
 use super::logical_device::LogicalDevice;
-use super::memory::{Binding, Buffer, Memory, NORMAL_PRIORITY};
+use super::memory::{Binding, Buffer, NORMAL_PRIORITY};
 use crate::ddi::command::RemovalSink;
 use crate::ddi::{CreateAtFault, DriverDevice, DriverError, GpuVirtualAddressRange};
 use crate::drivers::KIB_64;
@@ -22,11 +22,8 @@ pub(super) fn can_recreate(device: &Arc<LogicalDevice>, memory_type: u32) -> Res
     }
     let size = KIB_64.get();
     let sparse = Buffer::create(device, size, Binding::Sparse { at: None })?;
-    let binding = Binding::Replayable { at: None };
-    let buffer = Buffer::create(device, size, binding)?;
-    let bytes = buffer.requirements().size;
-    let memory = Memory::allocate_for(device, bytes, memory_type, NORMAL_PRIORITY, binding)?;
-    buffer.bind(&memory)?;
+    let buffer = Buffer::create(device, size, Binding::Replayable { at: None })?;
+    let memory = buffer.allocate(memory_type, NORMAL_PRIORITY)?;
     let is_same = sparse.opaque_address() == sparse.address() && memory.opaque_address() == buffer.address();
     drop(buffer);
     Ok(is_same)
