@@ -173,8 +173,9 @@ impl<'a> Program<'a> {
         let resources = self.heaps.prepare(&self.frame)?;
         let address = |id| resources.resource(id).map(|resource| resource.as_raw() as usize);
         for activation in &resources.plan().activations {
-            let before = activation.predecessors.iter().map(|predecessor| address(predecessor.resource));
-            let before = before.collect::<Result<_, _>>()?;
+            // Those of the previous frame are in other submissions.
+            let before = activation.predecessors.iter().filter(|predecessor| !predecessor.previous_frame);
+            let before = before.map(|predecessor| address(predecessor.resource)).collect::<Result<_, _>>()?;
             self.world.watch.layouts().takes_over(address(activation.resource)?, before);
         }
         for number in 0..self.items.len() {
