@@ -88,7 +88,9 @@ impl TransientHeaps {
     /// uses or states have no order, or if a description is not valid; otherwise the errors of
     /// [`ResourceAllocator::create`].
     pub fn prepare(&mut self, frame: &TransientFrame) -> Result<Arc<TransientResources>, Error> {
-        if let Some(last) = self.last.as_ref().filter(|last| last.frame == *frame) {
+        let is_same =
+            |last: &&Arc<TransientResources>| last.frame == *frame && last.barrier_model() == self.barriers;
+        if let Some(last) = self.last.as_ref().filter(is_same) {
             return Ok(Arc::clone(last));
         }
         let inner = self.allocator.inner();

@@ -16,9 +16,10 @@
 //! The barriers are [enhanced](BarrierModel::Enhanced) ones where the device has them
 //! (`ID3D12GraphicsCommandList7::Barrier`), and legacy ones elsewhere. Enhanced barriers wait for less: a texture begins
 //! each frame with an undefined layout, so no pass has to put it back into a state, and initialisation can be a part of the
-//! barrier that activates it. Commands between the two calls find the resource in the layout of the declared state (for
-//! reads of several kinds, a GENERIC_READ layout). The program's own resources may have barriers of either model; on
-//! those of a frame, D3D12 permits a legacy barrier in layout COMMON only.
+//! barrier that activates it. Commands between the two calls find the resource in the layout of the declared state. For
+//! PIXEL_SHADER_RESOURCE with NON_PIXEL_SHADER_RESOURCE it is a SHADER_RESOURCE layout, for reads of other kinds together a
+//! GENERIC_READ layout, and on copy queues and for textures with simultaneous access always COMMON. The program's own
+//! resources may have barriers of either model; on those of a frame, D3D12 permits a legacy barrier in layout COMMON only.
 //!
 //! The frame may have passes on several queues. Two resources share memory only if the dependencies between passes let
 //! all uses of one happen before all uses of the other, and the [submissions](TransientResources::submissions) say where

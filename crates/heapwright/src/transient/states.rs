@@ -5,7 +5,8 @@
 //! initialised at its next activation. With enhanced barriers, a texture's first use begins with an undefined layout, so it
 //! does not matter in which one the last frame left it; only if its first pass cannot do that, it has an entry state.
 //!
-//! A pass that may be skipped puts everything back into the state in which it found it.
+//! A pass that may be skipped puts everything back into the state in which it found it. Only behind the last use of a texture
+//! that begins undefined, nobody finds it.
 
 use heapwright_core::aliasing::frame::{
     Activation, BarrierModel, FramePlan, FrameResourceId, Initialisation, PassId, PassOrder, QueueKind,
@@ -158,29 +159,32 @@ pub(super) fn derive(
     let walks: Vec<Walk<'_>> = (uses.iter().enumerate())
         .map(|(number, uses)| Walk { frame, order, model, resource: FrameResourceId::new(number), uses })
         .collect();
-    let mut firsts: Vec<First> = walks.iter().map(|walk| walk.first(None)).collect();
+    let mut entries = vec![None; frame.resources.len()];
+    // They are in the order of first passes: a resource has all its barriers when others take over its memory.
     for activation in &plan.activations {
-        let number = activation.resource.index();
-        firsts[number] = walks[number].first(Some(activation));
+        let walk = &walks[activation.resource.index()];
+        let mut first = walk.first(Some(activation));
         let predecessors: Vec<FrameResourceId> = match &activation.enhanced {
             Some(enhanced) => enhanced.deactivate.clone(),
             None => activation.legacy.iter().map(|barrier| barrier.before).collect(),
         };
         for before in predecessors {
-            let walk = &walks[before.index()];
-            let acquired = walks[number].acquired(&firsts[number]);
-            let scopes =
-                Handover { released: walk.released(activation.pass.index(), &submission_of), acquired };
+            let (released, changes_layout) =
+                walks[before.index()].released(&states, activation.pass.index(), &submission_of);
+            let scopes = Handover { released, acquired: walk.acquired(&first) };
             let barrier = Barrier::Aliasing { before, after: activation.resource, scopes };
             states.passes[activation.pass.index()].activate.push(barrier);
-            let first = &mut firsts[number];
             first.memory = Some(first.memory.map_or(scopes, |others| others.and(scopes)));
             // A layout must not change in front of a barrier that discards.
-            first.by_barrier &= !walk.changes_layout_at_end();
+            first.by_barrier &= !changes_layout;
         }
+        entries[activation.resource.index()] = Some(walk.derive(&mut states, &first)?);
     }
-    for (walk, first) in walks.iter().zip(&firsts) {
-        let entry = walk.derive(&mut states, first)?;
+    for (walk, entry) in walks.iter().zip(entries) {
+        let entry = match entry {
+            Some(entry) => entry,
+            None => walk.derive(&mut states, &walk.first(None))?,
+        };
         let resource = &frame.resources[walk.resource.index()];
         let is_direct = states.is_direct[walk.resource.index()];
         let initial = match model {
@@ -263,25 +267,27 @@ impl Walk<'_> {
         self.model == BarrierModel::Enhanced && is_texture && self.uses.first().is_some_and(can)
     }
 
-    /// Returns whether the last pass may leave the resource in a layout that is not its own.
-    fn changes_layout_at_end(&self) -> bool {
-        !self.is_buffer() && !self.begins_undefined()
-    }
-
-    /// Returns the scope of the resource's last use before a pass in its submission.
-    fn released(&self, pass: usize, submission_of: &[usize]) -> Scope {
+    /// Returns the scope of the resource's last use before a pass in its submission and of the transitions behind it, and
+    /// whether one of those may change the layout.
+    fn released(&self, states: &FrameStates, pass: usize, submission_of: &[usize]) -> (Scope, bool) {
         let here = |at: &&At| at.pass < pass && at.submission == submission_of[pass];
-        let mut scope = Scope::default();
+        let (mut scope, mut is_changed) = (Scope::default(), false);
         for at in self.uses.iter().rev().filter(here) {
             scope = scope.and(self.scope(at.state));
+            for barrier in &states.passes[at.pass].end {
+                match *barrier {
+                    Barrier::Transition { resource, after, .. } if resource == self.resource => {
+                        scope = scope.and(self.scope(after));
+                        is_changed |= !self.is_buffer();
+                    }
+                    _ => {}
+                }
+            }
             if !at.may_be_skipped {
                 break;
             }
         }
-        if self.changes_layout_at_end() {
-            scope.sync |= D3D12_BARRIER_SYNC_ALL;
-        }
-        scope
+        (scope, is_changed)
     }
 
     /// Returns the scope of the initialisation and the first use.
@@ -362,8 +368,10 @@ impl Walk<'_> {
                 if number == 0 {
                     now = Some(entry).filter(|_| !begins_undefined);
                 }
-                let decays = self.decays() && !self.uses[number + 1..].iter().any(is_here);
-                if let Some(now) = now.filter(|_| !decays) {
+                let rest = &self.uses[number + 1..];
+                let decays = self.decays() && !rest.iter().any(is_here);
+                let is_over = begins_undefined && rest.is_empty();
+                if let Some(now) = now.filter(|_| !decays && !is_over) {
                     self.transition(&mut record.end, Before::State { state: at.state, is_used: true }, now);
                 }
                 continue;

@@ -237,6 +237,10 @@ fn barriers_are_those_that_device_and_lists_have() {
     let resources = legacy.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
     assert_eq!(resources.barrier_model(), BarrierModel::Legacy);
     assert!(resources.plan().activations.iter().any(|activation| !activation.legacy.is_empty()));
+    // The frame that was prepared with enhanced barriers has none of them any more.
+    let mut legacy = barriers_on(&gpu.device).1.with_legacy_barriers();
+    let resources = legacy.prepare(&chain(3, ByteSize::from_mib(1))).expect("a plan");
+    assert_eq!(resources.barrier_model(), BarrierModel::Legacy);
 
     // A layer that makes lists without the interface.
     let layered = open("discrete");

@@ -1,6 +1,7 @@
 //! Follows the state or layout of each resource through the barriers and commands of lists, in the order of recording, which
 //! in these tests is the order of execution. The runtime checks barriers one by one, but not whether they fit together.
-//! Global barriers, between resources that share memory, are the aliasing tracker's matter.
+//! Between resources that share memory, the aliasing tracker checks accesses. Barriers count here, too: what changes a layout
+//! behind the last use must have ended before the memory is used again.
 
 use std::collections::HashMap;
 
@@ -78,6 +79,12 @@ struct Known {
     has_barrier: bool,
     /// The access of the last use of the submission, if no barrier came after it.
     last_use: Option<D3D12_BARRIER_ACCESS>,
+    /// Those of `scopes` that no global barrier has waited for.
+    pending: D3D12_BARRIER_SYNC,
+    /// Whether a barrier of the submission changed the layout, and no use came after it.
+    is_changed: bool,
+    /// The resources that had the memory before.
+    predecessors: Vec<usize>,
 }
 
 /// One side of an enhanced barrier, and the other.
@@ -93,9 +100,25 @@ pub(crate) struct Layouts {
 
 impl Layouts {
     pub(crate) fn created(&mut self, resource: usize, layout: Layout, decays: bool) {
-        let known =
-            Known { layout, decays, submission: usize::MAX, scopes: 0, has_barrier: false, last_use: None };
+        let known = Known {
+            layout,
+            decays,
+            submission: usize::MAX,
+            scopes: 0,
+            has_barrier: false,
+            last_use: None,
+            pending: 0,
+            is_changed: false,
+            predecessors: Vec::new(),
+        };
         self.resources.insert(resource, known);
+    }
+
+    /// Tells of the resources that had a resource's memory before it.
+    pub(crate) fn takes_over(&mut self, resource: usize, predecessors: Vec<usize>) {
+        if let Some(known) = self.resources.get_mut(&resource) {
+            known.predecessors = predecessors;
+        }
     }
 
     /// Forgets a resource at whose address there is another one now.
@@ -124,10 +147,34 @@ impl Layouts {
         if known.submission != submission {
             (known.submission, known.scopes, known.has_barrier, known.last_use) =
                 (submission, 0, false, None);
+            (known.pending, known.is_changed) = (0, false);
         }
         let mistake = act(known);
         self.mistakes
             .extend(mistake.map(|mistake| format!("submission {submission}, {known:x?}: {mistake}")));
+        let known = &self.resources[&resource];
+        let mut before = known.predecessors.iter().filter_map(|before| self.resources.get(before));
+        let owner = before.find(|before| before.submission == submission && before.pending != 0);
+        self.mistakes.extend(owner.map(|before| {
+            format!("submission {submission}, {known:x?}: its memory is still in use by {before:x?}")
+        }));
+    }
+
+    /// A global barrier.
+    pub(crate) fn global(&mut self, before: D3D12_BARRIER_SYNC) {
+        let waited = if before & D3D12_BARRIER_SYNC_ALL == 0 { before } else { !0 };
+        self.resources.values_mut().for_each(|known| known.pending &= !waited);
+    }
+
+    /// A barrier that discards.
+    pub(crate) fn discarded(&mut self, resource: usize) {
+        let Some(known) = self.resources.get(&resource) else { return };
+        let mut before = known.predecessors.iter().filter_map(|before| self.resources.get(before));
+        let changed = before.find(|before| before.submission == self.submission && before.is_changed);
+        self.mistakes.extend(
+            changed
+                .map(|before| format!("a barrier discards {known:x?} behind one that changes {before:x?}")),
+        );
     }
 
     pub(crate) fn transition(
@@ -159,9 +206,10 @@ impl Layouts {
             let found = known.layout;
             let is_unused = known.scopes == 0;
             let (scopes, last) = (std::mem::replace(&mut known.scopes, after.0), known.last_use.take());
-            known.has_barrier = true;
-            if let Some([_, after]) = layouts {
+            (known.has_barrier, known.pending) = (true, after.0);
+            if let Some([before, after]) = layouts {
                 known.layout = Layout::Texture(after);
+                known.is_changed = before != after;
             }
             let is_left = layouts.is_some_and(|[before, _]| {
                 before != D3D12_BARRIER_LAYOUT_UNDEFINED && found != Layout::Texture(before)
@@ -199,6 +247,8 @@ impl Layouts {
                 let is_hazard = last
                     .is_some_and(|last| (writes(last) || writes(access)) && !(is_ordered && last == access));
                 known.scopes |= sync;
+                known.pending |= sync;
+                known.is_changed = false;
                 match now {
                     Layout::Texture(now) if !known.decays && !layouts(state).contains(&now) => {
                         Some(format!("a use in state {state:#x}"))

@@ -168,9 +168,16 @@ impl<'a> Program<'a> {
         self.skipped = passes;
     }
 
-    /// Prepares the frame, and names its resources by their numbers.
+    /// Prepares the frame, names its resources by their numbers, and tells the watch which share memory.
     pub(crate) fn prepare(&mut self) -> Result<Arc<TransientResources>, heapwright::Error> {
         let resources = self.heaps.prepare(&self.frame)?;
+        let address = |id| resources.resource(id).map(|resource| resource.as_raw() as usize);
+        for activation in &resources.plan().activations {
+            // Those of the previous frame are in other submissions.
+            let before = activation.predecessors.iter().filter(|predecessor| !predecessor.previous_frame);
+            let before = before.map(|predecessor| address(predecessor.resource)).collect::<Result<_, _>>()?;
+            self.world.watch.layouts().takes_over(address(activation.resource)?, before);
+        }
         for number in 0..self.items.len() {
             let name: Vec<u16> = number.to_string().encode_utf16().chain([0]).collect();
             let resource = resources.resource(FrameResourceId::new(number))?;

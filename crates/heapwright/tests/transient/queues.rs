@@ -91,3 +91,39 @@ fn two_queues_read(model: BarrierModel) {
         program.run_well(&format!("frame {frame}"));
     }
 }
+
+/// A submission whose only uses of a target may be skipped hands its memory over. The target need not be put back behind
+/// its last use, and where a pass puts it back for the next one, the new owner waits for that.
+#[test]
+fn memory_is_handed_over_behind_passes_that_may_be_skipped() {
+    for (model, count) in MODELS.into_iter().flat_map(|model| [1, 2].map(|count| (model, count))) {
+        let world = World::with_barriers("discrete", model);
+        let mut program = Program::new(&world);
+        let (direct, compute) = (program.queue(QueueKind::Direct), program.queue(QueueKind::Compute));
+        let mut queues = vec![direct, compute];
+        queues.resize(count + 3, direct);
+        let passes: Vec<_> =
+            queues.iter().map(|&queue| program.frame.add_pass(queue).expect("a pass")).collect();
+        for pair in passes.windows(2) {
+            program.frame.add_dependency(pair[0], pair[1]).expect("an earlier pass");
+        }
+        let unordered = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..target() };
+        let drawn = program.resource(&target(), Use::Render);
+        let written = program.resource(&unordered, Use::WriteUnordered);
+        program.add_use(passes[0], drawn, Use::Render).expect("a use");
+        let skippable = &passes[2..2 + count];
+        for &pass in skippable {
+            program.frame.set_may_be_skipped(pass).expect("a pass");
+            program.add_use(pass, drawn, Use::Read).expect("a use");
+        }
+        program.add_use(passes[2 + count], written, Use::WriteUnordered).expect("a use");
+        let plan = program.prepare().expect("a plan");
+        assert_eq!(plan.size(), ByteSize::from_kib(64), "they share memory");
+        assert_eq!(plan.submissions()[2].passes, passes[2..], "in one submission");
+        for skipped in 0..1 << count {
+            let is_skipped = |number: &usize| skipped >> number & 1 != 0;
+            program.skip((0..count).filter(is_skipped).map(|number| skippable[number]).collect());
+            program.run_well(&format!("{model:?}, {count} passes, skipped {skipped:#b}"));
+        }
+    }
+}

@@ -287,6 +287,9 @@ fn enhanced(
             let (mut group, length) = (std::ptr::read(group), group.NumBarriers as usize);
             match group.Type {
                 D3D12_BARRIER_TYPE_GLOBAL => {
+                    for barrier in std::slice::from_raw_parts(group.Anonymous.pGlobalBarriers, length) {
+                        layouts.global(barrier.SyncBefore);
+                    }
                     if LeftOut::is_next(&left_out.aliasing_barrier) {
                         continue;
                     }
@@ -301,10 +304,11 @@ fn enhanced(
                             Some([barrier.LayoutBefore, barrier.LayoutAfter]),
                         );
                         let mut barrier = std::ptr::read(barrier);
-                        if barrier.Flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0
-                            && LeftOut::is_next(&left_out.discard)
-                        {
-                            barrier.Flags = D3D12_TEXTURE_BARRIER_FLAG_NONE;
+                        if barrier.Flags & D3D12_TEXTURE_BARRIER_FLAG_DISCARD != 0 {
+                            layouts.discarded(address(&barrier.pResource));
+                            if LeftOut::is_next(&left_out.discard) {
+                                barrier.Flags = D3D12_TEXTURE_BARRIER_FLAG_NONE;
+                            }
                         }
                         barriers.push(barrier);
                     }
