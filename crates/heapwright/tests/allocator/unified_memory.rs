@@ -52,6 +52,18 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
     }
 }
 
+/// Placed, the buffer would be within the limit.
+#[test]
+fn a_limit_counts_the_committed_size() {
+    let gpu = open("cache-coherent-uma");
+    let allocator = unified(&gpu, HeapLimits { upload: Some(ByteSize::new(13_000)), ..Default::default() });
+    let error =
+        probed(&allocator, &place(HeapType::Upload, COMMITTED), 12_300).expect_err("16 KiB when committed");
+    assert!(error.is_over_budget(), "{error}");
+    assert_returns_everything(&allocator, &gpu);
+    probed(&allocator, &place(HeapType::Upload, NONE), 12_300).expect("within the limit when placed");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
