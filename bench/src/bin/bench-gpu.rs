@@ -96,6 +96,10 @@ fn run(args: &Args) -> Result<bool> {
         }
         None => {}
     }
+    let needs_program = |only: &&String| ["conformance", "replays"].contains(&only.as_str());
+    if let (None, Some(only)) = (&args.heapwright, args.only.iter().find(needs_program)) {
+        return Err(format!("--only {only} needs the program: --heapwright FILE").into());
+    }
     let (index, size) = (args.index, args.size_mib << 20);
     let mut table = Table::of(&args.only);
     table.add("device", || Plain::open(index).map(|plain| vec![Row::plain("device", plain.name.clone())]));

@@ -61,10 +61,10 @@ impl Table {
         }
     }
 
-    /// Returns whether no requirement is violated.
+    /// Returns whether no requirement is violated. If nothing was measured, that is unknown.
     #[must_use]
     pub fn all_held(&self) -> bool {
-        self.rows.iter().all(|row| row.is_held != Some(false))
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.is_held != Some(false))
     }
 }
 

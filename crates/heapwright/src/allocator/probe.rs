@@ -40,7 +40,8 @@ impl ResourceAllocator {
     ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
     ///
     /// Cost: O(1), and one call of the device for the resource's size. Near a limit, and if it returns an error, O(n log n) for n
-    /// ranges in the heaps, where `create` works in place.
+    /// ranges in the heaps, where `create` works in place. What is released meanwhile on other threads is freed when the probe
+    /// returns.
     ///
     /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///

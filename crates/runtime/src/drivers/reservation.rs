@@ -28,7 +28,7 @@ unsafe impl Sync for Reservation {}
 pub(super) enum Pages {
     /// Small ones, as few of the bytes may ever be used.
     Small,
-    /// Huge ones, as all of the bytes will be used. A child process does not inherit them.
+    /// Huge ones, as all of the bytes will be used.
     #[cfg_attr(
         not(feature = "vulkan"),
         expect(dead_code, reason = "a simulated GPU allocates little by little")
@@ -41,6 +41,15 @@ impl Reservation {
     pub(super) fn new(size: ByteSize, pages: Pages) -> Option<Self> {
         let len = usize::try_from(size.get()).ok()?;
         os::reserve(len, pages).map(|base| Self { base, len })
+    }
+
+    /// Has child processes not inherit the bytes. If the system does not support that, they inherit copies.
+    #[cfg_attr(
+        not(feature = "vulkan"),
+        expect(dead_code, reason = "only devices that access the bytes need that")
+    )]
+    pub(super) fn keep_from_children(&self) {
+        os::keep_from_children(self.base, self.len);
     }
 
     /// Returns a pointer to byte `offset`, with `size` bytes from there ready for use. Returns `None` outside of the
@@ -82,17 +91,29 @@ mod os {
             return None;
         }
         #[cfg(target_os = "linux")]
-        for advice in match pages {
-            Pages::Small => &[libc::MADV_NOHUGEPAGE][..],
-            Pages::Huge => &[libc::MADV_HUGEPAGE, libc::MADV_DONTFORK],
-        } {
+        {
+            let advice = match pages {
+                Pages::Small => libc::MADV_NOHUGEPAGE,
+                Pages::Huge => libc::MADV_HUGEPAGE,
+            };
             // SAFETY: base and len are the mapping made above; the advice changes no contents. Systems without huge pages may
             // refuse it.
-            unsafe { libc::madvise(base, len, *advice) };
+            unsafe { libc::madvise(base, len, advice) };
         }
         #[cfg(not(target_os = "linux"))]
         let _ = pages;
         NonNull::new(base.cast())
+    }
+
+    /// `base` and `len` are a mapping made by `reserve`.
+    pub(super) fn keep_from_children(base: NonNull<u8>, len: usize) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: the advice changes no contents of this process, whatever the range is.
+        unsafe {
+            libc::madvise(base.as_ptr().cast(), len, libc::MADV_DONTFORK)
+        };
+        #[cfg(not(target_os = "linux"))]
+        let _ = (base, len);
     }
 
     pub(super) fn commit(_start: NonNull<u8>, _size: usize) -> bool {
@@ -126,6 +147,9 @@ mod os {
             unsafe { VirtualAlloc(None, len, MEM_RESERVE.cast_unsigned(), PAGE_NOACCESS.cast_unsigned()) };
         NonNull::new(base.cast())
     }
+
+    /// Child processes never inherit memory.
+    pub(super) fn keep_from_children(_base: NonNull<u8>, _len: usize) {}
 
     pub(super) fn commit(start: NonNull<u8>, size: usize) -> bool {
         let start = start.as_ptr().cast_const().cast();

@@ -154,6 +154,7 @@ replacements! {
         (d: vk::Device, n: u32, f: *const vk::Fence, a: vk::Bool32, t: u64) -> vk::Result, late;
     wait_semaphores, c"vkWaitSemaphores", PFN_vkWaitSemaphores, 0,
         (d: vk::Device, i: *const vk::SemaphoreWaitInfo<'_>, t: u64) -> vk::Result, late;
+    queue_wait_idle, c"vkQueueWaitIdle", PFN_vkQueueWaitIdle, 0, (q: vk::Queue) -> vk::Result, late;
     create_semaphore, c"vkCreateSemaphore", PFN_vkCreateSemaphore, 1,
         (d: vk::Device, i: *const vk::SemaphoreCreateInfo<'_>, c: Callbacks<'_>, o: *mut vk::Semaphore) -> vk::Result;
     destroy_semaphore, c"vkDestroySemaphore", PFN_vkDestroySemaphore, -i32::from(s != vk::Semaphore::null()),

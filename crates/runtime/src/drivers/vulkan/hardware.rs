@@ -116,7 +116,7 @@ impl Hardware {
             has_sparse_binding: queue_family.is_some_and(|(_, _, binds)| binds),
             has_block_compression: features.texture_compression_bc == vk::TRUE,
             has_capture_replay: vulkan12.buffer_device_address_capture_replay == vk::TRUE,
-            import_alignment: has(ash::ext::external_memory_host::NAME)
+            import_alignment: (is_new_enough && has(ash::ext::external_memory_host::NAME))
                 .then(|| import_alignment(instance, device))
                 .flatten(),
             sparse_address_space: basic.limits.sparse_address_space_size,
@@ -172,14 +172,16 @@ pub(super) fn heap_size(memory: &vk::PhysicalDeviceMemoryProperties, heap: usize
     ByteSize::new(heaps(memory).get(heap).map_or(0, |heap| heap.size))
 }
 
-/// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension for that.
+/// Returns the alignment of memory of this process that can be imported for copies by a device that has the extension for that, and
+/// Vulkan 1.1 or later.
 fn import_alignment(instance: &ash::Instance, device: vk::PhysicalDevice) -> Option<u64> {
     use vk::ExternalMemoryFeatureFlags as Features;
     let mut own = vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default();
     let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut own);
     let info = vk::PhysicalDeviceExternalBufferInfo::default().usage(COPIES).handle_type(OWN_MEMORY);
     let mut buffers = vk::ExternalBufferProperties::default();
-    // SAFETY: the physical device belongs to the instance and has the extension, which requires Vulkan 1.1.
+    // SAFETY: the physical device belongs to the instance, and has the version and the extension that the functions and structures
+    // belong to (condition of the function).
     unsafe {
         instance.get_physical_device_properties2(device, &mut properties);
         instance.get_physical_device_external_buffer_properties(device, &info, &mut buffers);

@@ -7,12 +7,14 @@
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use ash::vk;
 use heapwright_core::ByteSize;
 
+use super::available_memory::available_memory;
 use super::hardware::heap_size;
 use super::kept_memory::{Kept, KeptMemory};
 use super::logical_device::LogicalDevice;
@@ -28,13 +30,19 @@ pub(super) const SIZES: (u64, u64) = (1 << 20, 64 << 20);
 /// Memory without contents that is kept for the next eviction: the fraction of all host memory, and for how long.
 const KEPT: (u64, Duration) = (8, Duration::from_secs(1));
 
+/// The most that is kept. The host memory that Vulkan reports may be more than this process can have.
+const MOST_KEPT: u64 = 8 << 30;
+
+/// Number of available bytes that are left: their number is an estimate, and other threads allocate, too.
+const LEFT: u64 = 64 << 20;
+
 /// Number of bytes that a thread has provided at a time.
 const STEP: u64 = 8 << 20;
 
 /// Number of threads at most.
 const THREADS: usize = 8;
 
-/// The usual size of a huge page, to which memory is aligned.
+/// The usual size of a huge page. Memory of that size and more consists of aligned ones.
 const HUGE_PAGE: u64 = 2 << 20;
 
 /// The smallest size of a page.
@@ -47,9 +55,11 @@ pub(super) struct HostMemory {
     memory_type: u32,
     /// The memory type of what it imports, and its alignment, if it can import.
     import: Option<(u32, u64)>,
-    /// Whether it refused to import memory although there was enough.
+    /// Whether it refused to import memory, of which it then allocated as much.
     refuses: AtomicBool,
     kept: Arc<KeptMemory<HostBuffer>>,
+    /// Returns the number of bytes that this process can still have, if known.
+    available: fn() -> Option<u64>,
 }
 
 /// Host memory for bytes of an evicted heap. Once dropped, it may serve the next eviction; the GPU must be done with it.
@@ -80,8 +90,8 @@ struct Job {
     /// The caller's number of it.
     index: usize,
     size: u64,
-    /// To be imported.
-    own: Option<Arc<OwnPages>>,
+    /// To be imported; taken when the steps are done.
+    own: Mutex<Option<Arc<OwnPages>>>,
     /// Number of steps that are not done.
     left: AtomicUsize,
 }
@@ -95,7 +105,8 @@ impl HostMemory {
             memory_type,
             import: importable_type(device, memory_type),
             refuses: AtomicBool::new(false),
-            kept: KeptMemory::new(all / KEPT.0, KEPT.1),
+            kept: KeptMemory::new((all / KEPT.0).min(MOST_KEPT), KEPT.1),
+            available: available_memory,
         }
     }
 
@@ -111,7 +122,7 @@ impl HostMemory {
 
     /// Provides memory for each of several sizes, at most the largest of [`SIZES`]: passes it to `each`, in any order, together
     /// with the caller's number of it. Memory that has to be allocated is, while `each` runs for other memory; if there is too
-    /// little, `make_room` is called and the allocation repeated.
+    /// little, `make_room` is called and the allocation repeated. Too little for all of them is an error before any is allocated.
     ///
     /// Ends with the first error, of `each` or of an allocation.
     pub(super) fn provide(
@@ -120,14 +131,16 @@ impl HostMemory {
         make_room: &(dyn Fn() + Sync),
         mut each: impl FnMut(usize, HostPart) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
-        let (mut kept, mut jobs) = (Vec::new(), Vec::new());
+        let (mut kept, mut new) = (Vec::new(), Vec::new());
         for (index, size) in sizes {
             let size = rounded(size);
             match self.kept.take(size) {
                 Some(buffer) => kept.push((index, self.part(buffer))),
-                None => jobs.push(self.job(index, size)),
+                None => new.push((index, size)),
             }
         }
+        self.check_available(new.iter().map(|&(_, size)| size).sum(), make_room)?;
+        let jobs: Vec<_> = new.into_iter().map(|(index, size)| self.job(index, size)).collect();
         let steps: Vec<_> = jobs.iter().flat_map(|job| job.steps().map(move |step| (job, step))).collect();
         let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, made) = mpsc::channel();
@@ -136,7 +149,7 @@ impl HostMemory {
                 if is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                if let Some(own) = &job.own {
+                if let Some(own) = job.pages().filter(|_| !self.refuses()) {
                     own.have_provided(step.clone());
                 }
                 if job.left.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -151,7 +164,7 @@ impl HostMemory {
             let most = match steps.len() {
                 0 | 1 => 0,
                 // The driver does its own allocations one at a time.
-                _ if jobs.iter().all(|job| job.own.is_none()) => 1,
+                _ if jobs.iter().all(|job| job.pages().is_none()) => 1,
                 count => count.min(cores).min(THREADS),
             };
             let spawned = (0..most).filter(|_| {
@@ -174,29 +187,48 @@ impl HostMemory {
         HostPart { buffer: Some(buffer), kept: Arc::clone(&self.kept) }
     }
 
+    fn refuses(&self) -> bool {
+        self.refuses.load(Ordering::Relaxed)
+    }
+
+    /// Checks that there is memory for `size` bytes that are to be imported, after `make_room` if necessary. Some operating systems
+    /// end a process that uses more than there is.
+    fn check_available(&self, size: u64, make_room: &dyn Fn()) -> Result<(), DriverError> {
+        if size == 0 || self.import.is_none() || self.refuses() {
+            return Ok(());
+        }
+        let suffices = || (self.available)().is_none_or(|available| size.saturating_add(LEFT) <= available);
+        if suffices() {
+            return Ok(());
+        }
+        make_room();
+        suffices().then_some(()).ok_or(DriverError::HostOutOfMemory { requested: ByteSize::new(size) })
+    }
+
     /// Prepares the creation of memory.
     fn job(&self, index: usize, size: u64) -> Job {
-        let import = self.import.filter(|_| !self.refuses.load(Ordering::Relaxed));
+        let import = self.import.filter(|_| !self.refuses());
         let own = import.and_then(|(_, alignment)| OwnPages::new(size, alignment)).map(Arc::new);
-        let mut job = Job { index, size, own, left: AtomicUsize::new(0) };
+        let mut job = Job { index, size, own: Mutex::new(own), left: AtomicUsize::new(0) };
         job.left = AtomicUsize::new(job.steps().count());
         job
     }
 
     /// Creates the memory of a job whose steps are done.
     fn create(&self, job: &Job, make_room: &(dyn Fn() + Sync)) -> Result<HostBuffer, DriverError> {
-        let imported = job.own.as_ref().map(|own| self.import(own));
+        let own = job.lock().take().filter(|_| !self.refuses());
+        let imported = self.import.zip(own).map(|((kind, _), own)| import(&self.device, own, kind));
         let is_refused = match imported {
-            Some(Ok(buffer)) => return Ok(buffer),
+            Some(Ok(Some(buffer))) => return Ok(buffer),
+            Some(Ok(None)) => true,
             Some(Err(error @ DriverError::DeviceLost { .. })) => return Err(error),
-            Some(Err(_)) => true,
-            None => false,
+            // For lack of memory, which may be over for the next.
+            Some(Err(_)) | None => false,
         };
         match self.allocate(job.size) {
             Ok(buffer) => {
-                if is_refused {
+                if is_refused && !self.refuses.swap(true, Ordering::Relaxed) {
                     tracing::warn!(size = job.size, "the driver does not import memory of this process");
-                    self.refuses.store(true, Ordering::Relaxed);
                 }
                 Ok(buffer)
             }
@@ -208,23 +240,6 @@ impl HostMemory {
         }
     }
 
-    fn import(&self, own: &Arc<OwnPages>) -> Result<HostBuffer, DriverError> {
-        let refused = DriverError::HostOutOfMemory { requested: ByteSize::new(own.size) };
-        let (memory_type, _) = self.import.ok_or(refused)?;
-        let start = own.start().ok_or(refused)?;
-        let buffer = Buffer::create(&self.device, own.size, Binding::Imported)?;
-        let requirements = buffer.requirements();
-        let is_usable = requirements.memory_type_bits.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
-        if !is_usable || requirements.size > own.size {
-            return Err(refused);
-        }
-        // SAFETY: these bytes are mapped and aligned, and the result keeps them until the memory is freed. Threads that wrote
-        // to them are done, and nothing else accesses them.
-        let memory = unsafe { Memory::import(&self.device, start, own.size, memory_type) }?;
-        buffer.bind(&memory)?;
-        Ok(HostBuffer { buffer, _memory: memory, _own: Some(Arc::clone(own)) })
-    }
-
     fn allocate(&self, size: u64) -> Result<HostBuffer, DriverError> {
         let buffer = Buffer::create(&self.device, size, Binding::Whole)?;
         let memory = buffer.allocate(self.memory_type, NORMAL_PRIORITY)?;
@@ -232,7 +247,29 @@ impl HostMemory {
     }
 }
 
-/// Returns the memory type of imported memory and its alignment: `wanted`, or else any, as only the GPU accesses it.
+/// Creates a buffer in memory of this process. Returns `None` if the driver does not import that.
+fn import(
+    device: &Arc<LogicalDevice>,
+    own: Arc<OwnPages>,
+    memory_type: u32,
+) -> Result<Option<HostBuffer>, DriverError> {
+    let Some(start) = own.start() else { return Ok(None) };
+    let buffer = Buffer::create(device, own.size, Binding::Imported)?;
+    let requirements = buffer.requirements();
+    let is_usable = requirements.memory_type_bits.checked_shr(memory_type).unwrap_or(0) & 1 != 0;
+    if !is_usable || requirements.size > own.size {
+        return Ok(None);
+    }
+    // SAFETY: these bytes are mapped and aligned, and the result keeps them until the memory is freed. Threads that wrote
+    // to them are done, and nothing else accesses them.
+    let Some(memory) = unsafe { Memory::import(device, start, own.size, memory_type) }? else {
+        return Ok(None);
+    };
+    buffer.bind(&memory)?;
+    Ok(Some(HostBuffer { buffer, _memory: memory, _own: Some(own) }))
+}
+
+/// Returns the memory type of imported memory and its alignment, if the driver imports: `wanted`, or else any that is coherent.
 fn importable_type(device: &Arc<LogicalDevice>, wanted: u32) -> Option<(u32, u64)> {
     let alignment = device.hardware().import_alignment?;
     let size = SIZES.0;
@@ -240,15 +277,34 @@ fn importable_type(device: &Arc<LogicalDevice>, wanted: u32) -> Option<(u32, u64
     own.have_provided(0..size);
     let types = device.types_to_import(own.start()?)?;
     let types = types & Buffer::create(device, size, Binding::Imported).ok()?.requirements().memory_type_bits;
-    let has_wanted = types.checked_shr(wanted).unwrap_or(0) & 1 != 0;
-    let memory_type = if has_wanted { wanted } else { types.trailing_zeros() };
-    (types != 0).then_some((memory_type, alignment))
+    let memory_type = choose_type(device.hardware().memory.memory_types_as_slice(), types, wanted)?;
+    // Some drivers refuse each import.
+    import(device, Arc::new(own), memory_type).ok()??;
+    Some((memory_type, alignment))
+}
+
+/// Chooses one of the memory types whose bits are set: `wanted`, or else the first that is coherent, as nothing is flushed.
+fn choose_type(types: &[vk::MemoryType], bits: u32, wanted: u32) -> Option<u32> {
+    let is_set = |index: &u32| bits.checked_shr(*index).unwrap_or(0) & 1 != 0;
+    let coherent = (0..)
+        .zip(types)
+        .filter(|(_, kind)| kind.property_flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT))
+        .map(|(index, _)| index);
+    Some(wanted).filter(is_set).or_else(|| coherent.into_iter().find(is_set))
 }
 
 impl Job {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<OwnPages>>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pages(&self) -> Option<Arc<OwnPages>> {
+        self.lock().clone()
+    }
+
     /// The ranges that are provided one at a time; one even if the driver allocates.
     fn steps(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let (size, step) = (self.size, if self.own.is_some() { STEP } else { u64::MAX });
+        let (size, step) = (self.size, if self.lock().is_some() { STEP } else { u64::MAX });
         (0..size.div_ceil(step)).map(move |index| index * step..size.min((index + 1).saturating_mul(step)))
     }
 }
@@ -258,8 +314,14 @@ impl OwnPages {
         if !size.is_multiple_of(alignment) {
             return None;
         }
-        let alignment = alignment.max(HUGE_PAGE);
-        let reservation = Reservation::new(ByteSize::new(size.checked_add(alignment)?), Pages::Huge)?;
+        // In a huge page, less than its size would take all of it.
+        let (pages, alignment) = if size < HUGE_PAGE {
+            (Pages::Small, alignment)
+        } else {
+            (Pages::Huge, alignment.max(HUGE_PAGE))
+        };
+        let reservation = Reservation::new(ByteSize::new(size.checked_add(alignment)?), pages)?;
+        reservation.keep_from_children();
         let base = u64::try_from(reservation.commit(0, 0)?.addr().get()).ok()?;
         let offset = base.checked_next_multiple_of(alignment)? - base;
         reservation.commit(offset, size)?;
@@ -283,8 +345,8 @@ impl OwnPages {
 }
 
 impl HostPart {
-    pub(super) fn handle(&self) -> ash::vk::Buffer {
-        self.buffer.as_ref().map_or(ash::vk::Buffer::null(), |own| own.buffer.handle())
+    pub(super) fn handle(&self) -> vk::Buffer {
+        self.buffer.as_ref().map_or(vk::Buffer::null(), |own| own.buffer.handle())
     }
 }
 

@@ -191,9 +191,14 @@ impl LogicalDevice {
     }
 
     fn wait_for_queue(&self, queue: &Mutex<vk::Queue>) {
-        let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the queue is the device's, and locked.
-        let _ = unsafe { self.functions.queue_wait_idle(*queue) };
+        // Locked only for the call, as a loss is reported after it.
+        let wait = || {
+            let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the queue is the device's, and locked.
+            unsafe { self.functions.queue_wait_idle(*queue) }
+        };
+        // A failure is reported as the loss of the device.
+        let _ = self.waiting("vkQueueWaitIdle", wait);
     }
 
     /// Sets the priority of memory, if the device supports that.

@@ -103,7 +103,8 @@ impl Memory {
         Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
     }
 
-    /// Imports memory of this process.
+    /// Imports memory of this process. Returns `None` if the driver refuses that. Each error but the loss of the device counts as a
+    /// lack of memory, as the memory can be allocated instead.
     ///
     /// # Safety
     ///
@@ -114,7 +115,7 @@ impl Memory {
         start: NonNull<u8>,
         size: u64,
         memory_type: u32,
-    ) -> Result<Self, DriverError> {
+    ) -> Result<Option<Self>, DriverError> {
         let requested = ByteSize::new(size);
         let mut import = vk::ImportMemoryHostPointerInfoEXT::default()
             .handle_type(OWN_MEMORY)
@@ -125,11 +126,15 @@ impl Memory {
             .push_next(&mut import);
         // SAFETY: the caller's promise; the extension is enabled, as the device has an alignment for imports.
         let imported = unsafe { device.functions().allocate_memory(&info, None) };
-        let memory = imported.map_err(|result| match result {
-            vk::Result::ERROR_INVALID_EXTERNAL_HANDLE => DriverError::HostOutOfMemory { requested },
-            other => device.creating("vkAllocateMemory", requested)(other),
-        })?;
-        Ok(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() })
+        let memory = match imported {
+            Ok(memory) => memory,
+            Err(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE) => return Ok(None),
+            Err(lost @ vk::Result::ERROR_DEVICE_LOST) => {
+                return Err(device.creating("vkAllocateMemory", requested)(lost));
+            }
+            Err(_) => return Err(DriverError::HostOutOfMemory { requested }),
+        };
+        Ok(Some(Self { device: Arc::clone(device), memory, size, mapped: OnceLock::new() }))
     }
 
     pub(super) fn handle(&self) -> vk::DeviceMemory {

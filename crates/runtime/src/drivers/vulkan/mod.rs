@@ -6,7 +6,7 @@
 //! * `memory`, `commands`, `timeline`: Vulkan's memory, buffers, command buffers and semaphores as values that free themselves.
 //! * `image_format`, `image_requirements`, `texture_allocation`: the sizes and alignments of textures.
 //! * `heap_buffer`, `heap_contents`, `heap`: heaps. `paging_engine`: the GPU's work on their memory. `host_memory`: where
-//!   evicted bytes are. `kept_memory`: memory between two uses.
+//!   evicted bytes are. `kept_memory`: memory between two uses. `available_memory`: what the process can still have.
 //! * `address_map`, `reserved_addresses`, `reserved`: GPU virtual addresses, those that devices reserve, and those of
 //!   reserved resources.
 //! * `recorder`, `hazards`: queues' access to memory, and its order.
@@ -20,6 +20,7 @@
 //! or the CPU has a pointer to the memory, eviction lowers the memory's priority, and the heap stays charged.
 
 mod address_map;
+mod available_memory;
 mod budget;
 mod commands;
 mod error;

@@ -1,7 +1,5 @@
 use std::ffi::{CStr, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use ash::vk;
+use std::sync::atomic::{AtomicI32, AtomicU64};
 
 use super::*;
 use crate::drivers::vulkan::fault_tests::{self, open_with};
@@ -20,9 +18,13 @@ fn sizes_are_few_and_hold_what_is_asked_for() {
 /// The device's vkAllocateMemory.
 static REAL: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of imports, and whether they are refused.
+/// The number of imports, and their result unless they succeed.
 static IMPORTS: AtomicUsize = AtomicUsize::new(0);
-static REFUSES: AtomicBool = AtomicBool::new(false);
+static REFUSAL: AtomicI32 = AtomicI32::new(0);
+
+fn refuse(result: vk::Result) {
+    REFUSAL.store(result.as_raw(), Ordering::SeqCst);
+}
 
 /// The number of allocations to fail that are no imports.
 static TO_FAIL: AtomicUsize = AtomicUsize::new(0);
@@ -32,7 +34,7 @@ static COUNTING: Mutex<()> = Mutex::new(());
 
 fn counting() -> MutexGuard<'static, ()> {
     let one = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
-    REFUSES.store(false, Ordering::SeqCst);
+    refuse(vk::Result::SUCCESS);
     TO_FAIL.store(0, Ordering::SeqCst);
     one
 }
@@ -54,8 +56,9 @@ unsafe extern "system" fn allocate(
     }
     if is_import {
         IMPORTS.fetch_add(1, Ordering::SeqCst);
-        if REFUSES.load(Ordering::SeqCst) {
-            return vk::Result::ERROR_INVALID_EXTERNAL_HANDLE;
+        let refusal = vk::Result::from_raw(REFUSAL.load(Ordering::SeqCst));
+        if refusal != vk::Result::SUCCESS {
+            return refusal;
         }
     } else if TO_FAIL.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
         return vk::Result::ERROR_OUT_OF_HOST_MEMORY;
@@ -83,8 +86,11 @@ fn opened() -> Option<HostMemory> {
         device.hardware().is_uma(),
         u32::MAX,
     );
+    let mut memory = HostMemory::new(&device, types.expect("memory that the CPU accesses").readback);
+    memory.available = || None;
+    // The first is to find out whether the driver imports.
     IMPORTS.store(0, Ordering::SeqCst);
-    Some(HostMemory::new(&device, types.expect("memory that the CPU accesses").readback))
+    Some(memory)
 }
 
 /// Provides memory of the given sizes. Returns the caller's numbers, in the order in which they were provided, and the memory.
@@ -130,7 +136,7 @@ fn each_size_is_provided_once_and_reused() {
 fn memory_that_cannot_be_imported_is_allocated() {
     let _one = counting();
     let Some(memory) = opened() else { return };
-    REFUSES.store(true, Ordering::SeqCst);
+    refuse(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE);
     TO_FAIL.store(1, Ordering::SeqCst);
     let rooms = AtomicUsize::new(0);
     let make_room = || {
@@ -152,7 +158,7 @@ fn memory_that_cannot_be_imported_is_allocated() {
 fn an_error_ends_it() {
     let _one = counting();
     let Some(memory) = opened() else { return };
-    REFUSES.store(true, Ordering::SeqCst);
+    refuse(vk::Result::ERROR_INVALID_EXTERNAL_HANDLE);
     TO_FAIL.store(usize::MAX, Ordering::SeqCst);
     let requested = ByteSize::from_mib(1);
     assert_eq!(provide(&memory, &[1 << 20]).err(), Some(DriverError::HostOutOfMemory { requested }));
@@ -171,16 +177,125 @@ fn an_error_ends_it() {
 fn contents_survive_in_imported_memory_and_in_the_drivers() {
     let _one = counting();
     for refuses in [false, true] {
-        REFUSES.store(refuses, Ordering::SeqCst);
+        refuse(if refuses { vk::Result::ERROR_INVALID_EXTERNAL_HANDLE } else { vk::Result::SUCCESS });
         IMPORTS.store(0, Ordering::SeqCst);
         let Some(device) = open_with(replace) else { return };
         let imports = device.hardware().import_alignment.is_some() && device.hardware().has_sparse_binding;
         assert_eq!(fault_tests::without_failures(device), Ok(()));
         let asked = IMPORTS.load(Ordering::SeqCst);
-        // The heaps have four parts.
-        assert!(
-            if imports { (1..=4).contains(&asked) && (refuses || asked == 4) } else { asked == 0 },
-            "{asked}"
-        );
+        // Once when the device is opened; and the heaps have four parts.
+        let expected = match (imports, refuses) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => 5,
+        };
+        assert_eq!(asked, expected);
     }
+}
+
+/// An import is optional: whatever else it fails with, the part is allocated, the device is not lost, and the next part is imported.
+#[test]
+fn an_import_that_fails_is_replaced() {
+    let _one = counting();
+    let Some(memory) = opened() else { return };
+    let failures = [
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY,
+        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY,
+        vk::Result::ERROR_UNKNOWN,
+    ];
+    for failure in failures {
+        refuse(failure);
+        let (_, parts) = provide(&memory, &[1 << 20; 2]).expect("2 MiB");
+        assert!(parts.iter().all(|part| part.buffer.as_ref().is_some_and(|buffer| buffer._own.is_none())));
+        memory.free_kept();
+        drop(parts);
+        memory.free_kept();
+    }
+    assert_eq!(memory.device.lost(), None);
+    refuse(vk::Result::SUCCESS);
+    let (_, parts) = provide(&memory, &[1 << 20]).expect("1 MiB");
+    let is_own = parts[0].buffer.as_ref().is_some_and(|buffer| buffer._own.is_some());
+    assert_eq!(is_own, memory.import.is_some());
+    drop(parts);
+    memory.free_kept();
+    refuse(vk::Result::ERROR_DEVICE_LOST);
+    let lost = provide(&memory, &[1 << 20]).err();
+    let is_lost = matches!(lost, Some(DriverError::DeviceLost { .. }));
+    assert_eq!((is_lost, memory.device.lost().is_some()), (memory.import.is_some(), memory.import.is_some()));
+}
+
+/// What the injected reading returns.
+static AVAILABLE: AtomicU64 = AtomicU64::new(0);
+
+/// Too little memory for all parts is an error before any is provided. What is kept makes room, and need not be available.
+#[test]
+fn too_little_memory_is_an_error() {
+    let _one = counting();
+    let Some(mut memory) = opened() else { return };
+    memory.available = || Some(AVAILABLE.load(Ordering::SeqCst));
+    let sizes = [1 << 20, 4 << 20];
+    let requested = ByteSize::from_mib(5);
+    AVAILABLE.store(LEFT + requested.get() - 1, Ordering::SeqCst);
+    let refused = provide(&memory, &sizes).err();
+    if memory.import.is_none() {
+        assert_eq!(refused, None, "the driver knows");
+        return;
+    }
+    assert_eq!(refused, Some(DriverError::HostOutOfMemory { requested }));
+    assert_eq!(IMPORTS.load(Ordering::SeqCst), 0);
+    let rooms = AtomicUsize::new(0);
+    let make_room = || {
+        rooms.fetch_add(1, Ordering::SeqCst);
+        AVAILABLE.fetch_add(1, Ordering::SeqCst);
+    };
+    let mut parts = Vec::new();
+    let provided = memory.provide(sizes.into_iter().enumerate(), &make_room, |_, part| {
+        parts.push(part);
+        Ok(())
+    });
+    assert_eq!((provided, parts.len(), rooms.load(Ordering::SeqCst)), (Ok(()), 2, 1));
+    drop(parts);
+    AVAILABLE.store(0, Ordering::SeqCst);
+    assert_eq!(provide(&memory, &sizes).map(|(_, parts)| parts.len()), Ok(2), "kept");
+}
+
+#[test]
+fn imported_memory_is_coherent() {
+    use vk::MemoryPropertyFlags as Flags;
+    let kinds = [Flags::DEVICE_LOCAL, Flags::HOST_CACHED, Flags::HOST_COHERENT, Flags::HOST_COHERENT];
+    let types = kinds.map(|flags| vk::MemoryType::default().property_flags(Flags::HOST_VISIBLE | flags));
+    assert_eq!(choose_type(&types, 0b1111, 3), Some(3), "the one that is wanted");
+    assert_eq!(choose_type(&types, 0b0111, 3), Some(2));
+    assert_eq!(choose_type(&types, 0b0011, 3), None);
+    assert_eq!(choose_type(&types, 0, 0), None);
+}
+
+/// Memory is aligned to the device's alignment, and that of a huge page and more to huge pages.
+#[test]
+fn less_than_a_huge_page_is_in_small_pages() {
+    for (size, alignment) in [(1 << 20, 4096), (1 << 20, 1 << 16), (2 << 20, 4096), (64 << 20, 4096)] {
+        let own = OwnPages::new(size, alignment).expect("address space");
+        let start = u64::try_from(own.start().expect("committed").addr().get()).expect("64 bits");
+        assert!(start.is_multiple_of(if size < HUGE_PAGE { alignment } else { HUGE_PAGE }));
+        own.have_provided(0..size);
+        #[cfg(target_os = "linux")]
+        if size < HUGE_PAGE {
+            assert_eq!(huge_bytes_at(start), Some(0));
+        }
+    }
+}
+
+/// The number of bytes in huge pages of the mapping with an address.
+#[cfg(target_os = "linux")]
+fn huge_bytes_at(address: u64) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/smaps").expect("the mappings of this process");
+    let mut lines = text.lines().skip_while(|line| {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let range = range.and_then(|(start, end)| {
+            Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+        });
+        !range.is_some_and(|range| range.contains(&address))
+    });
+    let huge = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    huge.trim().strip_suffix(" kB")?.parse().ok()
 }
