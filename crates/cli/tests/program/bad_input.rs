@@ -127,7 +127,7 @@ fn gpu_upload_on_a_device_without_it() {
 #[test]
 fn invalid_arguments() {
     for (args, expected) in [
-        (&[][..], "Usage: heapwright [OPTIONS] <COMMAND>"),
+        (&[][..], " [OPTIONS] <COMMAND>"),
         (&["replay"], "<TRACE>..."),
         (&["replay", "--heap-type", "fast", "x.csv"], "possible values: auto, default, upload"),
         (&["replay", "--set", "release_size", "x.csv"], "'--set <OPTION=VALUE>': must be OPTION=VALUE"),
