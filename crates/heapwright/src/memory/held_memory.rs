@@ -1,4 +1,4 @@
-//! What a plan does with the memory that is held: a probe asks for a range, and an allocation takes it.
+//! The two ways in which a plan uses held memory: a probe only checks for a free range, and an allocation takes it.
 //!
 //! An allocation returns unused memory in place, even if it is refused after all. A probe must change nothing, so it
 //! tries the same in copies.

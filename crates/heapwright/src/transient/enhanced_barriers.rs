@@ -35,7 +35,7 @@ impl TransientResources {
     ///
     /// # Safety
     ///
-    /// The same as for [`begin_pass`](Self::begin_pass), on a queue of this kind.
+    /// The conditions of [`begin_pass`](Self::begin_pass) apply, and the list is for a queue of the kind `queue`.
     pub(super) unsafe fn record_enhanced(
         &self,
         list: &ID3D12GraphicsCommandList,

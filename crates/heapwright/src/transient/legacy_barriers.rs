@@ -9,9 +9,11 @@ use super::resources::TransientResources;
 use super::states::{Barrier, Before};
 
 impl TransientResources {
+    /// Records legacy barriers.
+    ///
     /// # Safety
     ///
-    /// The same as for [`begin_pass`](Self::begin_pass).
+    /// The conditions of [`begin_pass`](Self::begin_pass) apply.
     pub(super) unsafe fn record_legacy(&self, list: &ID3D12GraphicsCommandList, barriers: &[Barrier]) {
         let recorded: Vec<D3D12_RESOURCE_BARRIER> =
             barriers.iter().filter_map(|&barrier| self.to_legacy(barrier)).collect();

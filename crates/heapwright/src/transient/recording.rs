@@ -49,20 +49,22 @@ impl TransientResources {
     ///
     /// # Errors
     ///
-    /// The same as for [`begin_pass`](Self::begin_pass).
+    /// Returns the errors of [`begin_pass`](Self::begin_pass).
     ///
     /// # Safety
     ///
-    /// The same as for [`begin_pass`](Self::begin_pass).
+    /// The conditions of [`begin_pass`](Self::begin_pass) apply.
     pub unsafe fn end_pass(&self, list: &ID3D12GraphicsCommandList, pass: PassId) -> Result<(), Error> {
         let record = self.record(pass)?;
         // SAFETY: the caller's promises.
         unsafe { self.barriers(list, pass, &record.end) }
     }
 
+    /// Records barriers in the frame's model.
+    ///
     /// # Safety
     ///
-    /// The same as for [`begin_pass`](Self::begin_pass).
+    /// The conditions of [`begin_pass`](Self::begin_pass) apply.
     unsafe fn barriers(
         &self,
         list: &ID3D12GraphicsCommandList,

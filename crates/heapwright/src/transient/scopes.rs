@@ -1,4 +1,4 @@
-//! What a resource state means to enhanced barriers: synchronization scopes, accesses, and the layout of a texture.
+//! The synchronization scopes, accesses and texture layouts that correspond to resource states, for enhanced barriers.
 //!
 //! The equivalents are those of DirectX-Specs, D3D12EnhancedBarriers.md, *Compatibility with legacy D3D12_RESOURCE_STATES*,
 //! with two additions: clears of unordered access views and ray tracing have scopes that shading does not include.

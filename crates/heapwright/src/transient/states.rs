@@ -67,7 +67,7 @@ pub(super) enum Barrier {
     },
 }
 
-/// What a transition finds.
+/// The state or layout of a resource before a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
     /// A state. `is_used` says whether the submission has used the resource before.
@@ -201,7 +201,7 @@ pub(super) fn derive(
     Ok(states)
 }
 
-/// How a resource is prepared in its first pass.
+/// The initialisation and handover of memory in a resource's first pass.
 #[derive(Debug, Clone, Copy)]
 struct First {
     /// The state in which it is initialised, if it must be, and whether by a discard.
