@@ -135,6 +135,10 @@ impl Buffer {
         Self { resource, heap, cells: [[0; CELL_LEN]; CELLS], last_use: 0, locks: 0 }
     }
 
+    fn used_heap(&self) -> UsedHeap {
+        (self.heap.pageable().as_raw() as u64, self.heap.size())
+    }
+
     /// Returns the offset of a cell. Cells are far apart, with the last one near the end.
     fn offset(&self, index: usize) -> u64 {
         let step = (self.heap.size().get() - CELL) / (CELLS as u64 - 1);
@@ -164,6 +168,16 @@ struct Recorder {
     residency: [ResidencyList; LISTS],
 }
 
+/// The address and the size of a heap.
+type UsedHeap = (u64, ByteSize);
+
+/// A submission, and the heaps that it uses.
+struct Submitted {
+    number: u64,
+    value: FenceValue,
+    heaps: Vec<UsedHeap>,
+}
+
 /// The cells that a submission must leave in the readback buffer.
 struct Expected {
     submission: u64,
@@ -177,7 +191,8 @@ pub(crate) struct Worker<'a> {
     random: fastrand::Rng,
     queue: ID3D12CommandQueue,
     fence: ID3D12Fence,
-    values: VecDeque<(u64, FenceValue)>,
+    /// The last submissions, at most [`DEPTH`].
+    submissions: VecDeque<Submitted>,
     recorders: Vec<Recorder>,
     upload: ID3D12Resource,
     readback: ID3D12Resource,
@@ -185,7 +200,10 @@ pub(crate) struct Worker<'a> {
     submitted: u64,
     expected: VecDeque<Expected>,
     seed: u64,
-    set: Vec<(u64, ByteSize)>,
+    /// The heaps of the next submission.
+    set: Vec<UsedHeap>,
+    /// The heaps of the last submission, and of those that the GPU had not finished when it was made.
+    in_use: Vec<UsedHeap>,
 }
 
 impl<'a> Worker<'a> {
@@ -228,7 +246,7 @@ impl<'a> Worker<'a> {
             random: fastrand::Rng::with_seed(number as u64),
             queue,
             fence,
-            values: VecDeque::new(),
+            submissions: VecDeque::new(),
             recorders,
             upload,
             readback,
@@ -237,6 +255,7 @@ impl<'a> Worker<'a> {
             expected: VecDeque::new(),
             seed: (number as u64) << 40,
             set: Vec::new(),
+            in_use: Vec::new(),
         }
     }
 
@@ -271,23 +290,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns the bytes that may be in use now: the heaps of the last submissions, locked heaps, and
-    /// unmanaged memory.
-    pub(crate) fn used_at_the_same_time(&mut self) -> ByteSize {
-        let completed = self.completed();
-        let mut heaps: Vec<(u64, ByteSize)> = Vec::new();
-        let done =
-            self.values.iter().filter(|(_, value)| *value <= completed).map(|(number, _)| *number).max();
-        let done = done.unwrap_or(0);
-        // The last submission may have finished since it was made.
-        let from = done.min(self.submitted.saturating_sub(1));
-        for buffer in self.own.iter().chain(&self.shared.buffers) {
-            let address = buffer.heap.pageable().as_raw() as u64;
-            if buffer.locks > 0 || buffer.last_use > from {
-                heaps.push((address, buffer.heap.size()));
-            }
-        }
-        heaps.extend(self.set.iter().copied());
+    /// Returns the bytes that were in use at the last submission: its heaps, those of submissions that the GPU had not finished,
+    /// although it may have since, locked heaps, and unmanaged memory.
+    pub(crate) fn used_at_the_same_time(&self) -> ByteSize {
+        let locked = self.own.iter().filter(|buffer| buffer.locks > 0).map(Buffer::used_heap);
+        let mut heaps: Vec<UsedHeap> = locked.chain(self.in_use.iter().copied()).collect();
         heaps.sort_unstable();
         heaps.dedup();
         let managed: u64 = heaps.iter().map(|(_, size)| size.get()).sum();
@@ -300,7 +307,7 @@ impl<'a> Worker<'a> {
     }
 
     fn wait(&mut self, submission: u64) {
-        while let Some(&(number, value)) = self.values.front() {
+        while let Some(&Submitted { number, value, .. }) = self.submissions.front() {
             if number > submission {
                 return;
             }
@@ -308,7 +315,7 @@ impl<'a> Worker<'a> {
             let waited = unsafe { self.fence.SetEventOnCompletion(value.get(), HANDLE::default()) };
             assert!(waited.is_ok());
             assert_ne!(self.completed(), FenceValue::DEVICE_REMOVED, "a page fault");
-            self.values.pop_front();
+            self.submissions.pop_front();
         }
     }
 
@@ -349,11 +356,15 @@ impl<'a> Worker<'a> {
         let Recorder { lists: commands, residency, .. } = &self.recorders[recorder];
         let both: Vec<(&ID3D12CommandList, _)> =
             commands[..lists].iter().map(|list| &**list).zip(&residency[..lists]).collect();
+        let completed = self.completed();
+        let heaps = std::mem::take(&mut self.set);
+        let unfinished = self.submissions.iter().filter(|submission| submission.value > completed);
+        self.in_use = unfinished.flat_map(|submission| &submission.heaps).chain(&heaps).copied().collect();
         // SAFETY: the lists are closed, and the residency lists name every heap that they use. Buffers are
         // freed and lists recorded again only when the queue has reached the value.
         let value = unsafe { self.manager.execute_command_lists(&self.queue, &both) }.expect("executed");
         self.submitted += 1;
-        self.values.push_back((self.submitted, value));
+        self.submissions.push_back(Submitted { number: self.submitted, value, heaps });
     }
 
     fn initialise(&mut self, buffer: &mut Buffer) {
@@ -386,7 +397,7 @@ impl<'a> Worker<'a> {
         unsafe { list.Close() }.ok().expect("closed");
         recorder.residency[0].reset().expect("closed");
         recorder.residency[0].add(&buffer.heap).expect("of this manager");
-        self.set = vec![(buffer.heap.pageable().as_raw() as u64, buffer.heap.size())];
+        self.set.push(buffer.used_heap());
         self.execute(number, 1);
         buffer.last_use = self.submitted;
     }
@@ -398,7 +409,6 @@ impl<'a> Worker<'a> {
         let next = self.submitted + 1;
         let lists = 1 + self.random.usize(..LISTS);
         let mut cells = Vec::new();
-        self.set.clear();
         for list_number in 0..lists {
             let recorder = &self.recorders[number];
             let list = &recorder.lists[list_number];
@@ -436,7 +446,7 @@ impl<'a> Worker<'a> {
                 }
                 for buffer in [source, into] {
                     open.add(&buffer.heap).expect("of this manager");
-                    self.set.push((buffer.heap.pageable().as_raw() as u64, buffer.heap.size()));
+                    self.set.push(buffer.used_heap());
                 }
                 cells.push(value);
                 let source_address = std::ptr::from_ref(source);
