@@ -70,7 +70,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| what | result | required | held |\n| --- | --- | --- | --- |")?;
+        writeln!(f, "| what | result | required | met |\n| --- | --- | --- | --- |")?;
         for Row { what, result, required, is_held } in &self.rows {
             let held = match is_held {
                 None => "",

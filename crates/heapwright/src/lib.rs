@@ -1,8 +1,8 @@
 //! GPU memory management for Direct3D 12.
 //!
-//! [`ResourceAllocator`] places resources in heaps that it creates, shares and releases. It calls only `ID3D12Device`
-//! and `IDXGIAdapter3`. Therefore it runs on Windows' D3D12, on other implementations of D3D12, and on
-//! heapwright-runtime, which needs neither Windows nor a GPU.
+//! [`ResourceAllocator`] places resources in heaps that it creates, shares and releases. It requires no more
+//! than the first `ID3D12Device`, and uses `IDXGIAdapter3` and newer interfaces where they exist. Therefore it runs on
+//! Windows' D3D12, on other implementations of D3D12, and on heapwright-runtime, which needs neither Windows nor a GPU.
 //!
 //! ```
 //! use heapwright::d3d12::D3D12_RESOURCE_STATE_GENERIC_READ;
@@ -30,11 +30,11 @@
 //! | [`residency`]: [`ResidencyManager`] | keeps the memory that the GPU uses resident, within the operating system's budgets |
 //! | [`transient`] | resources of a frame that share memory, with their barriers |
 //! | [`report`] | everything that an allocator holds, as plain data |
-//! | [`recording`] | what an application does with memory, in a file |
+//! | [`recording`] | records memory events to a file |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`] | properties of a device and its adapter, as plain values |
 //! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own, including [`VirtualBlock`](suballoc::VirtualBlock) and upload rings, and the planner of aliased memory |
 //! | [`windows_interop!`], [`on_windows`] | conversions from and to any version of the crate `windows`; Windows, the Agility SDK and the debug layer |
-//! | [`gpgmm`] | where GPGMM's names are found here |
+//! | [`gpgmm`] | the equivalent of each name of GPGMM |
 //!
 //! Reserved resources are not implemented.
 //!
@@ -50,8 +50,8 @@
 //! The GPU accesses memory only because the program executes a command list. Executing is an `unsafe` call, of D3D12 or
 //! of [`ResidencyManager::execute_command_lists`](residency::ResidencyManager::execute_command_lists). Its caller
 //! promises that everything the list references stays alive, keeps its memory and is resident until the GPU has
-//! finished. Only a broken promise lets memory be freed, moved or evicted while the GPU uses it. Therefore the
-//! functions that free, move or evict memory are safe:
+//! finished. Memory can be freed, moved or evicted while the GPU uses it only if that promise is broken. The functions
+//! that free, move or evict memory are therefore safe:
 //!
 //! | operation | why it is safe |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The aliasing planner: where resources that do not live at the same time lie in the smallest heap.
+//! The aliasing planner: packs resources that do not live at the same time into the smallest heap.
 //!
 //! | type | meaning |
 //! |---|---|

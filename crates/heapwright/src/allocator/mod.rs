@@ -25,7 +25,7 @@
 //! | `create` | the path of one allocation, from the request to the result; `probe`: a prediction of it |
 //! | `pool`, `create_pool`, `import`, `residency_list` | custom pools; resources that the application created; allocations in residency lists |
 //! | `unified`, `refused_in_unified` | limits of unified memory, and resources that the device does not create in it |
-//! | `recorded` | what a recording says of allocations and of their allocator |
+//! | `recorded` | recording of allocations and allocators |
 //! | `deferred`, `live_list`, `decisions` | deferred frees; allocations that are listed individually; the number of each decision |
 //! | `stats`, `report` | totals; a list of everything that is held |
 

@@ -1,8 +1,8 @@
-//! The value to which a texture is mostly cleared.
+//! The optimized clear value of a texture.
 
 use heapwright_d3d12::*;
 
-/// The value to which a render target or a depth-stencil texture is mostly cleared: D3D12's `D3D12_CLEAR_VALUE`, with the
+/// The optimized clear value of a render target or a depth-stencil texture: D3D12's `D3D12_CLEAR_VALUE`, with the
 /// knowledge of which member of its union is meant.
 ///
 /// Two values are equal if all their bits are, so that a frame with a NaN equals itself.

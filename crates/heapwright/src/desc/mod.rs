@@ -5,7 +5,7 @@
 //! * `allocator`: the allocator's description.
 //! * `pool`: the description of a custom pool.
 //! * `resource`: the description of a resource and of its initial state.
-//! * `clear_value`: the value to which a texture is mostly cleared.
+//! * `clear_value`: the optimized clear value of a texture.
 //! * `options`: the fields of an allocator and of a pool as text, for recordings and command lines.
 //! * `record_options`: the contents of a recording.
 

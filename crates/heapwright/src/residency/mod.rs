@@ -42,7 +42,7 @@
 // - `upkeep`: decides when the operating system is queried, when memory is trimmed, and which pressure callbacks are called.
 // - `pager`: carries out plans: evicts, makes resident, waits for the GPU.
 // - `queue`: a fence for each queue, and the heaps of its submission.
-// - `recorded`: what a recording says of heaps, submissions and paging.
+// - `recorded`: recording of heaps, submissions and paging.
 // - `books`: the planner and the objects that it plans for, under one lock.
 // - `contained_policy`: eviction policies of the application, whose panics are contained.
 // - `budget`: available memory: the operating system's budgets, overrides, pressure.

@@ -128,7 +128,7 @@ impl TransientFrame {
         Ok(())
     }
 
-    /// Adds a resource. `clear_value` is the value to which a render target or depth-stencil texture is mostly cleared.
+    /// Adds a resource. `clear_value` is the optimized clear value of a render target or depth-stencil texture.
     ///
     /// Buffers are not aligned tightly: no document defines what that means for memory that is shared.
     pub fn add_resource(

@@ -3,7 +3,7 @@
 //! | type | meaning |
 //! |---|---|
 //! | [`TransientFrame`] | passes on queues, and which resources each pass uses in which state |
-//! | [`ClearValue`] | the value to which a render target or depth-stencil texture is mostly cleared |
+//! | [`ClearValue`] | the optimized clear value of a render target or depth-stencil texture |
 //! | [`TransientHeaps`] | plans a frame, and keeps the result until the frame changes |
 //! | [`TransientResources`] | the placed resources of a frame, and the barriers that each pass needs |
 //! | [`Submission`] | passes that are executed by one `ExecuteCommandLists` |

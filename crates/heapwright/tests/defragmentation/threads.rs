@@ -60,14 +60,17 @@ fn what_others_do_meanwhile_harms_nobody() {
                 }
             });
         }
+        let mut heaps_freed = 0;
         for _ in 0..2 {
             let mut run = allocator.defragment(DefragmentationDesc::default()).expect("sound");
             let time = Duration::from_secs(3600);
             let budget = DefragmentationBudget { moves: 48, time, ..Default::default() };
             // Moves of other threads' allocations are abandoned, and their heaps with them.
             scene.defragment(&mut run, budget, 1, 20_000);
-            assert!(run.progress().heaps_freed > 0);
+            heaps_freed += run.progress().heaps_freed;
         }
+        // A single run may free none, if the others have allocations in all heaps.
+        assert!(heaps_freed > 0);
     });
     assert!(rounds.load(Ordering::Relaxed) > 100, "the others did nothing");
     drop(allocator);
