@@ -358,6 +358,20 @@ impl AliasingTracker {
         self.is_on().then(|| fence.begin_wait(value))
     }
 
+    /// Same as [`cpu_wait`](Self::cpu_wait), for a wait for all of `fences`, or for `any` of them.
+    pub(crate) fn cpu_wait_for_several(
+        &self,
+        fences: &[(Arc<Fence>, u64)],
+        any: bool,
+    ) -> Vec<Arc<FenceWait>> {
+        let fences = || fences.iter().map(|(fence, value)| (&**fence, *value));
+        match (self.is_on(), any) {
+            (false, _) => Vec::new(),
+            (true, true) => vec![FenceWait::for_any(fences())],
+            (true, false) => fences().map(|(fence, value)| fence.begin_wait(value)).collect(),
+        }
+    }
+
     /// Reports fence waits of the CPU. When they are released, the CPU's clock advances.
     pub(crate) fn cpu_awaits(&self, waits: impl IntoIterator<Item = Arc<FenceWait>>) {
         if self.is_on() {
