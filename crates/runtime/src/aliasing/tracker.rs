@@ -64,8 +64,17 @@ pub(crate) struct CreatedResource<'a> {
 
 /// The memory that the resource was created in.
 pub(crate) enum CreatedHome<'a> {
-    Committed { flags: D3D12_HEAP_FLAGS },
-    Placed { heap: &'a Arc<dyn DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
+    Committed {
+        flags: D3D12_HEAP_FLAGS,
+    },
+    /// The implicit heap of a shared resource that the device opened. Its contents are another device's.
+    Opened,
+    Placed {
+        heap: &'a Arc<dyn DriverHeap>,
+        label: &'a Arc<Label>,
+        flags: D3D12_HEAP_FLAGS,
+        offset: u64,
+    },
     Reserved,
 }
 
@@ -206,6 +215,10 @@ impl AliasingTracker {
     /// Reports the creation of a resource.
     pub(crate) fn resource_created(&self, created: CreatedResource<'_>) {
         self.judge("CreateResource", |judge| {
+            let is_opened = matches!(created.home, CreatedHome::Opened);
+            if is_opened && judge.id_of_live(&Arc::downgrade(created.driver)).is_some() {
+                return;
+            }
             let shape = Shape::new(created.args, created.allocation);
             let undefined = |zeroed| Content::undefined(Cause::Created { zeroed });
             let not_zeroed = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
@@ -214,6 +227,7 @@ impl AliasingTracker {
                     let content = if flags & not_zeroed == 0 { Content::valid() } else { undefined(false) };
                     (Home::Committed, content, true)
                 }
+                CreatedHome::Opened => (Home::Committed, Content::valid(), true),
                 CreatedHome::Placed { heap, label, flags, offset } => {
                     let heap = judge.heap(heap, label, Some(flags));
                     let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
