@@ -136,8 +136,8 @@ mod tests {
                     }
                 }
             }
-            for tile in 0..u64::from(TILES) + 4 {
-                let found = table.get(tile).map(|backing| {
+            for tile in 0..TILES + 4 {
+                let found = table.get(tile.into()).map(|backing| {
                     let heap = backing.heap.upgrade().expect("alive");
                     let is_it = |known: &Arc<dyn DriverHeap>| Arc::ptr_eq(known, &heap);
                     (heaps.iter().position(is_it).expect("one of both"), backing.tile)
