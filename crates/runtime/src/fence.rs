@@ -6,13 +6,27 @@
 //! It is also released when the fence's last object is released.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use crate::aliasing::{Clock, FenceHistory};
 
-/// A callback for when a value is reached. It signals an event or wakes a thread.
-pub(crate) type OnReached = Box<dyn FnOnce(&Fence) + Send>;
+/// What waits for a value: it signals an event or wakes a thread.
+pub(crate) trait Waiter: Send {
+    /// Returns whether the wait still matters. Fences drop waiters that are no longer wanted. Must not use a fence.
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    /// Ends the wait. Called once, when the value is reached or the fence's last object is released.
+    fn release(self: Box<Self>, fence: &Fence);
+}
+
+impl<F: FnOnce(&Fence) + Send> Waiter for F {
+    fn release(self: Box<Self>, fence: &Fence) {
+        self(fence);
+    }
+}
 
 /// A fence's value and its waits.
 pub(crate) struct Fence {
@@ -27,10 +41,13 @@ struct State {
     value: u64,
     /// Whether the device is removed. The value then stays `u64::MAX`.
     is_lost: bool,
-    waiting: Vec<(u64, OnReached)>,
+    /// The waits for values that are not reached.
+    waiting: Vec<(u64, Box<dyn Waiter>)>,
+    /// Length of `waiting` at which waiters that are not wanted are removed from it.
+    sweep_at: usize,
 }
 
-/// One wait for a fence value.
+/// One wait of a thread or queue for a fence value, or for the first of several. Fences do not keep it alive.
 #[derive(Debug, Default)]
 pub(crate) struct FenceWait {
     state: Mutex<Option<Release>>,
@@ -48,7 +65,7 @@ impl Fence {
     /// Creates a fence with the given value.
     pub(crate) fn new(value: u64) -> Self {
         Self {
-            state: Mutex::new(State { value, is_lost: false, waiting: Vec::new() }),
+            state: Mutex::new(State { value, is_lost: false, waiting: Vec::new(), sweep_at: 0 }),
             objects: AtomicUsize::new(0),
             history: Mutex::new(FenceHistory::new(value)),
         }
@@ -64,8 +81,8 @@ impl Fence {
         self.lock().value
     }
 
-    /// Increases or decreases the value, and calls the callbacks of all values that are now reached. Callbacks run on
-    /// this thread, outside of the fence's lock. Has no effect once the fence is [lost](Self::lose).
+    /// Increases or decreases the value, and releases the waiters of all values that are now reached, on this thread and
+    /// outside of the fence's lock. Has no effect once the fence is [lost](Self::lose).
     pub(crate) fn set(&self, value: u64) {
         self.change(value, false);
     }
@@ -76,17 +93,17 @@ impl Fence {
     }
 
     fn change(&self, value: u64, lose: bool) {
-        let reached: Vec<OnReached> = {
+        let reached: Vec<_> = {
             let mut state = self.lock();
             state.is_lost |= lose;
             state.value = if state.is_lost { u64::MAX } else { value };
             let value = state.value;
             let (reached, waiting) = state.waiting.drain(..).partition(|&(at, _)| at <= value);
             state.waiting = waiting;
-            reached.into_iter().map(|(_, call): (u64, OnReached)| call).collect()
+            reached
         };
-        for call in reached {
-            call(self);
+        for (_, waiter) in reached {
+            waiter.release(self);
         }
     }
 
@@ -100,37 +117,31 @@ impl Fence {
     pub(crate) fn remove_object(&self) {
         if self.objects.fetch_sub(1, Ordering::AcqRel) == 1 {
             let waiting = std::mem::take(&mut self.lock().waiting);
-            for (_, call) in waiting {
-                call(self);
+            for (_, waiter) in waiting {
+                waiter.release(self);
             }
         }
     }
 
-    /// Calls `call` when `value` is reached: immediately and on this thread if it already is.
-    pub(crate) fn on_reached(&self, value: u64, call: OnReached) {
+    /// Releases `waiter` when `value` is reached: immediately and on this thread if it already is. O(1), amortized.
+    pub(crate) fn on_reached(&self, value: u64, waiter: Box<dyn Waiter>) {
         {
             let mut state = self.lock();
             if state.value < value {
-                state.waiting.push((value, call));
+                if state.waiting.len() >= state.sweep_at {
+                    state.waiting.retain(|(_, waiter)| waiter.is_wanted());
+                    state.sweep_at = (state.waiting.len() * 2).max(16);
+                }
+                state.waiting.push((value, waiter));
                 return;
             }
         }
-        call(self);
+        waiter.release(self);
     }
 
     /// Begins to wait for `value`.
     pub(crate) fn begin_wait(&self, value: u64) -> Arc<FenceWait> {
-        let wait = Arc::new(FenceWait::default());
-        let waiting = Arc::clone(&wait);
-        self.on_reached(
-            value,
-            Box::new(move |fence| {
-                let clock = fence.history().reached(value).cloned();
-                *waiting.lock() = Some(Release { clock });
-                waiting.released.notify_all();
-            }),
-        );
-        wait
+        FenceWait::for_any([(self, value)])
     }
 
     /// Blocks until `value` is reached.
@@ -144,6 +155,15 @@ impl Fence {
 }
 
 impl FenceWait {
+    /// Begins to wait for the first fence of `fences` that reaches its value.
+    pub(crate) fn for_any<'a>(fences: impl IntoIterator<Item = (&'a Fence, u64)>) -> Arc<Self> {
+        let wait = Arc::new(Self::default());
+        for (fence, value) in fences {
+            fence.on_reached(value, Box::new(WaitingThread { wait: Arc::downgrade(&wait), value }));
+        }
+        wait
+    }
+
     /// Blocks until the wait is released.
     pub(crate) fn block(&self) {
         let released = self.released.wait_while(self.lock(), |release| release.is_none());
@@ -171,6 +191,25 @@ impl FenceWait {
     }
 }
 
+/// Releases a [`FenceWait`].
+struct WaitingThread {
+    wait: Weak<FenceWait>,
+    value: u64,
+}
+
+impl Waiter for WaitingThread {
+    fn is_wanted(&self) -> bool {
+        self.wait.upgrade().is_some_and(|wait| !wait.is_released())
+    }
+
+    fn release(self: Box<Self>, fence: &Fence) {
+        let Some(wait) = self.wait.upgrade() else { return };
+        let clock = fence.history().reached(self.value).cloned();
+        wait.lock().get_or_insert(Release { clock });
+        wait.released.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -184,7 +223,7 @@ mod tests {
         let calls = Arc::new(AtomicU64::new(0));
         for value in [1, 5, 5, 9] {
             let calls = Arc::clone(&calls);
-            fence.on_reached(value, Box::new(move |_| _ = calls.fetch_add(value, Ordering::Relaxed)));
+            fence.on_reached(value, Box::new(move |_: &Fence| _ = calls.fetch_add(value, Ordering::Relaxed)));
         }
         fence.set(5);
         assert_eq!(calls.load(Ordering::Relaxed), 11);
@@ -192,7 +231,7 @@ mod tests {
         fence.set(100);
         assert_eq!(calls.load(Ordering::Relaxed), 20);
         let late = Arc::clone(&calls);
-        fence.on_reached(7, Box::new(move |_| _ = late.fetch_add(1, Ordering::Relaxed)));
+        fence.on_reached(7, Box::new(move |_: &Fence| _ = late.fetch_add(1, Ordering::Relaxed)));
         assert_eq!(calls.load(Ordering::Relaxed), 21, "reached already");
     }
 
@@ -205,6 +244,23 @@ mod tests {
         let thread = std::thread::spawn(move || waiter.wait(10));
         fence.set(10);
         thread.join().expect("the waiting thread does not panic");
+    }
+
+    #[test]
+    fn waits_that_nobody_needs_are_dropped() {
+        let [never, soon] = [0, 0].map(Fence::new);
+        let kept = never.begin_wait(2);
+        for value in 1..=10_000 {
+            drop(never.begin_wait(1));
+            let any = FenceWait::for_any([(&never, 1), (&soon, value)]);
+            assert!(!any.is_released());
+            soon.set(value);
+            assert!(any.is_released());
+        }
+        assert!(never.lock().waiting.len() <= 20, "{} waits", never.lock().waiting.len());
+        assert!(soon.lock().waiting.is_empty());
+        never.set(2);
+        assert!(kept.is_released());
     }
 
     #[test]

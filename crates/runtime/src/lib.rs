@@ -33,6 +33,15 @@
 //!
 //! Calls to unsupported features are reported through `tracing` and the info queue.
 //!
+//! # Differences from Windows
+//!
+//! * `D3D12CreateDevice` creates a new device with each call. On Windows, an adapter has one device in a process, which each
+//!   call returns as long as it exists.
+//! * A shared handle does not keep its object alive: it is stale when the last D3D12 object over the memory or fence is
+//!   released. On Windows, an open handle keeps it.
+//! * Releasing a queue blocks until the submitted work is complete. Work after a wait for a fence that is not reached by
+//!   then is dropped.
+//!
 //! # Errors
 //!
 //! A call that D3D12 refuses is refused with the same HRESULT. A message that names the field and the rule is sent to

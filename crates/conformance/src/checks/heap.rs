@@ -93,7 +93,14 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("heap/shader-atomics", FLAGS, &[], |ctx| {
         ctx.interface::<ID3D12Device3>("ID3D12Device3, which came with the flag")?;
-        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS)
+        each([BUFFERS, TEXTURES, TARGETS], |kind| taken(ctx, kind | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS))
+    }),
+    check("heap/shader-atomics-with-cpu-access-refused", FLAGS, &[], |ctx| {
+        each([UPLOAD, READBACK], |heap_type| {
+            let flags = BUFFERS | D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS;
+            let desc = D3D12_HEAP_DESC { Flags: flags, ..buffer_heap(heap_type, 64 * KIB) };
+            ctx.create_heap(&desc).refused("ALLOW_SHADER_ATOMICS and CPU-accessible, but not CUSTOM")
+        })
     }),
     check("heap/not-resident", "D3D12, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
         ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;

@@ -64,8 +64,17 @@ pub(crate) struct CreatedResource<'a> {
 
 /// The memory that the resource was created in.
 pub(crate) enum CreatedHome<'a> {
-    Committed { flags: D3D12_HEAP_FLAGS },
-    Placed { heap: &'a Arc<dyn DriverHeap>, label: &'a Arc<Label>, flags: D3D12_HEAP_FLAGS, offset: u64 },
+    Committed {
+        flags: D3D12_HEAP_FLAGS,
+    },
+    /// The implicit heap of a shared resource that the device opened. Its contents are another device's.
+    Opened,
+    Placed {
+        heap: &'a Arc<dyn DriverHeap>,
+        label: &'a Arc<Label>,
+        flags: D3D12_HEAP_FLAGS,
+        offset: u64,
+    },
     Reserved,
 }
 
@@ -206,6 +215,10 @@ impl AliasingTracker {
     /// Reports the creation of a resource.
     pub(crate) fn resource_created(&self, created: CreatedResource<'_>) {
         self.judge("CreateResource", |judge| {
+            let is_opened = matches!(created.home, CreatedHome::Opened);
+            if is_opened && judge.id_of_live(&Arc::downgrade(created.driver)).is_some() {
+                return;
+            }
             let shape = Shape::new(created.args, created.allocation);
             let undefined = |zeroed| Content::undefined(Cause::Created { zeroed });
             let not_zeroed = D3D12_HEAP_FLAG_CREATE_NOT_ZEROED;
@@ -214,6 +227,7 @@ impl AliasingTracker {
                     let content = if flags & not_zeroed == 0 { Content::valid() } else { undefined(false) };
                     (Home::Committed, content, true)
                 }
+                CreatedHome::Opened => (Home::Committed, Content::valid(), true),
                 CreatedHome::Placed { heap, label, flags, offset } => {
                     let heap = judge.heap(heap, label, Some(flags));
                     let is_zeroed = judge.heap_of(heap).is_none_or(|heap| heap.is_zeroed);
@@ -356,6 +370,20 @@ impl AliasingTracker {
     /// tracking is off.
     pub(crate) fn cpu_wait(&self, fence: &Fence, value: u64) -> Option<Arc<FenceWait>> {
         self.is_on().then(|| fence.begin_wait(value))
+    }
+
+    /// Same as [`cpu_wait`](Self::cpu_wait), for a wait for all of `fences`, or for `any` of them.
+    pub(crate) fn cpu_wait_for_several(
+        &self,
+        fences: &[(Arc<Fence>, u64)],
+        any: bool,
+    ) -> Vec<Arc<FenceWait>> {
+        let fences = || fences.iter().map(|(fence, value)| (&**fence, *value));
+        match (self.is_on(), any) {
+            (false, _) => Vec::new(),
+            (true, true) => vec![FenceWait::for_any(fences())],
+            (true, false) => fences().map(|(fence, value)| fence.begin_wait(value)).collect(),
+        }
     }
 
     /// Reports fence waits of the CPU. When they are released, the CPU's clock advances.

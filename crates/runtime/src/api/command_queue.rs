@@ -243,8 +243,8 @@ impl CommandQueue {
 
 impl Drop for CommandQueue {
     fn drop(&mut self) {
-        // The driver's queue ends first. Work that has not begun is dropped, and losing the fence releases the
-        // allocators.
+        // The driver's queue ends first: it completes what was submitted. Work after a wait for a fence that is not
+        // reached is dropped, and losing the fence releases the allocators of such work.
         self.driver = None;
         self.progress.lose();
     }

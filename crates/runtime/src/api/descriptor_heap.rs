@@ -60,6 +60,8 @@ pub(super) struct DescriptorHeaps {
 struct Heaps {
     /// Tables by first handle.
     tables: BTreeMap<usize, Weak<DescriptorTable>>,
+    /// Length of `tables` at which released tables are removed from it.
+    sweep_at: usize,
     /// The first handle of the next heap. Handles are never reused.
     next: usize,
 }
@@ -102,13 +104,16 @@ pub(super) fn check_type(heap_type: D3D12_DESCRIPTOR_HEAP_TYPE) -> Result<(), Re
 }
 
 impl DescriptorHeaps {
-    /// Creates the table of a new heap.
+    /// Creates the table of a new heap. O(log heaps), amortized.
     fn create(&self, desc: &D3D12_DESCRIPTOR_HEAP_DESC) -> Result<Arc<DescriptorTable>, Refusal> {
         let none = || Refusal::out_of_memory("the device has no descriptor handles left");
         let size =
             usize::try_from(u64::from(desc.NumDescriptors) * u64::from(INCREMENT)).map_err(|_| none())?;
         let mut heaps = self.lock();
-        heaps.tables.retain(|_, table| table.strong_count() != 0);
+        if heaps.tables.len() >= heaps.sweep_at {
+            heaps.tables.retain(|_, table| table.strong_count() != 0);
+            heaps.sweep_at = (heaps.tables.len() * 2).max(16);
+        }
         let first_handle = heaps.next.max(FIRST_HANDLE);
         // Leaves a gap of one increment between heaps, so that the handle one past the end of a heap is not valid in
         // the next.
@@ -271,6 +276,28 @@ impl ID3D12DescriptorHeap_Impl for DescriptorHeap_Impl {
         let first = u64::try_from(self.table.first_handle).unwrap_or(0);
         D3D12_GPU_DESCRIPTOR_HANDLE {
             ptr: if self.table.is_shader_visible() { GPU_HANDLES + first } else { 0 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_tables_are_removed_and_live_ones_found() {
+        let heaps = DescriptorHeaps::default();
+        let desc = D3D12_DESCRIPTOR_HEAP_DESC { NumDescriptors: 2, ..Default::default() };
+        let live: Vec<_> = (0..100).map(|_| heaps.create(&desc).expect("handles are left")).collect();
+        for _ in 0..10_000 {
+            let gone = heaps.create(&desc).expect("handles are left").first_handle;
+            assert!(heaps.find(D3D12_CPU_DESCRIPTOR_HANDLE { ptr: gone }, "gone").is_err());
+        }
+        assert!(heaps.lock().tables.len() <= 2 * live.len() + 1);
+        for table in &live {
+            let second = table.first_handle + INCREMENT as usize;
+            let found = heaps.find(D3D12_CPU_DESCRIPTOR_HANDLE { ptr: second }, "live");
+            assert!(found.is_ok_and(|(found, index)| Arc::ptr_eq(&found, table) && index == 1));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `ID3D12Fence1`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use heapwright_d3d12::event::EventSignal;
 use heapwright_d3d12::*;
@@ -12,7 +12,7 @@ use super::device::Device;
 use super::object::{Child, implement_pageable};
 use crate::aliasing::AliasingTracker;
 use crate::debug::ObjectKind;
-use crate::fence::Fence as FenceValue;
+use crate::fence::{Fence as FenceValue, Waiter};
 use crate::rules::Refusal;
 
 /// The COM object of a fence.
@@ -106,7 +106,7 @@ unsafe fn complete(fence: &FenceValue, value: u64, event: HANDLE) -> Result<(), 
     // SAFETY: guaranteed by the caller.
     let signal = unsafe { event_signal(event) }?;
     // An error is ignored: the application may have closed its event because it is no longer interested.
-    fence.on_reached(value, Box::new(move |_| drop(signal.set())));
+    fence.on_reached(value, Box::new(move |_: &FenceValue| drop(signal.set())));
     Ok(())
 }
 
@@ -124,28 +124,50 @@ pub(super) unsafe fn complete_several(
     // SAFETY: guaranteed by the caller.
     let signal = if event.0.is_null() { None } else { Some(unsafe { event_signal(event) }?) };
     let missing = if any { 1 } else { fences.len() };
-    let done = Arc::new(FenceValue::new(0));
-    let state = Arc::new((AtomicUsize::new(missing), signal));
+    let completion = Arc::new(Completion {
+        missing: AtomicUsize::new(missing),
+        signal: Mutex::new(signal),
+        done: FenceValue::new(0),
+    });
     for (fence, value) in fences {
-        let (state, done) = (Arc::clone(&state), Arc::clone(&done));
-        let reached = move |_: &FenceValue| {
-            let (missing, signal) = &*state;
-            // Only the call that decrements the count to zero continues. With `any`, later calls find zero.
-            let before = missing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
-            if before == Ok(1) {
-                if let Some(signal) = signal {
-                    // Same as in `complete`: the event may be closed.
-                    let _ = signal.set();
-                }
-                done.set(1);
-            }
-        };
-        fence.on_reached(*value, Box::new(reached));
+        fence.on_reached(*value, Box::new(CompletionPart(Arc::clone(&completion))));
     }
     if event.0.is_null() {
-        done.wait(1);
+        completion.done.wait(1);
     }
     Ok(())
+}
+
+/// The end of a wait for several fences.
+struct Completion {
+    /// Number of fences that have to reach their values.
+    missing: AtomicUsize,
+    /// The event to signal. Taken at the end, so that a fence that never reaches its value holds no handle.
+    signal: Mutex<Option<EventSignal>>,
+    /// Reaches 1 at the end.
+    done: FenceValue,
+}
+
+/// The wait for one of the fences of a [`Completion`].
+struct CompletionPart(Arc<Completion>);
+
+impl Waiter for CompletionPart {
+    fn is_wanted(&self) -> bool {
+        self.0.missing.load(Ordering::Acquire) != 0
+    }
+
+    fn release(self: Box<Self>, _: &FenceValue) {
+        let Completion { missing, signal, done } = &*self.0;
+        // Only the call that decrements the count to zero continues. With `any`, later calls find zero.
+        let before = missing.fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| n.checked_sub(1));
+        if before == Ok(1) {
+            if let Some(signal) = signal.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                // Same as in `complete`: the event may be closed.
+                let _ = signal.set();
+            }
+            done.set(1);
+        }
+    }
 }
 
 implement_pageable!(Fence_Impl);

@@ -79,6 +79,7 @@ pub(super) struct SharedResource {
     driver: Weak<dyn DriverResource>,
     memory: Weak<dyn DriverHeap>,
     heap: (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
+    castable_formats: Box<[DXGI_FORMAT]>,
 }
 
 impl SharedResource {
@@ -155,6 +156,7 @@ impl Resource {
             driver: Arc::downgrade(&self.driver),
             memory: Arc::downgrade(self.child.memory()?),
             heap: **heap,
+            castable_formats: self.castable_formats.clone(),
         })
     }
 
@@ -164,7 +166,15 @@ impl Resource {
         let child = Child::with_memory(device, shared.memory.upgrade()?);
         let placement = Placement::Committed(Box::new(shared.heap));
         let (resource, allocation) = (shared.resource, driver.existing_allocation_info());
-        Some(Self::new(child, &shared.desc, resource, allocation, driver, placement))
+        let opened = Self::new(child, &shared.desc, resource, allocation, driver, placement);
+        let opened = opened.castable_to(&shared.castable_formats);
+        if !opened.child.device.aliasing().is_on() {
+            return Some(opened);
+        }
+        let args = rules::allocation_info::committed_args(&opened.resource);
+        let state = CreatedState::State(D3D12_RESOURCE_STATE_COMMON);
+        let label = opened.track(CreatedHome::Opened, &args, state, None);
+        Some(Self { child: opened.child.labelled(Some(label)), ..opened })
     }
 
     fn new(
@@ -205,34 +215,46 @@ impl Resource {
         state: CreatedState,
         clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
     ) -> Self {
-        let aliasing = self.child.device.aliasing();
-        if !aliasing.is_on() {
+        if !self.child.device.aliasing().is_on() {
             return self;
         }
-        let label = Arc::<Label>::default();
         let heap_label = match &self.placement {
             Placement::Placed(heap) => heap.label(),
             Placement::Committed(_) | Placement::Reserved => Arc::default(),
         };
-        aliasing.resource_created(CreatedResource {
+        let home = match &self.placement {
+            Placement::Placed(heap) => CreatedHome::Placed {
+                heap: heap.memory(),
+                label: &heap_label,
+                flags: heap.desc().Flags,
+                offset: self.heap_offset(),
+            },
+            Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
+            Placement::Reserved => CreatedHome::Reserved,
+        };
+        let label = self.track(home, args, state, clear_value);
+        Self { child: self.child.labelled(Some(label)), ..self }
+    }
+
+    /// Registers the resource with the aliasing tracker, which is on, and returns the label that it is known by.
+    fn track(
+        &self,
+        home: CreatedHome<'_>,
+        args: &ResourceArgs,
+        state: CreatedState,
+        clear_value: Option<(DXGI_FORMAT, [u32; 4])>,
+    ) -> Arc<Label> {
+        let label = Arc::<Label>::default();
+        self.child.device.aliasing().resource_created(CreatedResource {
             driver: &self.driver,
             args,
             allocation: self.driver.existing_allocation_info(),
             identity: Identity { desc: self.desc, clear_value },
             label: &label,
-            home: match &self.placement {
-                Placement::Placed(heap) => CreatedHome::Placed {
-                    heap: heap.memory(),
-                    label: &heap_label,
-                    flags: heap.desc().Flags,
-                    offset: self.heap_offset(),
-                },
-                Placement::Committed(heap) => CreatedHome::Committed { flags: heap.1 },
-                Placement::Reserved => CreatedHome::Reserved,
-            },
+            home,
             state,
         });
-        Self { child: self.child.labelled(Some(label)), ..self }
+        label
     }
 
     /// Returns the offset of a placed resource in its heap, in bytes.

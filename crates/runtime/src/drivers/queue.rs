@@ -1,5 +1,6 @@
 //! Queues. Each has a thread, which performs its work in order.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,9 +18,11 @@ use crate::ddi::command::{Command, DriverQueue, RemovalSink, Work};
 /// The interval at which a queue that waits for a fence checks whether it was ended.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 
-/// A queue.
+/// A queue. Dropping it performs what was submitted, up to a wait for a fence that is not released by then, and blocks
+/// until that is done.
 pub(super) struct ThreadQueue {
     works: Mutex<Option<Sender<Work>>>,
+    /// Set when the queue is dropped: waits are given up.
     ended: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -83,12 +86,10 @@ struct Worker {
 impl Worker {
     fn run(mut self, works: &Receiver<Work>) {
         while let Some(work) = self.next(works) {
-            if self.ended.load(Ordering::Relaxed) {
-                return;
-            }
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.perform(work)));
             match done {
-                Ok(Ok(())) => {}
+                Ok(Ok(ControlFlow::Continue(()))) => {}
+                Ok(Ok(ControlFlow::Break(()))) => return,
                 Ok(Err(fault)) => return self.removal.remove(fault.reason(), fault.to_string()),
                 Err(_panic) => {
                     let message = "a queue thread panicked; this is a bug in heapwright-runtime".to_owned();
@@ -102,42 +103,43 @@ impl Worker {
     fn next(&mut self, works: &Receiver<Work>) -> Option<Step> {
         match works.try_recv() {
             Ok(work) => Some(Step::Work(work)),
+            Err(_) if self.has_unfinished => Some(Step::Finish),
             Err(TryRecvError::Disconnected) => None,
-            Err(TryRecvError::Empty) if self.has_unfinished => Some(Step::Finish),
             Err(TryRecvError::Empty) => works.recv().ok().map(Step::Work),
         }
     }
 
-    /// Performs one step. The error is the reason for the loss of the device.
-    fn perform(&mut self, step: Step) -> Result<(), PageFault> {
-        let Step::Work(work) = step else { return self.finish() };
+    /// Performs one step. Breaks at a wait that is given up. The error is the reason for the loss of the device.
+    fn perform(&mut self, step: Step) -> Result<ControlFlow<()>, PageFault> {
+        let Step::Work(work) = step else { return self.finish().map(ControlFlow::Continue) };
         match work {
-            Work::Execute(commands) => self.execute(&commands),
+            Work::Execute(commands) => self.execute(&commands)?,
             Work::Ask(question) => {
                 self.finish()?;
-                self.execute(&question.ask())
+                self.execute(&question.ask())?;
             }
             Work::Signal(fence, value) => {
                 self.finish()?;
                 fence.set(value);
-                Ok(())
             }
             Work::Wait(wait) => {
                 self.finish()?;
-                while !wait.block_for(WAIT_SLICE) && !self.ended.load(Ordering::Relaxed) {}
-                Ok(())
+                while !wait.block_for(WAIT_SLICE) {
+                    if self.ended.load(Ordering::Relaxed) {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
             }
             Work::UpdateTileMappings { resource, mappings } => {
                 self.finish()?;
                 execute::update_tile_mappings(&*resource, &mappings);
-                Ok(())
             }
             Work::CopyTileMappings { target, source } => {
                 self.finish()?;
                 execute::copy_tile_mappings((&*target.0, &target.1), (&*source.0, &source.1));
-                Ok(())
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn execute(&mut self, commands: &[Command]) -> Result<(), PageFault> {

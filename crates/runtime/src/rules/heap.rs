@@ -86,7 +86,7 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
     };
     let memory = check_properties(&desc.Properties, caps)
         .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDPROPERTIES))?;
-    check_explicit_flags(memory, desc.Flags, caps, options)
+    check_explicit_flags(desc.Properties.Type, memory, desc.Flags, caps, options)
         .map_err(|refusal| refusal.or_id(D3D12_MESSAGE_ID_CREATEHEAP_INVALIDMISCFLAGS))?;
     Ok(Heap {
         size: ByteSize::new(desc.SizeInBytes),
@@ -98,22 +98,16 @@ pub(crate) fn check(desc: &D3D12_HEAP_DESC, caps: &DriverCaps, options: &Options
 
 /// Checks the flags of an explicit heap.
 fn check_explicit_flags(
+    heap_type: D3D12_HEAP_TYPE,
     memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
     options: &Options,
 ) -> Result<(), Refusal> {
-    check_flags(memory, flags, caps, options)?;
+    check_flags(heap_type, memory, flags, caps, options)?;
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         return Err(Refusal::invalid(
             "D3D12_HEAP_FLAG_ALLOW_DISPLAY is only supported for committed resources",
-        ));
-    }
-    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0
-        && flags & DENY_FLAGS != D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS
-    {
-        return Err(Refusal::invalid(
-            "D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS needs D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
         ));
     }
     let denied = flags & DENY_FLAGS;
@@ -148,7 +142,7 @@ pub(crate) fn check_implicit(
     let memory = check_properties(properties, caps).map_err(|refusal| {
         as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))
     })?;
-    check_flags(memory, flags, caps, options).map_err(|refusal| {
+    check_flags(properties.Type, memory, flags, caps, options).map_err(|refusal| {
         as_implicit(refusal.or_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS))
     })?;
     Ok(memory)
@@ -198,6 +192,7 @@ pub(crate) fn custom_properties(
 
 /// Checks the flags whose rules are independent of the heap's contents.
 fn check_flags(
+    heap_type: D3D12_HEAP_TYPE,
     memory: HeapMemory,
     flags: D3D12_HEAP_FLAGS,
     caps: &DriverCaps,
@@ -210,7 +205,15 @@ fn check_flags(
         ))
         .with_id(D3D12_MESSAGE_ID_CREATEHEAP_UNRECOGNIZEDMISCFLAGS));
     }
-    if memory.cpu_page_property != CpuPageProperty::NotAvailable && flags & NO_CPU_ACCESS_FLAGS != 0 {
+    let is_cpu_accessible = memory.cpu_page_property != CpuPageProperty::NotAvailable;
+    // The flag's other rule is about heaps that are visible on several nodes, and the device has one.
+    let needs_custom = flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && is_cpu_accessible;
+    if needs_custom && heap_type != D3D12_HEAP_TYPE_CUSTOM {
+        return Err(Refusal::invalid(
+            "a CPU-accessible heap with D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS must be of type CUSTOM",
+        ));
+    }
+    if is_cpu_accessible && flags & NO_CPU_ACCESS_FLAGS != 0 {
         return Err(Refusal::invalid(
             "a CPU-accessible heap (UPLOAD, READBACK, GPU_UPLOAD or CUSTOM) cannot have the flags SHARED, \
              SHARED_CROSS_ADAPTER or ALLOW_DISPLAY",

@@ -53,10 +53,6 @@ pub(crate) fn check_committed(
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
     check_cross_adapter(resource, flags)
         .map_err(under(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPPROPERTIES))?;
-    if flags & D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS != 0 && resource.texture().is_some() {
-        return Err(Refusal::invalid("D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS is only valid for buffers")
-            .with_id(D3D12_MESSAGE_ID_CREATERESOURCEANDHEAP_INVALIDHEAPMISCFLAGS));
-    }
     if flags & D3D12_HEAP_FLAG_ALLOW_DISPLAY != 0 {
         let is_displayable = resource.texture().is_some_and(|texture| {
             texture.args.dimension == TextureDimension::Texture2D

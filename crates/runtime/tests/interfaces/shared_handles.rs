@@ -2,15 +2,17 @@
 
 use std::ptr::{null, null_mut};
 
+use heapwright_d3d12::aliasing::*;
 use heapwright_d3d12::*;
 use heapwright_runtime::Instance;
 use heapwright_runtime::exports::D3D12CreateDevice;
 use windows_core::{HRESULT, IUnknown, Interface};
 
 use crate::gpu::{
-    Answer as _, Queue, buffer_desc, bytes, code, commit, committed, default_heap, instance, local_usage,
-    messages, of_type, placed,
+    Answer as _, Queue, buffer_desc, bytes, code, commit, committed, default_heap, descriptor_heap, instance,
+    local_usage, messages, of_type, placed, texture_desc,
 };
+use crate::queues::textures::{create_castable_in, download};
 
 const GENERIC_ALL: u32 = 0x1000_0000;
 const SIZE: u64 = 65_536;
@@ -113,6 +115,69 @@ fn a_committed_buffer_is_the_same_memory_on_another_device() {
     assert!(bytes(&readback).iter().all(|&byte| byte == 0xa7));
     drop((opened, reader, writer));
     assert_eq!(usage(&gpu), before - SIZE);
+}
+
+#[test]
+fn an_opened_texture_keeps_its_castable_formats() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let desc = D3D12_RESOURCE_DESC {
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+        ..texture_desc(DXGI_FORMAT_R16G16_FLOAT, [4, 4])
+    };
+    let texture = create_castable_in(&device, D3D12_HEAP_FLAG_SHARED, &desc, &[DXGI_FORMAT_R8G8B8A8_UNORM]);
+    let handle = share(&device, &texture).expect("shared");
+    let opened: ID3D12Resource = open_handle(&other, handle).expect("on the same adapter");
+    close(handle);
+    let views = descriptor_heap(&other, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, 1, D3D12_DESCRIPTOR_HEAP_FLAG_NONE)
+        .expect("a heap");
+    let queue = Queue::direct(&other);
+    let readback = commit(&other, D3D12_HEAP_TYPE_READBACK, 1024);
+    unsafe {
+        let view = views.GetCPUDescriptorHandleForHeapStart();
+        let view_desc = D3D12_RENDER_TARGET_VIEW_DESC {
+            Format: DXGI_FORMAT_R8G8B8A8_UNORM,
+            ViewDimension: D3D12_RTV_DIMENSION_TEXTURE2D,
+            ..Default::default()
+        };
+        other.CreateRenderTargetView(&opened, Some(&view_desc), view);
+        queue.list.ClearRenderTargetView(view, &[1.0, 0.0, 0.0, 1.0], &[]);
+        download(&queue.list, (&opened, 0), (&readback, 0), DXGI_FORMAT_R16G16_FLOAT, [4, 4, 1], 256);
+    }
+    queue.run();
+    assert_eq!(bytes(&readback)[..4], [255, 0, 0, 255]);
+}
+
+#[test]
+fn the_aliasing_tracker_of_another_device_knows_an_opened_resource() {
+    let (gpu, device) = open();
+    let other = second_device(&gpu);
+    let aliasing: IHeapwrightAliasing = other.cast().expect("ours");
+    let tracking = HEAPWRIGHT_ALIASING_TRACKING {
+        Model: HEAPWRIGHT_ALIASING_MODEL_ADVANCED,
+        Strictness: HEAPWRIGHT_ALIASING_STRICTNESS_DOCUMENTED,
+        Scramble: 0,
+        ScrambleSeed: 0,
+    };
+    assert_eq!(unsafe { aliasing.SetTracking(&raw const tracking) }, S_OK);
+    let desc = buffer_desc(SIZE, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    let (flags, state) = (D3D12_HEAP_FLAG_SHARED, D3D12_RESOURCE_STATE_COMMON);
+    let buffer = committed(&device, of_type(D3D12_HEAP_TYPE_DEFAULT), flags, &desc, state).expect("a buffer");
+    let handle = share(&device, &buffer).expect("shared");
+    let contents = |resource: &ID3D12Resource| {
+        let mut contents = 0;
+        assert_eq!(unsafe { aliasing.GetContents(resource.as_raw(), 0, &raw mut contents) }, S_OK);
+        contents
+    };
+    let opened: ID3D12Resource = open_handle(&other, handle).expect("on the same adapter");
+    assert_eq!(contents(&opened), HEAPWRIGHT_ALIASING_CONTENTS_VALID);
+    let queue = Queue::direct(&other);
+    unsafe { queue.list.DiscardResource(&opened, None) };
+    queue.run();
+    assert_ne!(contents(&opened), HEAPWRIGHT_ALIASING_CONTENTS_VALID);
+    let again: ID3D12Resource = open_handle(&other, handle).expect("on the same adapter");
+    close(handle);
+    assert_ne!(contents(&again), HEAPWRIGHT_ALIASING_CONTENTS_VALID, "it is the same memory");
 }
 
 #[test]

@@ -97,6 +97,9 @@ wrong_devices! {
             desc.Flags &= !D3D12_HEAP_FLAG_SHARED;
         }
     } => "heap/shared-with-cpu-access-refused", "upload/custom-equivalent-shared-refused";
+    "CreateHeap ignores ALLOW_SHADER_ATOMICS": heap = |desc| {
+        desc.Flags &= !D3D12_HEAP_FLAG_ALLOW_SHADER_ATOMICS;
+    } => "heap/shader-atomics-with-cpu-access-refused";
     "ID3D12Heap::GetDesc answers DEFAULT for custom heaps": heap_desc = |desc| {
         if desc.Properties.Type == D3D12_HEAP_TYPE_CUSTOM {
             desc.Properties =

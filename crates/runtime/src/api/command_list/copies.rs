@@ -10,7 +10,7 @@ use crate::api::device::Device;
 use crate::api::object::own;
 use crate::api::resource::{Resource, Resource_Impl};
 use crate::ddi::command::Command;
-use crate::format;
+use crate::format::{self, TexelValue};
 use crate::rules::Refusal;
 
 /// Checks whether a resource is a buffer.
@@ -187,7 +187,7 @@ pub(super) fn write_buffer_immediate(
     Ok(())
 }
 
-/// Records `ResolveQueryData`. Queries measure nothing, so all results are 0.
+/// Records `ResolveQueryData`. Queries measure nothing, so all results are 0. `size` is a multiple of 8.
 pub(super) fn clear_query_results(
     recording: &mut Recording,
     target: &Resource_Impl,
@@ -204,9 +204,11 @@ pub(super) fn clear_query_results(
              pDestinationBuffer"
         )));
     }
-    let start = target.driver().gpu_virtual_address().get() + offset;
-    let words = (start..start + size).step_by(4).filter_map(GpuVirtualAddress::new);
-    recording.commands.extend(words.map(|address| Command::WriteImmediate { address, value: 0 }));
+    if size != 0 {
+        let target = (Arc::clone(target.driver()), offset);
+        let value = TexelValue { bytes: [0; 16], len: 8 };
+        recording.commands.push(Command::FillBuffer { target, size, value });
+    }
     Ok(())
 }
 

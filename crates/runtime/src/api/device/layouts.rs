@@ -49,6 +49,11 @@ impl FootprintOutputs {
         }
     }
 
+    /// Returns whether there is an array to write to.
+    fn has_array(&self) -> bool {
+        !(self.layouts.is_null() && self.row_counts.is_null() && self.row_sizes.is_null())
+    }
+
     /// # Safety
     ///
     /// `total` is null or writable.
@@ -86,7 +91,7 @@ impl Device_Impl {
             })
         });
         // The method returns nothing; `run` has already logged the error.
-        if total.is_err() {
+        if total.is_err() && outputs.has_array() {
             for index in 0..usize::try_from(range.count).unwrap_or(0) {
                 // SAFETY: guaranteed by the caller.
                 unsafe { outputs.write(index, &CopyableFootprint::INVALID) };

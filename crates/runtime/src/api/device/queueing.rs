@@ -124,8 +124,7 @@ impl Device_Impl {
             })
             .collect::<Result<Vec<_>, Refusal>>()?;
         let any = flags & D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY != 0;
-        let seen: Vec<_> =
-            waits.iter().filter_map(|(fence, value)| self.aliasing().cpu_wait(fence, *value)).collect();
+        let seen = self.aliasing().cpu_wait_for_several(&waits, any);
         // SAFETY: guaranteed by the caller.
         unsafe { fence::complete_several(&waits, any, event)? };
         self.aliasing().cpu_awaits(seen);

@@ -32,9 +32,7 @@ impl VulkanReserved {
         null_access: NullAccess,
         map: &Arc<AddressMap>,
     ) -> Result<Self, DriverError> {
-        let none = DriverError::OutOfAddressSpace { requested: size };
-        let count = usize::try_from(size.get() / TILE_SIZE).map_err(|_| none)?;
-        let tiles = Arc::new(TileTable::new(count, null_access));
+        let tiles = Arc::new(TileTable::new(size.get() / TILE_SIZE, null_access));
         map.insert(buffer.address(), size.get(), Target::Tiles(Arc::downgrade(&tiles)));
         Ok(Self { tiles, size, buffer, map: Arc::clone(map), _place: place })
     }

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null;
 
 use heapwright_d3d12::*;
+use windows_core::Interface as _;
 
 use crate::gpu::*;
 
@@ -50,6 +51,39 @@ fn fences_signal_events_and_wait_for_several() {
         never.SetEventOnCompletion(9, event.handle()).succeeds();
         assert_eq!(code(never.SetEventOnCompletion(9, HANDLE(usize::MAX as *mut c_void))), E_INVALIDARG);
     }
+}
+
+/// Returns the number of handles that the process has open.
+#[cfg(target_os = "linux")]
+fn open_handles() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("a file system of processes").count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn waits_for_any_fence_leave_no_handles() {
+    use heapwright_d3d12::event::{Event, EventReset};
+
+    let device = open();
+    let [soon, never] = [0, 0].map(|value| Some(create_fence(&device, value)));
+    let fences = [never, soon.clone()];
+    let soon = soon.expect("a fence");
+    let event = Event::new(EventReset::Auto).expect("an event");
+    let before = open_handles();
+    for value in 1..=100_000 {
+        let flags = D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY;
+        unsafe {
+            let values = [1, value].as_ptr();
+            device
+                .SetEventOnMultipleFenceCompletion(fences.as_ptr(), values, 2, flags, event.handle())
+                .succeeds();
+            soon.Signal(value).succeeds();
+        }
+        assert!(event.is_set().expect("asked"), "{value}");
+    }
+    // Other tests of the process have handles, too.
+    let open = open_handles().saturating_sub(before);
+    assert!(open < 1000, "{open} handles are still open");
 }
 
 #[test]
@@ -100,6 +134,28 @@ fn queues_of_several_threads_are_independent() {
             });
         }
     });
+}
+
+#[test]
+fn a_released_queue_completes_its_work() {
+    let device = open();
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 4 << 20);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4 << 20);
+    for round in 1..=20 {
+        bytes(&upload).fill(round);
+        let Queue { queue, list, allocator, fence } = Queue::direct(&device);
+        unsafe {
+            list.CopyResource(&readback, &upload);
+            list.Close().succeeds();
+            queue.ExecuteCommandLists(&[Some(list.cast().expect("a list"))]);
+            queue.Signal(&fence, 1).succeeds();
+            drop(queue);
+            fence.SetEventOnCompletion(1, HANDLE::default()).succeeds();
+            assert_eq!(fence.GetCompletedValue(), 1);
+            assert_eq!(code(allocator.Reset()), S_OK);
+        }
+        assert!(bytes(&readback).iter().all(|byte| *byte == round));
+    }
 }
 
 #[test]

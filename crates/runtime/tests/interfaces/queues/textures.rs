@@ -17,8 +17,17 @@ pub(crate) fn create_castable(
     desc: &D3D12_RESOURCE_DESC,
     castable: &[DXGI_FORMAT],
 ) -> ID3D12Resource {
+    create_castable_in(device, D3D12_HEAP_FLAG_NONE, desc, castable)
+}
+
+pub(crate) fn create_castable_in(
+    device: &ID3D12Device14,
+    flags: D3D12_HEAP_FLAGS,
+    desc: &D3D12_RESOURCE_DESC,
+    castable: &[DXGI_FORMAT],
+) -> ID3D12Resource {
     let properties = of_type(D3D12_HEAP_TYPE_DEFAULT);
-    let (mut texture, layout, flags) = (None, D3D12_BARRIER_LAYOUT_COMMON, D3D12_HEAP_FLAG_NONE);
+    let (mut texture, layout) = (None, D3D12_BARRIER_LAYOUT_COMMON);
     let (count, list) = (u32::try_from(castable.len()).expect("few"), castable.as_ptr());
     let (desc, made) = (newer_desc(desc), &mut texture);
     unsafe {

@@ -73,6 +73,29 @@ fn refused_mappings_change_nothing_and_tiles_keep_no_heap() {
 }
 
 #[test]
+fn millions_of_tiles_are_mapped_at_once() {
+    let (device, queue) = open_direct();
+    let tiled = reserve(&device, TILE << 23);
+    let tiled = &tiled;
+    let heap = buffer_heap(&device, 2 * TILE);
+    let upload = commit(&device, D3D12_HEAP_TYPE_UPLOAD, 4);
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 12);
+    bytes(&upload).fill(7);
+    let last = (1 << 23) - 1;
+    let reuse = D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE;
+    map_tiles(&queue, tiled, 0, Some(&heap), &[(reuse, 1, last), (D3D12_TILE_RANGE_FLAG_NONE, 0, 1)]);
+    map_tiles(&queue, tiled, 9, None, &[(D3D12_TILE_RANGE_FLAG_NULL, 0, 1)]);
+    unsafe {
+        queue.list.CopyBufferRegion(tiled, 3 * TILE, &upload, 0, 4);
+        for (index, tile) in [(0, u64::from(last) - 1), (1, u64::from(last)), (2, 9)] {
+            queue.list.CopyBufferRegion(&readback, index * 4, tiled, tile * TILE, 4);
+        }
+    }
+    queue.run();
+    assert_eq!(bytes(&readback), [7, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
 fn reserved_textures_are_mapped_tile_by_tile() {
     let (device, queue) = open_direct();
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;

@@ -81,6 +81,18 @@ fn upload_buffers_may_start_in_any_state_of_generic_read() {
 }
 
 #[test]
+fn footprints_of_an_invalid_description_take_no_time_without_arrays() {
+    let device = open();
+    let desc = D3D12_RESOURCE_DESC { Format: -1, ..texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, [4, 4]) };
+    for _ in 0..1000 {
+        let mut total = 0;
+        let out = Some(&raw mut total);
+        unsafe { device.GetCopyableFootprints(&desc, 0, u32::MAX, 0, None, None, None, out) };
+        assert_eq!(total, u64::MAX);
+    }
+}
+
+#[test]
 fn mip_levels_beyond_the_full_chain_have_one_texel() {
     let device = open();
     let desc = |side, levels| D3D12_RESOURCE_DESC {

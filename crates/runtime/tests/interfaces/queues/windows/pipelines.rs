@@ -120,6 +120,36 @@ fn query_results_are_zero() {
 }
 
 #[test]
+fn results_of_many_queries_are_one_command() {
+    let (device, queue) = open_direct();
+    let count = 1 << 18;
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, u64::from(count) * 88);
+    bytes(&readback).fill(0xee);
+    let desc = D3D12_QUERY_HEAP_DESC {
+        Type: D3D12_QUERY_HEAP_TYPE_PIPELINE_STATISTICS,
+        Count: u32::MAX,
+        NodeMask: 0,
+    };
+    let mut heap = None::<ID3D12QueryHeap>;
+    unsafe {
+        device.CreateQueryHeap(&desc, &mut heap).expect("a heap");
+        let heap = heap.expect("S_OK comes with a heap");
+        let kind = D3D12_QUERY_TYPE_PIPELINE_STATISTICS;
+        let resolve = |list: &ID3D12GraphicsCommandList7, count| {
+            list.ResolveQueryData(&heap, kind, 0, count, &readback, 0);
+        };
+        // As commands for 4 bytes each, these would take gigabytes of host memory.
+        for _ in 0..4 {
+            resolve(&queue.list, count);
+        }
+        resolve(&queue.list, 0);
+        queue.run();
+        assert_eq!(queue.close_after(|list| resolve(list, u32::MAX)), E_INVALIDARG, "too small a buffer");
+    }
+    assert!(bytes(&readback).iter().all(|byte| *byte == 0));
+}
+
+#[test]
 fn a_command_signature_ends_with_its_one_command() {
     let device = open();
     let of = |kinds: &[D3D12_INDIRECT_ARGUMENT_TYPE]| {
