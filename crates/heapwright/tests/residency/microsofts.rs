@@ -3,7 +3,7 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::residency::eviction::PolicyKind;
@@ -12,7 +12,7 @@ use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
-use crate::scene::{Front, LONG, Scene, Thing, budget, budgets_of, mib, until};
+use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -158,23 +158,7 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     let write = scene.write(&large);
     let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let rendering = scope.spawn(|| {
-            let (gate, begun) = (scene.fence(), Instant::now());
-            let mut before = FenceValue::ZERO;
-            while !is_done.load(Ordering::Relaxed) && begun.elapsed() < LONG / 2 {
-                let number = count.fetch_add(1, Ordering::Relaxed) + 1;
-                unsafe { busy.Wait(&gate, number) }.ok().expect("a queue can wait");
-                let value = scene
-                    .execute(&busy, &[&frames[usize::from(number.is_multiple_of(2))]])
-                    .expect("it is resident");
-                // The frame before may end now, as this one is in flight.
-                unsafe { gate.Signal(number - 1) }.ok().expect("signalled");
-                scene.wait(&busy, before);
-                before = value;
-            }
-            unsafe { gate.Signal(u64::MAX - 1) }.ok().expect("signalled");
-            scene.wait(&busy, before);
-        });
+        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
         until("it renders", || count.load(Ordering::Relaxed) > 2);
         let value = scene.execute(&queue, &[&write]).expect("above the budget");
         assert!(!rendering.is_finished(), "it was not waited for");
