@@ -141,8 +141,9 @@ impl InFlight {
         self.oldest = oldest_of(&self.queues);
     }
 
-    /// Returns the oldest unfinished submission of any queue, except for number `not`.
-    pub(super) fn oldest_but(&self, not: u64) -> Option<(QueueSlot, FenceValue)> {
+    /// Returns the number, the queue and the value of the oldest unfinished submission of any queue, except for number
+    /// `not`.
+    pub(super) fn oldest_but(&self, not: u64) -> Option<(u64, QueueSlot, FenceValue)> {
         (0..)
             .zip(&self.queues)
             .filter_map(|(slot, queue)| {
@@ -150,7 +151,6 @@ impl InFlight {
             })
             .filter(|&(number, ..)| number != not)
             .min_by_key(|&(number, ..)| number)
-            .map(|(_, slot, value)| (slot, value))
     }
 
     /// Returns the number of the last submission that was begun; zero before the first.

@@ -24,7 +24,7 @@ mod untold;
 pub use heap_table::{ManagedHeapId, Status};
 pub use in_flight::{QueueSlot, Submission};
 pub use managed_heap::{HeapState, LockOutcome, NewManagedHeap, PlanError, UnknownHeap};
-pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, WaitFor};
+pub use plan::{OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, WaitFor};
 pub use planner::ResidencyPlanner;
 pub use priority::PriorityLevel;
 pub use segment_group::SegmentGroup;

@@ -95,10 +95,39 @@ pub enum PlanOutcome {
 /// An event to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitFor {
-    /// A value of a queue's fence.
-    Submission(QueueSlot, FenceValue),
+    /// The end of a submission.
+    Submission {
+        /// The queue.
+        queue: QueueSlot,
+        /// The value of the queue's fence.
+        value: FenceValue,
+        /// The number of the submission among all queues.
+        number: u64,
+    },
     /// A value of the paging fence.
     Paging(FenceValue),
+}
+
+/// All work that was planned up to a moment: submissions and paging.
+///
+/// Other threads may submit while one waits, and use the same heaps again, so that the next plan is to wait, too, and so
+/// on without an end. There are only so many waits for the work that was planned before the first one; a caller that
+/// remembers it ([`ResidencyPlanner::planned_work`](super::ResidencyPlanner::planned_work)) can limit those that follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedWork {
+    pub(super) last_submission: u64,
+    pub(super) last_paging: FenceValue,
+}
+
+impl PlannedWork {
+    /// Returns whether the event is the end of this work, and not of work that was planned later.
+    #[must_use]
+    pub fn includes(&self, event: WaitFor) -> bool {
+        match event {
+            WaitFor::Submission { number, .. } => number <= self.last_submission,
+            WaitFor::Paging(value) => value <= self.last_paging,
+        }
+    }
 }
 
 /// The description of a budget that does not suffice.

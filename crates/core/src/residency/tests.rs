@@ -107,6 +107,55 @@ fn kinds() -> Vec<PolicyKind> {
     kinds
 }
 
+/// Another thread uses the same heap again and again, so a request is to wait each time. Only the first waits are for
+/// work that was planned before.
+#[test]
+fn waits_for_work_that_was_planned_before_end() {
+    const IN_FLIGHT: u64 = 3;
+    let mut planner = ResidencyPlanner::new(true, || PolicyKind::Lru.create());
+    let memory = GroupMemory { budget: mib(10), external: ByteSize::ZERO };
+    planner.set_memory(SegmentGroup::Local, memory);
+    let (used, missing) =
+        (add(&mut planner, mib(7), Status::Resident), add(&mut planner, mib(4), Status::Evicted));
+    let (busy, own) = (planner.add_queue(), planner.add_queue());
+    let mut last = 0;
+    let mut render = |planner: &mut ResidencyPlanner| {
+        last += 1;
+        let submission = planner.begin(busy, FenceValue::new(last), Duration::ZERO);
+        planner.touch(&submission, &[used]).expect("it is live");
+    };
+    (0..IN_FLIGHT).for_each(|_| render(&mut planner));
+    let mut plan = Plan::default();
+    let mut before = None;
+    for wait in 0..20 {
+        let submission = planner.begin(own, FenceValue::new(1), Duration::ZERO);
+        let request = PlanRequest {
+            submission: Some(&submission),
+            heaps: &[missing],
+            list_ends: &[1],
+            may_wait: true,
+            may_exceed: true,
+            ..PlanRequest::new(submission.moment())
+        };
+        let Ok(PlanOutcome::Wait(event)) = planner.plan(&request, &mut plan) else {
+            panic!("the other heap is in use");
+        };
+        let WaitFor::Submission { queue, value, .. } = event else { panic!("nothing is being paged in") };
+        let before = *before.get_or_insert(planner.planned_work());
+        assert_eq!(before.includes(event), wait < IN_FLIGHT, "wait {wait}");
+        assert!(planner.planned_work().includes(event));
+        assert_eq!((queue, value), (busy, FenceValue::new(wait + 1)), "the oldest");
+        let request = PlanRequest { may_wait: false, ..request };
+        if wait == 19 {
+            assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
+            assert_eq!(plan.over_budget, [mib(1), ByteSize::ZERO]);
+        }
+        planner.cancel(&submission);
+        render(&mut planner);
+        planner.complete(queue, value);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

@@ -1,13 +1,14 @@
 //! The books: the planner, the objects that it plans for, and the memory that others use.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use heapwright_core::ByteSize;
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, PlanError, PriorityLevel, ResidencyPlanner, Status,
 };
+use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::{IUnknown, Interface};
 
@@ -24,6 +25,8 @@ pub(super) struct Books {
     /// Whether the policy uses time. Reading a clock costs something at each submission.
     counts_time: bool,
     created: Instant,
+    /// Whether the last report of the operating system was applied as a whole.
+    is_report_applied: AtomicBool,
 }
 
 /// The books while they are locked.
@@ -34,7 +37,7 @@ pub(super) struct BooksState {
     objects: Vec<Option<PagedObject>>,
     /// The identities of `objects`.
     identities: HashSet<usize>,
-    /// External usage as of the last sample, without pending bytes and without bytes that turned out to be the
+    /// External usage as of the last report, without pending bytes and without bytes that turned out to be the
     /// manager's since.
     external: [ByteSize; 2],
     /// The external usage that the planner was given last. The planner subtracts bytes that turn out to be its own.
@@ -46,6 +49,15 @@ pub(super) struct BooksState {
     pub(super) counters: Counters,
     /// Usage, resident heaps and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
     seen: [[ByteSize; 2]; 3],
+}
+
+/// The state of the books before the operating system is queried.
+#[derive(Debug)]
+struct BeforeQuery {
+    pending: [ByteSize; 2],
+    ever_pending: [ByteSize; 2],
+    /// Whether heaps may be in the books as resident that the device has not made resident yet.
+    awaits_paging: bool,
 }
 
 /// Bytes and operations since the manager was created.
@@ -89,8 +101,15 @@ impl Books {
             counters: Counters::default(),
             seen: [zero; 3],
         };
-        let books = Self { budgets, state: Mutex::new(state), counts_time, created: Instant::now() };
-        books.sample(&SegmentGroup::ALL);
+        let books = Self {
+            budgets,
+            state: Mutex::new(state),
+            counts_time,
+            created: Instant::now(),
+            is_report_applied: AtomicBool::new(true),
+        };
+        // The budgets have just been queried, and nothing is managed yet.
+        books.apply_report(&SegmentGroup::ALL, &books.before_query(FenceValue::ZERO));
         books
     }
 
@@ -197,54 +216,79 @@ impl Books {
         state.planner.set_level(id, level, now).map_err(heap_error)
     }
 
-    /// Queries the operating system for budgets and usage. Usage must not change meanwhile, so the pager must be
-    /// locked.
-    pub(super) fn refresh(&self) {
-        let before = {
-            let state = self.lock();
-            (state.pending, state.ever_pending)
-        };
+    /// Queries the operating system for budgets and usage. The pager must be locked, so that nothing is paged meanwhile;
+    /// `paged` is the value that the paging fence has reached.
+    pub(super) fn refresh(&self, paged: FenceValue) {
+        let before = self.before_query(paged);
+        self.is_report_applied.store(true, Ordering::Relaxed);
         match self.budgets.refresh() {
-            Ok(()) => self.sample_since(&SegmentGroup::ALL, before),
-            // An old sample says nothing about what is resident now.
+            Ok(()) => self.apply_report(&SegmentGroup::ALL, &before),
+            // An old report says nothing about what is resident now.
             Err(error) => {
                 tracing::warn!(%error, "QueryVideoMemoryInfo failed; keeping the last budget and usage");
+                self.is_report_applied.store(false, Ordering::Relaxed);
                 drop(self.lock_updated());
             }
         }
     }
 
-    /// Applies the usage that the operating system just reported: bytes that are not the manager's are external.
-    pub(super) fn sample(&self, groups: &[SegmentGroup]) {
-        let before = {
-            let state = self.lock();
-            (state.pending, state.ever_pending)
-        };
-        self.sample_since(groups, before);
+    /// Reserves memory that is not managed, and returns the reserved bytes. This queries the operating system about the
+    /// segment group, so that the same holds as for [`refresh`](Self::refresh).
+    pub(super) fn set_reservation(
+        &self,
+        group: SegmentGroup,
+        bytes: ByteSize,
+        paged: FenceValue,
+    ) -> Result<ByteSize, Error> {
+        let before = self.before_query(paged);
+        let reserved = self
+            .budgets
+            .set_reservation(group, bytes)
+            .inspect_err(|_| self.is_report_applied.store(false, Ordering::Relaxed))?;
+        self.apply_report(&[group], &before);
+        Ok(reserved)
     }
 
-    /// Like [`sample`](Self::sample), where `before` has the pending bytes, and all bytes that were ever pending, from
-    /// before the operating system was queried.
+    /// Returns whether the last report of the operating system was applied as a whole. Otherwise another query must
+    /// follow, even if the report stays the same.
+    #[inline]
+    pub(super) fn is_report_applied(&self) -> bool {
+        self.is_report_applied.load(Ordering::Relaxed)
+    }
+
+    fn before_query(&self, paged: FenceValue) -> BeforeQuery {
+        let mut state = self.lock();
+        state.planner.complete_paging(paged);
+        let awaits_paging = state.planner.awaits_paging();
+        BeforeQuery { pending: state.pending, ever_pending: state.ever_pending, awaits_paging }
+    }
+
+    /// Applies the usage that the operating system has reported: bytes that are not the manager's are external.
     ///
-    /// Other threads create and release heaps meanwhile. Whether the report includes these is not known, so external
-    /// usage is not changed by more than the report proves.
-    fn sample_since(&self, groups: &[SegmentGroup], before: ([ByteSize; 2], [ByteSize; 2])) {
-        // First apply what was found to be the manager's since the last sample, which includes it.
+    /// Other threads create and release heaps during the query. Whether the report includes these is not known, so external
+    /// usage is not changed by more than the report proves. Nor is it known whether the report includes heaps that are being
+    /// paged in; so external usage is not lowered meanwhile.
+    fn apply_report(&self, groups: &[SegmentGroup], before: &BeforeQuery) {
+        // First apply what was found to be the manager's since the last report, which includes it.
         let mut state = self.lock_updated();
         for &group in groups {
             if state.planner.effective_group(group) == group {
                 let index = group.index();
-                let since = state.ever_pending[index].saturating_sub(before.1[index]);
-                let in_transit = before.0[index].saturating_add(since);
+                let since = state.ever_pending[index].saturating_sub(before.ever_pending[index]);
+                let in_transit = before.pending[index].saturating_add(since);
                 let managed = state.planner.totals(group).resident;
                 self.budgets.set_has_heaps(group, !managed.is_zero());
                 let managed = managed.saturating_sub(in_transit)..=managed.saturating_add(in_transit);
                 let proved = self.budgets.external_within(group, managed);
+                let most = if before.awaits_paging { ByteSize::MAX } else { *proved.end() };
                 let external = &mut state.external[index];
-                *external = (*external).clamp(*proved.start(), *proved.end());
+                *external = (*external).clamp(*proved.start(), most);
             }
         }
         state.update_memory(&self.budgets);
+        if before.awaits_paging {
+            self.is_report_applied.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether the usage of a segment group exceeds its budget.
@@ -354,3 +398,6 @@ pub(super) fn heap_error(error: PlanError) -> Error {
     };
     Error::invalid_argument("residency heap", rule)
 }
+
+#[cfg(test)]
+mod tests;

@@ -163,7 +163,7 @@ impl ResidencyHeap {
         self.debug_name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the manager's number, and the id of the heap in its books.
+    /// Sets the heap in the manager's recording.
     pub(super) fn set_recorded(&mut self, recorded: Option<RecordedHeap>) {
         self.recorded = recorded;
     }
@@ -173,6 +173,7 @@ impl ResidencyHeap {
         self.recorded.as_ref()
     }
 
+    /// Returns the manager's number, and the id of the heap in its books.
     #[inline]
     pub(super) fn managed(&self) -> Option<(u64, ManagedHeapId)> {
         self.manager.as_ref().map(|(manager, id)| (manager.number, *id))

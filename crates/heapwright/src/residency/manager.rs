@@ -32,8 +32,9 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// |---|---|
 /// | a command list uses more than the budget | all other heaps are evicted, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
 /// | several lists of a call together use more than the budget | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
-/// | the heaps to evict are in use | the calling thread waits for the GPU, without a lock; if the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget |
-/// | the heaps to evict are expected to be used again before the GPU has finished the submitted work | the calling thread waits for the GPU as long as it makes progress; after a tenth of a second without progress, they are evicted anyway |
+/// | the heaps to evict are in use | the calling thread waits for the GPU, without a lock; if the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget (with [`ALWAYS_IN_BUDGET`] an error) |
+/// | other threads use these heaps again and again | the calling thread waits for all that was submitted before its first wait, and then for [`max_stall`] in all; then usage exceeds the budget (with [`ALWAYS_IN_BUDGET`] an error) |
+/// | the heaps to evict are expected to be used again before the GPU has finished the submitted work | the calling thread waits for the GPU as long as it makes progress; after a tenth of a second without progress, or of waiting for later submissions of other threads, they are evicted anyway |
 /// | the budget shrinks | idle heaps are evicted at once where notifications arrive, otherwise within [`refresh_interval`] submissions; locked heaps stay |
 /// | the device is out of memory within the budget | at least [`evict_size`] bytes of other heaps are evicted, repeatedly; then an error |
 /// | making heaps resident fails | nothing of the call is resident or executed, and nothing is counted; heaps that were evicted for it stay evicted |
@@ -282,7 +283,7 @@ impl ResidencyManager {
     pub fn query_video_memory_info(&self, group: SegmentGroup) -> VideoMemoryInfo {
         let books = &self.parts.pager.books;
         let current = self.parts.pager.lock();
-        books.refresh();
+        self.parts.pager.refresh();
         drop(current);
         let managed = books.lock().planner.totals(group).resident;
         books.budgets.video_memory_info(group, managed)
@@ -299,12 +300,9 @@ impl ResidencyManager {
         group: SegmentGroup,
         bytes: ByteSize,
     ) -> Result<ByteSize, Error> {
-        let books = &self.parts.pager.books;
-        let _current = self.parts.pager.lock();
-        let reserved = books.budgets.set_reservation(group, bytes)?;
-        // Only this group was queried.
-        books.sample(&[group]);
-        Ok(reserved)
+        let pager = &self.parts.pager;
+        let _current = pager.lock();
+        pager.books.set_reservation(group, bytes, pager.paging_completed())
     }
 
     /// Returns the memory pressure of a segment group. O(1), no lock.

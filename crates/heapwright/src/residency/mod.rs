@@ -49,8 +49,8 @@
 // - `device`, `pageable`, `paged_object`: the calls of the device; the objects that can be resident, and why any thread may page them.
 //
 // heapwright-core (`residency`) decides which heaps to evict and to make resident, and returns the decision as values that `pager`
-// carries out. Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), the budgets' (`budget`), the books'
-// (`books`). That of a residency list is held while its heaps are read.
+// carries out. Locks are taken in this order: a queue's (`queue`), the pager's (`pager`), that of the table of queues (`queue`), the
+// budgets' (`budget`), the books' (`books`). That of a residency list is held while its heaps are read.
 
 mod books;
 mod budget;

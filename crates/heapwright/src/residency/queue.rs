@@ -1,6 +1,6 @@
 //! The queues that a manager has used, with a fence for each.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use heapwright_core::FenceValue;
 use heapwright_core::residency::{ManagedHeapId, QueueSlot, UnknownHeap};
@@ -194,16 +194,25 @@ impl ManagedQueues {
         Ok(known)
     }
 
-    /// Calls `each` for every queue.
-    pub(super) fn for_each(&self, mut each: impl FnMut(&ManagedQueue)) {
-        for queue in self.queues.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            each(queue);
-        }
+    /// Locks the table. Until the result is dropped, each slot stays with its queue: another queue may get the slot of
+    /// one that is removed, and its fence begins anew.
+    pub(super) fn read(&self) -> QueueTable<'_> {
+        QueueTable(self.queues.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The locked table of queues.
+#[derive(Debug)]
+pub(super) struct QueueTable<'a>(RwLockReadGuard<'a, Vec<Arc<ManagedQueue>>>);
+
+impl QueueTable<'_> {
+    /// Iterates over the queues.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ManagedQueue> {
+        self.0.iter().map(|queue| &**queue)
     }
 
     /// Returns the queue in a slot.
     pub(super) fn in_slot(&self, slot: QueueSlot) -> Option<Arc<ManagedQueue>> {
-        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
-        queues.iter().find(|known| known.slot == slot).map(Arc::clone)
+        self.0.iter().find(|known| known.slot == slot).map(Arc::clone)
     }
 }

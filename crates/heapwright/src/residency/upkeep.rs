@@ -65,6 +65,7 @@ impl Upkeep {
         let is_unchanged = !self.has_changed.load(Ordering::Relaxed)
             && self.submissions.load(Ordering::Relaxed) < self.next_ahead.load(Ordering::Relaxed)
             && self.background.get().is_none()
+            && pager.books.is_report_applied()
             && pager.books.budgets.is_unchanged();
         if is_unchanged {
             self.refreshes_soon.store(false, Ordering::Relaxed);
@@ -86,7 +87,7 @@ impl Upkeep {
         if refreshes {
             // Before the query: a change from now on may not be in the report.
             self.has_changed.store(false, Ordering::Relaxed);
-            pager.books.refresh();
+            pager.refresh();
         }
         // With each submission, because heaps that were in use may be idle now.
         if pager.books.is_over_budget() {

@@ -28,7 +28,7 @@
 //! | 2: at most 32 lists can be open | `microsofts::any_number_of_lists_is_open` |
 //! | 3: allocations in every submission | `microsofts::a_submission_allocates_nothing` |
 //! | 4: the operating system is queried in every submission | `microsofts::the_operating_system_is_asked_once_for_each_interval` |
-//! | 5: locks while waiting for the GPU | `microsofts::a_queue_that_waits_for_memory_holds_nobody_up` |
+//! | 5: locks while waiting for the GPU | `microsofts::a_queue_that_waits_for_memory_holds_nobody_up`, `a_thread_that_renders_does_not_hold_another_up_forever` |
 //! | 6: a failed batch is counted, and retried with the wrong objects | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory`, `faults::every_enqueue_make_resident_may_find_no_memory` |
 //! | 7: empty batches | `microsofts::no_batch_is_empty` |
 //! | 8: trimming loses evictions | `trim::both_kinds_in_one_notification_both_reach_the_device_once`, `budgets::a_smaller_budget_evicts_in_the_background` |

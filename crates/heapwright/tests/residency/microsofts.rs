@@ -2,6 +2,7 @@
 //! research notes.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use heapwright::d3d12::*;
@@ -11,7 +12,7 @@ use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
-use crate::scene::{Front, Scene, budget, budgets_of, mib, until};
+use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -142,6 +143,33 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
     scene.check(&more);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
     scene.finish(things);
+}
+
+/// A thread whose frames use most of the budget, with one always in flight, holds another thread up for a limited time
+/// only: for the frames that were submitted before, and then for `max_stall`.
+#[test]
+fn a_thread_that_renders_does_not_hold_another_up_forever() {
+    let max_stall = Duration::from_millis(200);
+    let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(10) });
+    let (busy, queue) = (scene.queue(), scene.queue());
+    let things = scene.things(7);
+    let frames = [scene.work(&things), scene.work(&things)];
+    let large = scene.not_resident(7, 4, &ResidencyHeapDesc::default());
+    let write = scene.write(&large);
+    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
+        until("it renders", || count.load(Ordering::Relaxed) > 2);
+        let value = scene.execute(&queue, &[&write]).expect("above the budget");
+        assert!(!rendering.is_finished(), "it was not waited for");
+        scene.wait(&queue, value);
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let stats = scene.manager.stats();
+    assert_eq!(stats.submissions_over_budget, 1, "{stats:?}");
+    assert!(stats.cpu_stalls > 2, "{stats:?}");
+    assert!(things.iter().all(Thing::is_resident), "they were always in use");
+    scene.end(things.into_iter().chain([large]).collect());
 }
 
 /// A submission uses the heaps that its lists named when it was made. While it waits for the GPU, the lists

@@ -1,10 +1,12 @@
 //! Custom eviction policies.
 
-use heapwright::ByteSize;
-use heapwright::residency::ResidencyManagerDesc;
-use heapwright::residency::eviction::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::scene::{Scene, Thing, budget};
+use heapwright::ByteSize;
+use heapwright::residency::eviction::{Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal};
+use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
+
+use crate::scene::{Scene, Thing, budget, until};
 
 fn evicted(things: &[Thing]) -> Vec<u8> {
     things.iter().filter(|thing| !thing.is_resident()).map(|thing| thing.key).collect()
@@ -38,6 +40,58 @@ impl EvictionPolicy for LastInFirstOut {
             chosen = chosen.saturating_add(evict(heap).unwrap_or_default());
         }
     }
+}
+
+/// Expects that every heap is used again at once.
+#[derive(Debug, Default)]
+struct NeededSoon(LastInFirstOut);
+
+impl EvictionPolicy for NeededSoon {
+    fn admit(&mut self, heap: HeapSlot, size: ByteSize, cause: Admission, now: Moment) {
+        self.0.admit(heap, size, cause, now);
+    }
+
+    fn touch(&mut self, _heap: HeapSlot, _now: Moment) {}
+
+    fn withdraw(&mut self, heap: HeapSlot, cause: Withdrawal, now: Moment) {
+        self.0.withdraw(heap, cause, now);
+    }
+
+    fn forget(&mut self, heap: HeapSlot) {
+        self.0.forget(heap);
+    }
+
+    fn choose(&mut self, need: ByteSize, now: Moment, evict: &mut dyn FnMut(HeapSlot) -> Option<ByteSize>) {
+        self.0.choose(need, now, evict);
+    }
+
+    fn next_use_in(&self, _heap: HeapSlot, _now: Moment) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// Waiting is better than evicting what is needed soon, but not forever: another thread may always have something in flight.
+#[test]
+fn what_is_needed_soon_goes_while_another_thread_renders() {
+    let policy = PolicyKind::custom("needed soon", || Box::new(NeededSoon::default()));
+    let scene = Scene::new(ResidencyManagerDesc { policy, ..budget(3) });
+    let (busy, queue, things) = (scene.queue(), scene.queue(), scene.things(2));
+    let frames = [scene.work(&things[..1]), scene.work(&things[..1])];
+    let new = scene.not_resident(7, 2, &ResidencyHeapDesc::default());
+    let write = scene.write(&new);
+    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
+        until("it renders", || count.load(Ordering::Relaxed) > 2);
+        let value = scene.execute(&queue, &[&write]).expect("there is something to evict");
+        assert!(!rendering.is_finished(), "it was not waited for");
+        scene.wait(&queue, value);
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let stats = scene.manager.stats();
+    assert!(stats.cpu_stalls > 0 && stats.submissions_over_budget == 0, "{stats:?}");
+    assert_eq!(evicted(&things), [1]);
+    scene.end(things.into_iter().chain([new]).collect());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A manager with heaps, queues and command lists that copy.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
@@ -359,6 +360,30 @@ impl Scene {
         let fence = self.fence();
         unsafe { queue.Wait(&fence, 1) }.ok().expect("a queue can wait");
         Gate(fence)
+    }
+
+    /// Executes the works by turns, and counts the executions, until `is_done` or for half of [`LONG`]. The queue never
+    /// becomes idle: a work is finished only after the next one was executed.
+    pub(crate) fn render(
+        &self,
+        queue: &ID3D12CommandQueue,
+        works: &[Work; 2],
+        count: &AtomicU64,
+        is_done: &AtomicBool,
+    ) {
+        let (gate, begun) = (self.fence(), Instant::now());
+        let mut before = FenceValue::ZERO;
+        while !is_done.load(Ordering::Relaxed) && begun.elapsed() < LONG / 2 {
+            let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+            unsafe { queue.Wait(&gate, number) }.ok().expect("a queue can wait");
+            let work = &works[usize::from(number.is_multiple_of(2))];
+            let value = self.execute(queue, &[work]).expect("it is resident");
+            unsafe { gate.Signal(number - 1) }.ok().expect("signalled");
+            self.wait(queue, before);
+            before = value;
+        }
+        unsafe { gate.Signal(u64::MAX - 1) }.ok().expect("signalled");
+        self.wait(queue, before);
     }
 
     /// Executes a list that reads the things on a queue that stands still.

@@ -166,6 +166,23 @@ struct Recorder {
     allocator: ID3D12CommandAllocator,
     lists: [ID3D12GraphicsCommandList; LISTS],
     residency: [ResidencyList; LISTS],
+    /// The last submission of the lists; zero once they are empty.
+    submission: u64,
+}
+
+impl Recorder {
+    /// Empties the lists, whose last submission is done: a list keeps the memory alive that its commands use, although the
+    /// heaps are gone from the books.
+    fn empty(&mut self) {
+        for list in &self.lists {
+            // SAFETY: live COM objects; the list is closed, and its commands are done.
+            unsafe {
+                list.Reset(&self.allocator, None).ok().expect("closed");
+                list.Close().ok().expect("open");
+            }
+        }
+        self.submission = 0;
+    }
 }
 
 /// The address and the size of a heap.
@@ -233,7 +250,7 @@ impl<'a> Worker<'a> {
                 list
             };
             let lists = [list(), list()];
-            Recorder { lists, residency: Default::default(), allocator }
+            Recorder { lists, residency: Default::default(), allocator, submission: 0 }
         };
         let recorders = (0..DEPTH).map(|_| recorder()).collect();
         let upload = committed(device, D3D12_HEAP_TYPE_UPLOAD, UNIT);
@@ -281,6 +298,8 @@ impl<'a> Worker<'a> {
         self.wait(self.submitted);
         self.check(self.submitted);
         assert!(self.expected.is_empty());
+        // The lists keep memory alive.
+        self.recorders.clear();
         for buffer in self.own.drain(..) {
             for _ in 0..buffer.locks {
                 buffer.heap.unlock().expect("it is locked");
@@ -346,9 +365,11 @@ impl<'a> Worker<'a> {
             self.check(before);
         }
         let number = usize::try_from(next % DEPTH as u64).expect("small");
-        let recorder = &self.recorders[number];
+        let recorder = &mut self.recorders[number];
         // SAFETY: live COM objects; what the allocator recorded is done.
         unsafe { recorder.allocator.Reset() }.ok().expect("nothing executes");
+        // Both lists, of which the next submission may use only one.
+        recorder.empty();
         number
     }
 
@@ -364,6 +385,7 @@ impl<'a> Worker<'a> {
         // freed and lists recorded again only when the queue has reached the value.
         let value = unsafe { self.manager.execute_command_lists(&self.queue, &both) }.expect("executed");
         self.submitted += 1;
+        self.recorders[recorder].submission = self.submitted;
         self.submissions.push_back(Submitted { number: self.submitted, value, heaps });
     }
 
@@ -471,6 +493,11 @@ impl<'a> Worker<'a> {
     fn delete(&mut self) {
         let buffer = self.own.swap_remove(self.random.usize(..self.own.len()));
         self.wait(buffer.last_use);
+        let done = 1..=buffer.last_use;
+        self.recorders
+            .iter_mut()
+            .filter(|recorder| done.contains(&recorder.submission))
+            .for_each(Recorder::empty);
         drop(buffer);
     }
 

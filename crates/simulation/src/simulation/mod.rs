@@ -367,7 +367,7 @@ impl<'a> Simulation<'a> {
                 PlanOutcome::Wait(wait) => {
                     let time = match wait {
                         WaitFor::Paging(value) => self.clock.arrival_of(value),
-                        WaitFor::Submission(queue, value) => {
+                        WaitFor::Submission { queue, value, .. } => {
                             let queue = self.queues.iter().position(|&known| known == queue);
                             let queue =
                                 queue.ok_or_else(|| refused("the plan waits for an unknown queue"))?;

@@ -15,7 +15,7 @@ use super::in_flight::{InFlight, QueueSlot};
 use super::policy::{Admission, EvictionPolicy, Moment, Withdrawal};
 use super::untold::UntoldUses;
 use super::{
-    GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError,
+    GroupMemory, GroupTotals, HeapState, LockOutcome, ManagedHeapId, NewManagedHeap, PlanError, PlannedWork,
     PriorityLevel, SegmentGroup, Status,
 };
 use crate::{ByteSize, FenceValue};
@@ -247,6 +247,12 @@ impl ResidencyPlanner {
     #[inline]
     pub fn awaits_paging(&self) -> bool {
         self.paging.0 > self.paging.1
+    }
+
+    /// Returns the work that was planned so far. O(1).
+    #[must_use]
+    pub fn planned_work(&self) -> PlannedWork {
+        PlannedWork { last_submission: self.in_flight.last_number(), last_paging: self.paging.0 }
     }
 
     /// Returns the number of submissions that the GPU has not finished.

@@ -197,8 +197,8 @@ impl ResidencyPlanner {
     /// Returns the next event after which more heaps may be evicted.
     fn wait_for(&self, request: &PlanRequest<'_>) -> Option<WaitFor> {
         let own = request.submission.map_or(0, |submission| submission.number);
-        if let Some((queue, value)) = self.in_flight.oldest_but(own) {
-            return Some(WaitFor::Submission(queue, value));
+        if let Some((number, queue, value)) = self.in_flight.oldest_but(own) {
+            return Some(WaitFor::Submission { queue, value, number });
         }
         let (planned, completed) = self.paging;
         (planned > completed).then_some(WaitFor::Paging(planned))

@@ -183,7 +183,7 @@ impl ShadowedPlanner {
             PlanOutcome::Wait(wait) => {
                 assert!(request.may_wait);
                 let (value, reached, last) = match wait {
-                    WaitFor::Submission(slot, fence) => {
+                    WaitFor::Submission { queue: slot, value: fence, .. } => {
                         let at = self.queues.iter().position(|&queue| queue == slot).expect("a queue");
                         (fence.get(), self.completed[at], self.submitted[at])
                     }

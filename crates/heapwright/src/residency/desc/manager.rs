@@ -43,7 +43,10 @@ pub struct ResidencyManagerDesc {
     pub policy: PolicyKind,
     /// How long a thread waits for memory while the queue that it waits for makes no progress, before usage exceeds the
     /// budget (or, with [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2
-    /// seconds.
+    /// seconds. Time in which the whole process stands still does not count.
+    ///
+    /// It is also how long the thread waits in all for submissions that others made after its first wait, whatever progress
+    /// they make, since they may never stop using the memory.
     ///
     /// Windows resets a GPU that makes no progress for 2 seconds. A queue that makes none for longer therefore waits
     /// for work that is not submitted yet, perhaps by the waiting thread.

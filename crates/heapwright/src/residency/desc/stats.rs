@@ -40,7 +40,9 @@ pub struct ResidencyManagerStats {
     pub paging_operations: u64,
     /// Number of times that a thread waited for the GPU so that heaps could be evicted.
     pub cpu_stalls: u64,
-    /// Number of submissions that were executed with usage above a budget.
+    /// Number of submissions for which heaps were paged in although usage then exceeded the budget of their segment group,
+    /// since nothing more could be evicted. A submission that is executed in several parts counts once for each such part.
+    /// One whose heaps are all resident adds nothing and does not count, even while usage is above the budget.
     pub submissions_over_budget: u64,
     /// Number of times that the operating system was queried for budgets and usage. A segment group without resident heaps
     /// is queried only every 32 submissions.

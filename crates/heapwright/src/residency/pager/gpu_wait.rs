@@ -21,31 +21,87 @@ pub(super) struct Events {
     idle: Mutex<Vec<Event>>,
 }
 
-/// Measures how long the GPU has made no progress.
+/// The most that a timer counts from one check to the next. If more time has passed, the whole process or machine stood
+/// still (suspended, stopped by a debugger), and the GPU perhaps with it.
+const MOST_BETWEEN_CHECKS: Duration = Duration::from_millis(30);
+
+/// Measures how long there was no progress.
 #[derive(Debug)]
 pub(super) struct StallTimer {
     limit: Duration,
-    since: Instant,
+    /// The time without progress, up to the last check.
+    stalled: Duration,
+    checked: Instant,
     progress: u64,
 }
 
 impl StallTimer {
-    /// Starts a timer; `progress` is a number that changes whenever the GPU makes progress.
+    /// Starts a timer; `progress` is a number that changes whenever there is progress.
     pub(super) fn new(limit: Duration, progress: u64) -> Self {
-        Self { limit, since: Instant::now(), progress }
+        Self { limit, stalled: Duration::ZERO, checked: Instant::now(), progress }
     }
 
     /// Checks whether there was no progress for as long as the limit.
-    fn has_expired(&mut self, progress: u64) -> bool {
-        if progress != self.progress {
-            self.progress = progress;
-            self.since = Instant::now();
-        }
-        self.since.elapsed() >= self.limit
+    pub(super) fn has_expired(&mut self, progress: u64) -> bool {
+        let now = Instant::now();
+        let elapsed = now.duration_since(std::mem::replace(&mut self.checked, now));
+        self.has_expired_after(elapsed, progress)
+    }
+
+    /// Like [`has_expired`](Self::has_expired), with the time since the last check.
+    fn has_expired_after(&mut self, elapsed: Duration, progress: u64) -> bool {
+        self.stalled = match std::mem::replace(&mut self.progress, progress) == progress {
+            true => self.stalled.saturating_add(elapsed.min(MOST_BETWEEN_CHECKS)),
+            false => Duration::ZERO,
+        };
+        self.stalled >= self.limit
+    }
+}
+
+/// How long a request waits for the GPU, over all of its waits.
+///
+/// Work that was planned before its first wait is waited for as long as the GPU makes progress. Later work of other
+/// threads could keep the memory in use forever, so that all waits for it together have a limit.
+#[derive(Debug)]
+pub(super) struct Patience {
+    limit: Duration,
+    /// Runs from the first wait for later work on.
+    later: Option<StallTimer>,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, later: None }
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
     }
 }
 
 impl Events {
+    /// Waits until `fence` has reached `value`, which `is_later` work signals or not. Returns `false` if there was no
+    /// `progress` for the limit of the patience, or if that is exhausted.
+    pub(super) fn wait_patiently(
+        &self,
+        fence: &ID3D12Fence,
+        value: FenceValue,
+        is_later: bool,
+        patience: &mut Patience,
+        progress: &dyn Fn() -> u64,
+    ) -> Result<bool, Error> {
+        if !is_later {
+            return self.wait(
+                fence,
+                value,
+                Some((&mut StallTimer::new(patience.limit, progress()), progress)),
+            );
+        }
+        let later = patience.later.get_or_insert_with(|| StallTimer::new(patience.limit, 0));
+        // Whatever progress that work makes, it is not this request's. Checked here, too, as each wait may be short.
+        Ok(!later.has_expired(0) && self.wait(fence, value, Some((later, &|| 0)))?)
+    }
+
     /// Waits until `fence` has reached `value`. Returns `false` if `stall` expires before; without `stall` the wait is
     /// unbounded.
     pub(super) fn wait(
@@ -87,5 +143,31 @@ impl Events {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         }
         Ok(is_reached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn time_in_which_everything_stands_still_is_not_a_stall() {
+        let mut timer = StallTimer::new(100 * MS, 0);
+        assert!(!timer.has_expired_after(Duration::from_secs(3600), 0), "stopped by a debugger");
+        for _ in 0..6 {
+            assert!(!timer.has_expired_after(CHECK_INTERVAL, 0));
+        }
+        assert!(timer.has_expired_after(CHECK_INTERVAL, 0), "30 ms of the hour, and 7 times 10 ms");
+    }
+
+    #[test]
+    fn progress_starts_the_timer_again() {
+        let mut timer = StallTimer::new(20 * MS, 5);
+        assert!(!timer.has_expired_after(19 * MS, 5));
+        assert!(!timer.has_expired_after(19 * MS, 6));
+        assert!(!timer.has_expired_after(19 * MS, 6));
+        assert!(timer.has_expired_after(MS, 6));
     }
 }

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{
-    ManagedHeapId, OverBudget, Plan, PlanOutcome, PlanRequest, QueueSlot, Submission, WaitFor,
+    ManagedHeapId, OverBudget, Plan, PlanOutcome, PlanRequest, PlannedWork, QueueSlot, Submission, WaitFor,
 };
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
-use self::gpu_wait::{Events, StallTimer};
+use self::gpu_wait::{Events, Patience};
 use self::worker::{Worker, WorkerOwner};
 use super::books::{Books, BooksState, PendingBytes, heap_error};
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
@@ -87,9 +87,9 @@ enum Step {
         lists: usize,
         submission: Option<Submission>,
     },
-    Wait(WaitFor),
+    Wait(Awaited),
     /// Waiting is better than evicting the available candidates.
-    RatherWait(WaitFor),
+    RatherWait(Awaited),
     OverBudget(OverBudget),
     /// The device is out of memory after `evicted` bytes were evicted; `wanted` bytes were requested.
     OutOfMemory {
@@ -97,6 +97,15 @@ enum Step {
         evicted: [ByteSize; 2],
         wanted: [ByteSize; 2],
     },
+}
+
+/// A fence value to wait for.
+struct Awaited {
+    /// The queue; `None` for paging.
+    queue: Option<Arc<ManagedQueue>>,
+    value: FenceValue,
+    /// Whether it was planned after the first wait of the request.
+    is_later: bool,
 }
 
 impl Pager {
@@ -207,6 +216,9 @@ impl Pager {
         let mut refreshes_before = request.may_wait;
         let may_exceed = request.may_exceed;
         request.may_exceed &= !refreshes_before;
+        let mut before_waits = None;
+        let mut patience = Patience::new(self.max_stall);
+        let mut soon_used_patience = Patience::new(self.max_stall.min(SOON_USED_STALL));
         loop {
             let guard = queue.map(|(queue, _)| queue.lock());
             let mut current = self.lock();
@@ -214,30 +226,34 @@ impl Pager {
                 (Some((queue, heaps)), Some(guard)) => Some((queue.slot, guard.next_value()?, heaps)),
                 _ => None,
             };
-            match self.step(&mut current, submission, request)? {
+            match self.step(&mut current, submission, request, &mut before_waits)? {
                 Step::Done { arrives, lists, submission } => {
                     return Ok(PagedIn { arrives, lists, submission: guard.zip(submission) });
                 }
-                Step::Wait(target) => {
+                Step::Wait(awaited) => {
                     drop(current);
                     drop(guard);
-                    if !self.wait_for(target, self.max_stall)? {
-                        // The GPU waits for work that is not submitted yet, perhaps by this very call.
-                        let limit = self.max_stall;
-                        tracing::warn!(
-                            "no GPU progress for {limit:?}; exceeding the budget instead of waiting"
-                        );
-                        request.may_wait = false;
+                    request.may_wait = self.wait_for(&awaited, &mut patience)?;
+                    if !request.may_wait {
+                        let limit = patience.limit();
+                        if awaited.is_later {
+                            tracing::warn!(
+                                "the submissions of other threads have kept the memory in use for {limit:?}; not waiting for it any longer"
+                            );
+                        } else {
+                            // The GPU waits for work that is not submitted yet, perhaps by this very call.
+                            tracing::warn!("no GPU progress for {limit:?}; not waiting for it any longer");
+                        }
                     }
                 }
-                Step::RatherWait(target) => {
+                Step::RatherWait(awaited) => {
                     drop(current);
                     drop(guard);
-                    request.hurries = !self.wait_for(target, self.max_stall.min(SOON_USED_STALL))?;
+                    request.hurries = !self.wait_for(&awaited, &mut soon_used_patience)?;
                 }
                 // The last sample of budget and usage may be out of date.
                 Step::OverBudget(_) if std::mem::take(&mut refreshes_before) => {
-                    self.books.refresh();
+                    self.refresh();
                     request.may_exceed = may_exceed;
                 }
                 Step::OverBudget(over) => return Err(Error::over_budget(over)),
@@ -247,7 +263,7 @@ impl Pager {
                         return Err(Error::device(call, E_OUTOFMEMORY));
                     }
                     // According to the budget there was enough memory; the budget may be out of date.
-                    self.books.refresh();
+                    self.refresh();
                     for (at_least, wanted) in request.at_least.iter_mut().zip(wanted) {
                         *at_least = if wanted.is_zero() { ByteSize::ZERO } else { self.evict_size };
                     }
@@ -256,14 +272,18 @@ impl Pager {
         }
     }
 
-    /// Plans, and carries out the plan.
+    /// Plans, and carries out the plan. `before_waits` is the work that was planned before the first wait; this function
+    /// fills it in.
     fn step(
         &self,
         current: &mut CurrentPlan,
         submission: Option<(QueueSlot, FenceValue, &SubmittedHeaps)>,
         request: PlanRequest<'_>,
+        before_waits: &mut Option<PlannedWork>,
     ) -> Result<Step, Error> {
         self.poll(current)?;
+        // Until the queue to wait for is known, its slot must not become another queue's.
+        let queues = self.queues.read();
         let mut state = self.books.lock_updated();
         let time = self.books.elapsed();
         let heaps = submission.map(|(.., heaps)| heaps);
@@ -276,10 +296,20 @@ impl Pager {
             }
         };
         let plan = &mut current.plan;
+        let planned = state.planner.planned_work();
+        let mut awaited = |event| {
+            let (queue, value) = match event {
+                WaitFor::Submission { queue, value, .. } => {
+                    (Some(queues.in_slot(queue).expect("a queue with unfinished submissions stays")), value)
+                }
+                WaitFor::Paging(value) => (None, value),
+            };
+            Awaited { queue, value, is_later: !before_waits.get_or_insert(planned).includes(event) }
+        };
         let refusal = match state.planner.plan(&request, plan) {
             Ok(PlanOutcome::Ready) => None,
-            Ok(PlanOutcome::Wait(target)) if plan.may_go_on => Some(Ok(Step::RatherWait(target))),
-            Ok(PlanOutcome::Wait(target)) => Some(Ok(Step::Wait(target))),
+            Ok(PlanOutcome::Wait(event)) if plan.may_go_on => Some(Ok(Step::RatherWait(awaited(event)))),
+            Ok(PlanOutcome::Wait(event)) => Some(Ok(Step::Wait(awaited(event)))),
             Ok(PlanOutcome::OverBudget(over)) => Some(Ok(Step::OverBudget(over))),
             Err(gone) => Some(Err(heaps.unwrap_or(&SubmittedHeaps::default()).heap_is_gone(gone))),
         };
@@ -289,6 +319,7 @@ impl Pager {
         }
         current.collect_objects(&state);
         drop(state);
+        drop(queues);
 
         let evicted = if current.to_make_resident.is_empty() || next_value(current.last_value).is_some() {
             self.evict(current)
@@ -382,6 +413,11 @@ impl Pager {
         Ok(Some(value))
     }
 
+    /// Queries the operating system. The pager must be locked.
+    pub(super) fn refresh(&self) {
+        self.books.refresh(self.paging_completed());
+    }
+
     /// Records what the GPU has finished, on all queues.
     ///
     /// # Errors
@@ -389,8 +425,10 @@ impl Pager {
     /// The device is removed, or a worker has failed. In both cases heaps that the books consider resident may not be,
     /// so nothing more is evicted. A worker records its failure before it signals its fence.
     fn poll(&self, current: &mut CurrentPlan) -> Result<(), Error> {
+        // Until the values are in the books, no slot must become another queue's, whose fence begins anew.
+        let queues = self.queues.read();
         current.completed.clear();
-        self.queues.for_each(|queue| current.completed.push((queue.slot, queue.completed())));
+        current.completed.extend(queues.iter().map(|queue| (queue.slot, queue.completed())));
         let paging = self.paging_completed();
         if paging == FenceValue::DEVICE_REMOVED {
             return Err(self.device.removed());
@@ -404,25 +442,17 @@ impl Pager {
         Ok(())
     }
 
-    /// Waits for the GPU without a lock. Returns `false` if it makes no progress for as long as `limit`.
-    fn wait_for(&self, target: WaitFor, limit: Duration) -> Result<bool, Error> {
+    /// Waits for the GPU without a lock. Returns `false` if the patience is exhausted.
+    fn wait_for(&self, awaited: &Awaited, patience: &mut Patience) -> Result<bool, Error> {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
-        let (queue, value) = match target {
-            WaitFor::Paging(value) => (None, value),
-            WaitFor::Submission(slot, value) => match self.queues.in_slot(slot) {
-                Some(queue) => (Some(queue), value),
-                // The queue was removed, so the submission has finished.
-                None => return Ok(true),
-            },
-        };
-        let fence = queue.as_ref().map_or(&self.paging_fence, |queue| &queue.fence);
+        let queue = awaited.queue.as_ref();
+        let fence = queue.map_or(&self.paging_fence, |queue| &queue.fence);
         // Progress of other queues does not count, because they may be busy forever. A queue waits for paging.
         let progress = || {
-            let own = queue.as_ref().map_or(0, |queue| queue.completed().get());
+            let own = queue.map_or(0, |queue| queue.completed().get());
             own.wrapping_add(self.paging_completed().get())
         };
-        let mut stall = StallTimer::new(limit, progress());
-        self.events.wait(fence, value, Some((&mut stall, &progress)))
+        self.events.wait_patiently(fence, awaited.value, awaited.is_later, patience, &progress)
     }
 
     /// Waits until the paging fence has reached a value.
@@ -530,3 +560,6 @@ fn add(sums: &mut [ByteSize; 2], bytes: &[ByteSize; 2]) {
         *sum = sum.saturating_add(*bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

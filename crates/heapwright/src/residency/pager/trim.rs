@@ -31,7 +31,7 @@ impl Pager {
 
     /// Queries the operating system, and evicts idle heaps that no longer fit.
     pub(in crate::residency) fn refresh_and_trim(&self, current: &mut CurrentPlan) {
-        self.books.refresh();
+        self.refresh();
         self.trim(current);
     }
 

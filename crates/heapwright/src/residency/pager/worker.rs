@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heapwright_core::{ByteSize, FenceValue};
 use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
+use super::gpu_wait::StallTimer;
 use crate::residency::paged_object::PagedObjects;
 
 /// How long the worker waits for other threads to free memory before it tries again.
@@ -92,7 +93,8 @@ impl<O: WorkerOwner> WorkerThread<O> {
     /// Makes objects resident. While the device is out of memory, others are evicted; fails if nothing could be evicted
     /// for some time.
     fn make_resident(&self, objects: &[Option<ID3D12Pageable>]) -> HRESULT {
-        let mut since = Instant::now();
+        let mut freed = ByteSize::ZERO;
+        let mut stall = StallTimer::new(self.max_stall, 0);
         loop {
             // SAFETY: live COM objects of the device.
             let hresult = unsafe { self.device.MakeResident(objects) };
@@ -100,12 +102,13 @@ impl<O: WorkerOwner> WorkerThread<O> {
                 return hresult;
             }
             let Some(owner) = self.owner.upgrade() else { return hresult };
-            if owner.free_memory() > ByteSize::ZERO {
-                since = Instant::now();
-            } else if since.elapsed() >= self.max_stall {
+            let more = owner.free_memory();
+            drop(owner);
+            freed = freed.saturating_add(more);
+            if stall.has_expired(freed.get()) {
                 return hresult;
-            } else {
-                drop(owner);
+            }
+            if more.is_zero() {
                 std::thread::sleep(RETRY);
             }
         }
