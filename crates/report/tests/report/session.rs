@@ -70,13 +70,14 @@ fn a_history_has_every_place_and_lifetime() {
 #[test]
 fn a_heap_that_a_submission_names_often_counts_once() {
     const COUNT: u64 = 1 << 16;
+    let count = usize::try_from(COUNT).unwrap();
     let submit = |sets| Action::Submit { queue: 2, fence_value: 1, sets };
     let created = (0..COUNT).map(|id| Action::CreateHeap(heap(id, 3)));
     let history = history(created.chain([
         Action::DefineSet { set: 1, heaps: (0..COUNT).collect() },
         Action::DefineSet { set: 2, heaps: vec![5, 6, 5, COUNT] },
-        submit(vec![1; COUNT as usize]),
-        submit([[2, 1]; COUNT as usize / 2].concat()),
+        submit(vec![1; count]),
+        submit([2, 1].repeat(count / 2)),
         Action::DestroyHeap { heap: 5 },
         submit(vec![2, 2]),
         submit(vec![1, 2]),
