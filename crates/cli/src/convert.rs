@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use heapwright_report::Visible;
 use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
 use heapwright_trace::{Format, RecordReader, Trace, TraceError};
 
@@ -19,7 +20,7 @@ use crate::output_file::{OutputFile, OutputFileError};
 /// Reads CSV files, captures of GPGMM (Chrome trace events as JSON) and sessions, plain or gzip, recognized by their
 /// content. Writes CSV files, which hold allocations and frees, and sessions, which also hold heaps, placements, contents,
 /// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
-/// input.
+/// input or a pipe, which can be read only once.
 ///
 /// Captures are not written: they record calls and objects of GPGMM's interface.
 #[derive(Debug, clap::Args)]
@@ -103,7 +104,8 @@ pub(crate) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Exit, Outpu
     if let Some(offset) = truncated_at {
         output.warning(&truncated(&args.input, offset));
     }
-    let path = args.output.display();
+    let path = args.output.display().to_string();
+    let path = Visible(&path);
     output.result(&match to {
         ConvertTo::Csv => format!("{path}: {} events from {from}", format::count(events)),
         ConvertTo::Session => {
@@ -140,16 +142,14 @@ fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
 }
 
 fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError> {
-    let is_stdin = input::is_stdin(&args.input);
     // A file is checked completely before the output is changed.
-    if to == ConvertTo::Session && !is_stdin {
+    if to == ConvertTo::Session && !input::is_stream(&args.input) {
         open(&args.input)?.try_for_each(|record| record.map(drop))?;
     }
-    let inputs = (!is_stdin).then_some(&*args.input);
+    let inputs = [&*args.input];
     match to {
         ConvertTo::Csv => {
-            let name = if is_stdin { Path::new(input::STDIN_NAME) } else { &args.input };
-            let trace = Trace::from_reader(name, open_bytes(&args.input)?)?;
+            let trace = Trace::from_reader(input::name(&args.input), open_bytes(&args.input)?)?;
             let file = OutputFile::open("trace", &args.output, inputs)?;
             file.write(|writer| trace.write(writer))?;
             let events = trace.events().len() as u64;
@@ -196,8 +196,7 @@ fn is_event(record: &Record) -> bool {
 }
 
 fn open(path: &Path) -> Result<RecordReader<Box<dyn Read>>, ConvertError> {
-    let name = if input::is_stdin(path) { Path::new(input::STDIN_NAME) } else { path };
-    Ok(RecordReader::new(name, open_bytes(path)?)?)
+    Ok(RecordReader::new(input::name(path), open_bytes(path)?)?)
 }
 
 fn open_bytes(path: &Path) -> Result<Box<dyn Read>, ConvertError> {

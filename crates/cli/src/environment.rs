@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
-use crate::output_file::is_same_file;
+use crate::output_file::is_input;
 
 /// The recording would replace an input of the command.
 #[derive(Debug, thiserror::Error)]
@@ -19,5 +19,5 @@ pub(crate) fn check_input(input: &Path) -> Result<(), RecordsOverInput> {
         Some(text) => text.replace("%p", &process::id().to_string()).into(),
         None => PathBuf::from(recorded),
     };
-    if is_same_file(input, &recorded) { Err(RecordsOverInput(recorded)) } else { Ok(()) }
+    if is_input(input, &recorded) { Err(RecordsOverInput(recorded)) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! Input of the commands: files, standard input for the path `-`, and generated workloads.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,18 @@ pub(crate) const STDIN_NAME: &str = "standard input";
 /// Returns whether the path stands for standard input. A file with that name is `./-`.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == OsStr::new(STDIN)
+}
+
+/// Returns whether the input can be read only once: standard input, a pipe or a device.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    // A path that leads nowhere is an error when it is opened, and so is a directory.
+    let is_no_file = |metadata: fs::Metadata| !metadata.is_file() && !metadata.is_dir();
+    is_stdin(path) || path.metadata().is_ok_and(is_no_file)
+}
+
+/// Returns the input's path, or the name of standard input, for messages.
+pub(crate) fn name(path: &Path) -> &Path {
+    if is_stdin(path) { Path::new(STDIN_NAME) } else { path }
 }
 
 /// Opens a file, or standard input.

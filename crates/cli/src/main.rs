@@ -9,8 +9,8 @@
 //! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
 //! - [`exit`]: exit codes.
 
-// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` for the
-// calls that create objects at addresses.
+// `device::loaded` and `conformance::worker` allow it, to load a library that the command line names, and `recreate::com` and
+// `recreate::copies` for the calls that create objects at addresses and copy their contents.
 #![deny(unsafe_code)]
 
 mod args;
@@ -50,9 +50,7 @@ fn main() -> ExitCode {
     };
     let exit = match result {
         Ok(exit) => exit,
-        // The reader of the pipe has closed it, as `head` does.
-        Err(OutputError::Closed) => Exit::Success,
-        Err(error @ OutputError::Io(_)) => {
+        Err(error) => {
             output.error(&error);
             Exit::Failure
         }
@@ -67,8 +65,10 @@ fn no_args(error: &clap::Error) -> Result<Exit, OutputError> {
         // If standard error is closed, the error cannot be reported.
         return Ok(Exit::BadInput);
     }
-    printed?;
-    Ok(Exit::Success)
+    match printed {
+        Err(error) if !output::is_closed_pipe(&error) => Err(error.into()),
+        _ => Ok(Exit::Success),
+    }
 }
 
 fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {

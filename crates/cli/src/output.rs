@@ -14,24 +14,13 @@ pub(crate) struct Output {
     stdout: AutoStream<io::Stdout>,
     stderr: AutoStream<io::Stderr>,
     stderr_is_terminal: bool,
+    is_closed: bool,
 }
 
-/// Error of writing to standard output.
+/// Error of writing to standard output, such as a full disk.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutputError {
-    /// The reader has closed the pipe, as `head` does. This is not reported.
-    #[error("standard output is closed")]
-    Closed,
-    /// Any other error, such as a full disk.
-    #[error("cannot write to standard output: {0}")]
-    Io(#[source] io::Error),
-}
-
-impl From<io::Error> for OutputError {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe { Self::Closed } else { Self::Io(error) }
-    }
-}
+#[error("cannot write to standard output: {0}")]
+pub(crate) struct OutputError(#[from] io::Error);
 
 impl Output {
     pub(crate) fn new() -> Self {
@@ -39,15 +28,27 @@ impl Output {
             stdout: AutoStream::auto(io::stdout()),
             stderr: AutoStream::auto(io::stderr()),
             stderr_is_terminal: io::stderr().is_terminal(),
+            is_closed: false,
         }
     }
 
     /// Prints a result and a line feed.
+    ///
+    /// After the reader has closed the pipe, as `head` does, nothing is printed and the command continues: its files are written,
+    /// and its exit code is that of all of its work.
     pub(crate) fn result(&mut self, text: &dyn Display) -> Result<(), OutputError> {
-        writeln!(self.stdout, "{text}")?;
+        if self.is_closed {
+            return Ok(());
+        }
         // An error at exit would be ignored.
-        self.stdout.flush()?;
-        Ok(())
+        let printed = writeln!(self.stdout, "{text}").and_then(|()| self.stdout.flush());
+        self.is_closed = printed.as_ref().is_err_and(is_closed_pipe);
+        if self.is_closed { Ok(()) } else { Ok(printed?) }
+    }
+
+    /// Returns whether the reader has closed the pipe.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Prints an error as one line. Control characters, as in names and paths, are escaped.
@@ -64,13 +65,19 @@ impl Output {
         let _ = writeln!(self.stderr, "{style}warning:{style:#} {}", Visible(&warning.to_string()));
     }
 
-    /// Returns a progress bar on standard error. It is hidden unless `is_wanted` and standard error is a terminal.
+    /// Returns a progress bar on standard error, which is hidden unless `is_wanted` and standard error is a terminal. Control
+    /// characters of the task are escaped.
     pub(crate) fn progress(&self, is_wanted: bool, task: &str, step_count: u64) -> ProgressBar {
         if !is_wanted || !self.stderr_is_terminal {
             return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         }
         let style = ProgressStyle::with_template("{msg} {wide_bar:.green} {human_pos}/{human_len} {eta:>4}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(step_count).with_style(style).with_message(task.to_owned())
+        ProgressBar::new(step_count).with_style(style).with_message(Visible(task).to_string())
     }
+}
+
+/// Returns whether the error is that the reader has closed the pipe.
+pub(crate) fn is_closed_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }

@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use same_file::Handle;
+
 use crate::exit::Exit;
 use crate::input;
 
@@ -13,8 +15,8 @@ pub(crate) struct OutputFile {
     what: &'static str,
     path: PathBuf,
     file: Option<File>,
-    /// Whether the file existed before it was opened.
-    existed: bool,
+    /// The file that opening has created, without links on its path.
+    created: Option<PathBuf>,
 }
 
 /// Error of opening or writing an output file. `what` is its kind, such as "page" or "trace".
@@ -50,11 +52,11 @@ impl OutputFile {
         path: &Path,
         inputs: impl IntoIterator<Item = &'a Path>,
     ) -> Result<Self, OutputFileError> {
-        if inputs.into_iter().any(|input| is_same_file(input, path)) {
-            return Err(OutputFileError::IsInput { what, path: path.to_owned() });
-        }
         if input::is_stdin(path) {
             return Err(OutputFileError::Stdout { what });
+        }
+        if inputs.into_iter().any(|input| is_input(input, path)) {
+            return Err(OutputFileError::IsInput { what, path: path.to_owned() });
         }
         // Systems report a directory with different errors, some of them only on writing.
         let is_file = || if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(()) };
@@ -66,7 +68,8 @@ impl OutputFile {
             path: path.to_owned(),
             reason: input::reason(&error, "no such directory"),
         })?;
-        Ok(Self { what, path: path.to_owned(), file: Some(file), existed })
+        let created = if existed { None } else { path.canonicalize().ok() };
+        Ok(Self { what, path: path.to_owned(), file: Some(file), created })
     }
 
     /// Opens the files of a command, as [`open`](Self::open) does. They must differ from each other, unless they are devices.
@@ -115,15 +118,31 @@ impl OutputFile {
 /// Removes the file if it was created and never written.
 impl Drop for OutputFile {
     fn drop(&mut self) {
-        if self.file.take().is_some() && !self.existed {
+        if self.file.take().is_some()
+            && let Some(created) = &self.created
+        {
             // If the removal fails, an empty file remains.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(created);
         }
     }
 }
 
-/// Returns whether two paths lead to the same file.
-pub(crate) fn is_same_file(left: &Path, right: &Path) -> bool {
-    left == right
-        || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+/// Returns whether a path leads to an input, which may be a file on standard input.
+pub(crate) fn is_input(input: &Path, path: &Path) -> bool {
+    if !input::is_stdin(input) {
+        return is_same_file(input, path);
+    }
+    let handles = || Ok::<_, io::Error>([Handle::stdin()?, Handle::from_path(path)?]);
+    path.is_file() && handles().is_ok_and(|[stdin, file]| stdin == file)
+}
+
+/// Returns whether two paths lead to the same file, also through links.
+fn is_same_file(left: &Path, right: &Path) -> bool {
+    let is_same_path =
+        || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right);
+    // Hard links have different paths. Finding them opens both files, which a pipe's writer would notice.
+    let is_hard_link = || {
+        left.is_file() && right.is_file() && same_file::is_same_file(left, right).is_ok_and(|is_same| is_same)
+    };
+    left == right || is_same_path() || is_hard_link()
 }

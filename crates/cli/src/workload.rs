@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use heapwright_report::Visible;
 use heapwright_trace::{Part, Workload};
 
 use crate::exit::Exit;
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &WorkloadArgs, output: &mut Output) -> Result<Exit, Outp
         return Ok(error.exit());
     }
     let peak = format::size(trace.peak_live().get());
-    output.result(&format_args!("{}: {} events, peak live {peak}", path.display(), trace.events().len()))?;
+    let path = path.display().to_string();
+    output.result(&format_args!("{}: {} events, peak live {peak}", Visible(&path), trace.events().len()))?;
     Ok(Exit::Success)
 }

@@ -59,6 +59,10 @@ pub(super) fn run(choice: &DeviceChoice, output: &mut Output) -> Result<Exit, Ou
     let mut held: Option<Target> = None;
     for id in ids {
         send(output, &Message::Begins { id: id.clone() })?;
+        if output.is_closed() {
+            // The parent process has ended.
+            return Ok(Exit::Failure);
+        }
         let options = Options { filter: Filter::of_ids([id]), ..Options::default() };
         let open = || match &held {
             Some(target) => Ok(target.clone()),

@@ -120,8 +120,7 @@ fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanErr
         return Err(PlanError::TierWithCapacity);
     }
     let outputs = [("plan", args.out.as_deref()), ("drawing", args.svg.as_deref())];
-    let file = (!input::is_stdin(&args.file)).then_some(args.file.as_path());
-    let [plan_file, drawing] = OutputFile::open_all(outputs, file)?;
+    let [plan_file, drawing] = OutputFile::open_all(outputs, Some(&args.file))?;
     let (name, text) = read(&args.file)?;
     let planned = if frame_file::is_frame(&text) {
         frame_plan::make(args, &name, &text)?
@@ -146,7 +145,7 @@ fn make_plan(args: &PlanArgs) -> Result<(PlanReport, Option<PlanError>), PlanErr
 
 /// Reads a file, or standard input, and returns its name for messages and its text.
 fn read(path: &Path) -> Result<(String, String), InputError> {
-    let name = if input::is_stdin(path) { input::STDIN_NAME.to_owned() } else { path.display().to_string() };
+    let name = input::name(path).display().to_string();
     let wrong = |reason: String| InputError::File { name: name.clone(), reason };
     let bytes = input::read(path).map_err(|error| wrong(input::reason(&error, "no such file")))?;
     let text = input::text(&bytes).ok_or_else(|| wrong("the file is not UTF-8".to_owned()))?.to_owned();

@@ -47,9 +47,9 @@ impl RecordedBuffer {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoState {
     #[error(
-        "standard input can be read only once, but a session is read several times to recreate it; write it to a file first"
+        "{path} can be read only once, but a session is read several times to recreate it; write it to a file first"
     )]
-    Stdin,
+    Stream { path: String },
     #[error("{path}: {reason}")]
     Open { path: String, reason: String },
     #[error(transparent)]
@@ -67,8 +67,8 @@ pub(super) enum NoState {
 impl State {
     /// Reads the whole session, and returns its state at a time, or else when most bytes are live.
     pub(super) fn read(path: &Path, time_us: Option<u64>) -> Result<Self, NoState> {
-        if input::is_stdin(path) {
-            return Err(NoState::Stdin);
+        if input::is_stream(path) {
+            return Err(NoState::Stream { path: input::name(path).display().to_string() });
         }
         let record_count = last_record(path, time_us)?;
         let mut state = Self { record_count, ..Self::default() };

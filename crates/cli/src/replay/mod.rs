@@ -25,7 +25,7 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
-use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocatorDesc};
+use heapwright::{ByteSize, DeviceCaps, HeapType, ResourceAllocator, ResourceAllocatorDesc};
 use heapwright_trace::{Event, EventKind, Location};
 
 pub(crate) use self::args::ReplayArgs;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ReplayArgs, output: &mut Output) -> Result<Exit, Output
         }
     };
     // All files are opened before the first replay, so that errors are reported at once.
-    let inputs = paths.iter().map(|path| path.as_path()).filter(|path| !input::is_stdin(path));
+    let inputs = paths.iter().map(PathBuf::as_path);
     let report_file = args.report.as_deref().map(|path| OutputFile::open("report", path, inputs)).transpose();
     let mut report_file = match report_file {
         Ok(file) => file,
@@ -203,6 +203,16 @@ impl Plan {
         let gpu = device.open()?;
         let caps = DeviceCaps::query(&gpu.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
+        if !args.set.is_empty() {
+            // Finds values that are invalid in every profile; recorded settings may contradict others.
+            ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), desc).map_err(|error| {
+                if error.is_invalid_argument() {
+                    ReplayError::Setting(error)
+                } else {
+                    ReplayError::Device { name: device.name(), error }
+                }
+            })?;
+        }
         let heap_type = heap_type::choose(args.heap_type, args.verify, caps.gpu_upload_heaps)?;
         let has_adapter = gpu.adapter.is_some();
         let options = args.set.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect();

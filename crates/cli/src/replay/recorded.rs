@@ -131,10 +131,7 @@ impl RecordedTrace {
         let mut reader = Reader::default();
         let note = |events, record| reader.note(events, record);
         let trace = match input::open(path) {
-            Ok(file) => {
-                let name = if input::is_stdin(path) { Path::new(input::STDIN_NAME) } else { path };
-                Trace::from_records(name, file, note)?
-            }
+            Ok(file) => Trace::from_records(input::name(path), file, note)?,
             // The error names the file.
             Err(_) => return Trace::read(path).map(Self::from),
         };

@@ -1,5 +1,7 @@
 //! Replay reports as a table, at most 120 columns wide with trace names of up to 16 letters.
 
+use heapwright_report::Visible;
+
 use super::report::ReplayReport;
 use super::timing::Percentiles;
 use crate::format;
@@ -96,7 +98,7 @@ fn held(report: &ReplayReport) -> Vec<String> {
 }
 
 fn trace(report: &ReplayReport) -> String {
-    report.trace.replace(char::is_control, "\u{fffd}")
+    Visible(&report.trace).to_string()
 }
 
 fn overhead(overhead: Option<f64>) -> String {

@@ -74,7 +74,7 @@ fn make_page(
     let cannot_read = |reason| CannotReport::Read { report: source.name(), reason };
     let page = page.map_or_else(|| source.page_path(), Path::to_owned);
     // The page is opened first because reading the report may take long.
-    let page = OutputFile::open("page", &page, source.file()).map_err(|error| match error {
+    let page = OutputFile::open("page", &page, source.input()).map_err(|error| match error {
         OutputFileError::IsInput { .. } => CannotReport::IsReport(error),
         _ => error.into(),
     })?;

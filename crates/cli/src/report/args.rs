@@ -23,8 +23,8 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input; no
-    /// page with --svg or --png alone]
+    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input or a
+    /// pipe; no page with --svg or --png alone]
     #[arg(short, long, value_name = "PAGE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -131,7 +131,7 @@ fn make(
     let page = has_page.then(|| args.output.clone().unwrap_or_else(|| source.page_path()));
     let outputs =
         [("page", page.as_deref()), ("SVG chart", args.svg.as_deref()), ("PNG chart", args.png.as_deref())];
-    let opened = OutputFile::open_all(outputs, source.file()).map_err(|error| match error {
+    let opened = OutputFile::open_all(outputs, source.input()).map_err(|error| match error {
         OutputFileError::IsInput { .. } => CannotReport::IsInput(error),
         _ => error.into(),
     });
@@ -170,7 +170,7 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
         }
         (bytes, _) => bytes.unwrap_or_else(|| Box::new(std::io::empty())),
     };
-    let path = if input::is_stdin(source.path()) { Path::new(input::STDIN_NAME) } else { source.path() };
+    let path = input::name(source.path());
     let mut reader = RecordReader::new(path, bytes)?;
     let mut builder = HistoryBuilder::new();
     let too_long = |error| CannotReport::History { name: name.clone(), error };
@@ -189,7 +189,7 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
         let placements = PlacementSource::Recorded;
         return Ok(Session { name: title, format, history, placements, truncated_at, failures: 0 });
     }
-    source.file().map_or(Ok(()), environment::check_input)?;
+    source.input().map_or(Ok(()), environment::check_input)?;
     let replayed = placements::replay(&history);
     let replayed = replayed.map_err(|error| CannotReport::Replay { name: name.clone(), error })?;
     let placements = PlacementSource::Replayed { device: replayed.device };

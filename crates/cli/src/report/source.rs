@@ -30,11 +30,7 @@ impl Source {
 
     /// Returns the path, or "standard input".
     pub(super) fn name(&self) -> String {
-        if input::is_stdin(&self.path) {
-            input::STDIN_NAME.to_owned()
-        } else {
-            self.path.display().to_string()
-        }
+        input::name(&self.path).display().to_string()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -46,9 +42,9 @@ impl Source {
         self.path.to_str().filter(|name| Workload::is_name(name))
     }
 
-    /// Returns the file's path, if the input is a file.
-    pub(super) fn file(&self) -> Option<&Path> {
-        (!input::is_stdin(&self.path) && self.workload().is_none()).then_some(&*self.path)
+    /// Returns the path of the file or standard input, which is not to be overwritten.
+    pub(super) fn input(&self) -> Option<&Path> {
+        self.workload().is_none().then_some(&*self.path)
     }
 
     /// Returns the default path of the page: beside the file, with the extension `.html`.
@@ -57,12 +53,12 @@ impl Source {
             // Windows has no file names with colons.
             return PathBuf::from(name.replace(':', "-") + ".html");
         }
-        match self.file() {
-            None => PathBuf::from("report.html"),
-            Some(path) if path.extension().is_some_and(|extension| extension == "gz") => {
+        match &self.path {
+            path if input::is_stream(path) => PathBuf::from("report.html"),
+            path if path.extension().is_some_and(|extension| extension == "gz") => {
                 path.with_extension("").with_extension("html")
             }
-            Some(path) => path.with_extension("html"),
+            path => path.with_extension("html"),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct ResidencyArgs {
     /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input;
     /// or generated workloads [default: all built-in scenarios and traces]
     ///
-    /// The kind of standard input is recognized by its content. A capture or session on it may have at most 256 MiB.
+    /// The kind of standard input, or of a pipe, is recognized by its content. A capture or session on it may have at most 256 MiB.
     ///
     /// generated:SHAPE:SEED is a generated workload (--list has the shapes). generated:development and generated:evaluation are
     /// the 20 workloads of each shape with which policies are developed (seeds from 0), and only evaluated (seeds from 1000).

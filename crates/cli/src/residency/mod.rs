@@ -26,7 +26,7 @@ use crate::input;
 use crate::output::{Output, OutputError};
 use crate::output_file::OutputFile;
 
-/// Runs the command; the worst that happened to any scenario is how it ends.
+/// Runs the command. Returns the most severe result of all scenarios.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, OutputError> {
     if args.list {
         return list(args.json, output);
@@ -38,8 +38,8 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
             return Ok(Exit::BadInput);
         }
     };
-    // What is read and where the plot goes before the first is simulated: who gave a wrong file learns it at once.
-    let inputs = args.scenarios.iter().map(PathBuf::as_path).filter(|path| !input::is_stdin(path));
+    // All files are opened before the first simulation, so that errors are reported at once.
+    let inputs = args.scenarios.iter().map(PathBuf::as_path);
     let plot_file = args.plot.as_deref().map(|path| OutputFile::open("plot", path, inputs)).transpose();
     let plot_file = match plot_file {
         Ok(file) => file,
@@ -87,15 +87,15 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
             }
         }
     }
-    if !args.json && !reports.is_empty() {
-        output.result(&table::render(&reports))?;
-    }
     if let Some(file) = plot_file
         && !reports.is_empty()
         && let Err(error) = plot::write(file, &reports)
     {
         output.error(&error);
         exit = exit.and(error.exit());
+    }
+    if !args.json && !reports.is_empty() {
+        output.result(&table::render(&reports))?;
     }
     Ok(exit)
 }

@@ -27,14 +27,14 @@ pub(super) enum Source {
     Generated(Generated),
 }
 
-/// A file of records, or what was read of standard input, since it is read more than once.
+/// A file of records, or a copy of what was read of a stream, since it is read more than once.
 #[derive(Debug)]
 pub(super) struct Recorded {
     path: PathBuf,
-    stdin: Option<Vec<u8>>,
+    copy: Option<Vec<u8>>,
 }
 
-/// Maximum size of a capture or session from standard input, in bytes.
+/// Maximum size of a capture or session from a stream, in bytes.
 const MAX_COPY_LEN: usize = 256 << 20;
 
 /// An input that keeps a copy of what is read, at most [`MAX_COPY_LEN`] bytes.
@@ -66,13 +66,13 @@ impl Source {
                 return Err(ResidencyError::Unknown { name: name.to_owned() });
             }
         }
-        if input::is_stdin(path) {
-            return Self::from_stdin();
-        }
         if path.extension().is_some_and(|extension| extension == "toml") {
             return Self::parse(path, &input::read(path).map_err(|error| cannot_read(path, &error))?);
         }
-        let file = Recorded { path: path.to_owned(), stdin: None };
+        if input::is_stream(path) {
+            return Self::from_stream(path);
+        }
+        let file = Recorded { path: path.to_owned(), copy: None };
         let trace = Trace::from_reader(path, file.open()?)?;
         let source = Self::with_trace(trace, file)?;
         if matches!(source, Self::Trace(_)) {
@@ -83,9 +83,10 @@ impl Source {
     }
 
     /// A scenario, unless it begins like a trace, a capture or a session.
-    fn from_stdin() -> Result<Self, ResidencyError> {
-        let path = Path::new(input::STDIN_NAME);
-        let (first, rest) = input::prefix(io::stdin()).map_err(|error| cannot_read(path, &error))?;
+    fn from_stream(path: &Path) -> Result<Self, ResidencyError> {
+        let opened = input::open(path).and_then(input::prefix);
+        let path = input::name(path);
+        let (first, rest) = opened.map_err(|error| cannot_read(path, &error))?;
         if !input::is_trace(&first) {
             let bytes = input::read_rest(first, rest).map_err(|error| cannot_read(path, &error))?;
             return Self::parse(path, &bytes);
@@ -97,7 +98,7 @@ impl Source {
         }
         let mut copied = Copied { input, copy: Vec::new() };
         let trace = Trace::from_reader(path, &mut copied)?;
-        Self::with_trace(trace, Recorded { path: path.to_owned(), stdin: Some(copied.copy) })
+        Self::with_trace(trace, Recorded { path: path.to_owned(), copy: Some(copied.copy) })
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ResidencyError> {
@@ -132,7 +133,7 @@ impl Source {
 
 impl Recorded {
     fn open(&self) -> Result<Box<dyn Read + '_>, ResidencyError> {
-        match &self.stdin {
+        match &self.copy {
             Some(bytes) => Ok(Box::new(Cursor::new(bytes))),
             None => input::open(&self.path).map_err(|error| cannot_read(&self.path, &error)),
         }

@@ -1,5 +1,7 @@
 //! How reports look to people.
 
+use heapwright_report::Visible;
+
 use super::report::{LRU, MeanAndMax, ResidencyReport, Summary, summarize};
 use crate::format;
 use crate::table::{self, Column};
@@ -46,7 +48,7 @@ const SUMMARY_COLUMNS: [Column<'_>; 8] = [
 fn row(report: &ResidencyReport, lru: Option<f64>, is_first: bool) -> Vec<String> {
     let name = if is_first { report.scenario.clone() } else { String::new() };
     vec![
-        name.replace(char::is_control, "\u{fffd}"),
+        Visible(&name).to_string(),
         policy_name(report.policy, report.default),
         format::size(report.bytes_in),
         format::size(report.lower_bound_bytes),

@@ -1,10 +1,14 @@
 //! `heapwright convert`, and captures and sessions as input of other commands.
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::{io::Write as _, process::Stdio};
 
 use serde_json::Value;
 
 use crate::support::{Folder, heapwright, json, repository};
+#[cfg(target_os = "linux")]
+use crate::support::{Outcome, command, heapwright_reading};
 
 const CAPTURES: &str = "crates/trace/tests/captures";
 
@@ -124,4 +128,86 @@ fn invalid_input_is_an_error_and_the_output_is_unchanged() {
     );
     let onto_itself = heapwright(["convert", &session, &session]);
     assert_eq!(onto_itself.one_error(2), format!("{session}: the session would overwrite an input file"));
+    let link = folder.path().join("link.hws").to_str().unwrap().to_owned();
+    fs::hard_link(&session, &link).unwrap();
+    let before = fs::read(&session).unwrap();
+    let onto_link = heapwright(["convert", &session, &link]);
+    assert_eq!(onto_link.one_error(2), format!("{link}: the session would overwrite an input file"));
+    assert_eq!(fs::read(&session).unwrap(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_is_not_written_leaves_a_dangling_link_alone() {
+    let folder = Folder::new();
+    let (link, target) = (folder.path().join("link.html"), folder.path().join("target.html"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let bad = folder.file("bad.json", "no report");
+    let outcome = heapwright(["report", &bad, "-o", link.to_str().unwrap()]);
+    outcome.one_error(2);
+    assert!(link.is_symlink() && !target.exists());
+}
+
+/// A pipe is named by a path in `convert <(zcat trace.csv.gz) ...`, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_are_read_once() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let csv = fs::read(repository().join("traces/unet_diffusion.csv.gz")).unwrap();
+    let session = path("s.hws");
+    let converted = heapwright_reading(&csv, &["convert", "/dev/stdin", &session]).ok();
+    assert!(converted.starts_with(&format!("{session}: ")), "{converted}");
+    let recorded = fs::read(&session).unwrap();
+    let again = path("again.hws");
+    heapwright_reading(&recorded, &["convert", "/dev/stdin", &again]).ok();
+    assert_eq!(fs::read(&again).unwrap(), recorded);
+    // A file on standard input is a file.
+    for name in ["/dev/stdin", "-"] {
+        let convert_to = |path: &str| {
+            let mut convert = command();
+            convert.args(["convert", name, path]).stdin(fs::File::open(&session).unwrap());
+            Outcome::from_output(convert.output().unwrap())
+        };
+        convert_to(&again).ok();
+        let onto_itself = convert_to(&session);
+        assert_eq!(onto_itself.one_error(2), format!("{session}: the session would overwrite an input file"));
+        assert_eq!(fs::read(&session).unwrap(), recorded);
+    }
+
+    let outcome = heapwright_reading(&recorded, &["recreate", "/dev/stdin"]);
+    assert!(outcome.one_error(2).starts_with("/dev/stdin can be read only once, "), "{}", outcome.stderr);
+
+    let scenario = fs::read(repository().join("crates/simulation/scenarios/cyclic-scan.toml")).unwrap();
+    for input in [&csv, &recorded, &scenario] {
+        let simulated =
+            |name| heapwright_reading(input, &["residency", "--json", "--policy", "lru", name]).ok();
+        let bytes_in = |json: String| serde_json::from_str::<Value>(&json).unwrap()["bytes_in"].clone();
+        assert_eq!(bytes_in(simulated("/dev/stdin")), bytes_in(simulated("-")));
+    }
+    let page = path("p.html");
+    heapwright_reading(&recorded, &["report", "/dev/stdin", "-o", &page]).ok();
+    // The default page is that of standard input.
+    let mut report = command();
+    report
+        .current_dir(folder.path())
+        .args(["report", "/dev/stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = report.stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&recorded).unwrap();
+    Outcome::from_output(child.wait_with_output().unwrap()).ok();
+    assert!(folder.path().join("report.html").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_outputs_are_escaped() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let convert = heapwright(["convert", "traces/unet_diffusion.csv.gz", &path("\u{1b}[31m.hws")]).ok();
+    let workload = heapwright(["workload", "workload:training:3", "-o", &path("\u{1b}[31m.csv")]).ok();
+    for (printed, name) in [(convert, "/\\u{1b}[31m.hws: "), (workload, "/\\u{1b}[31m.csv: ")] {
+        assert!(printed.contains(name) && !printed.contains('\u{1b}'), "{printed:?}");
+    }
 }

@@ -260,6 +260,7 @@ fn profiles_and_options_change_the_settings() {
     for (setting, expected) in [
         ("colour=red", "--set: option: \"colour\" is unknown; available: flags, "),
         ("release_size=much", "--set: option: release_size must be a size"),
+        ("max_heap_size=0", "--set: ResourceAllocatorDesc::max_heap_size: must not be zero"),
         ("colour", "must be OPTION=VALUE"),
     ] {
         let outcome = heapwright(["replay", "--set", setting, path]);

@@ -21,11 +21,21 @@ pub struct HistoryBuilder {
     heaps: HashMap<u64, u32>,
     /// Free ranges of the live heaps, by index.
     spaces: HashMap<u32, FreeSpace>,
-    /// Heaps of each residency set, by id.
-    sets: HashMap<u64, Vec<u64>>,
+    /// Number of the last submission that used each heap, by the heap's index.
+    used_by: Vec<u32>,
+    /// Residency sets, by id.
+    sets: HashMap<u64, ResidencySet>,
     /// Sums over `spaces`.
     free: u128,
     largest: u128,
+}
+
+#[derive(Debug, Default)]
+struct ResidencySet {
+    /// Indexes of the heaps that existed when the set was defined, each once.
+    heaps: Vec<u32>,
+    /// Number of the last submission that named the set, from 1 on.
+    submission: u32,
 }
 
 /// Error of a history that is too long.
@@ -67,11 +77,7 @@ impl HistoryBuilder {
                 Ok(())
             }
             &Action::Place { allocation, heap, offset } => self.place(allocation, heap, offset, None),
-            Action::DefineSet { set, heaps } => {
-                check_count("residency sets", self.sets.len())?;
-                self.sets.insert(*set, heaps.clone());
-                Ok(())
-            }
+            Action::DefineSet { set, heaps } => self.define_set(*set, heaps),
             Action::Submit { queue, sets, .. } => self.submit(*queue, sets),
             &Action::Evict { heap } => self.page(heap, Paging::Evict),
             &Action::MakeResident { heap } => self.page(heap, Paging::MakeResident),
@@ -195,6 +201,7 @@ impl HistoryBuilder {
         }
         let name = heap.name.clone().unwrap_or_default();
         let start = self.next_moment();
+        self.used_by.push(0);
         self.history.heaps.push(HeapLife { id, size, start, end: u32::MAX, heap_type, name });
         let space = FreeSpace::new(size);
         self.free += u128::from(space.free());
@@ -211,29 +218,48 @@ impl HistoryBuilder {
         }
     }
 
-    /// Submits command lists that use the heaps of these residency sets.
+    /// Defines a residency set, or replaces its heaps.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn define_set(&mut self, set: u64, heaps: &[u64]) -> Result<(), HistoryError> {
+        check_count("residency sets", self.sets.len())?;
+        let mut indexes: Vec<u32> = heaps.iter().filter_map(|heap| self.heaps.get(heap).copied()).collect();
+        self.history.unknown_references += (heaps.len() - indexes.len()) as u64;
+        indexes.sort_unstable();
+        indexes.dedup();
+        self.sets.entry(set).or_default().heaps = indexes;
+        Ok(())
+    }
+
+    /// Submits command lists that use the heaps of these residency sets. Heaps that were destroyed after the definition of their set
+    /// are references to nothing.
     ///
     /// # Errors
     ///
     /// As [`push`](Self::push).
     pub fn submit(&mut self, queue: u64, sets: &[u64]) -> Result<(), HistoryError> {
-        let mut heaps: Vec<u32> = Vec::new();
+        let number = index_of(self.history.submissions.len() + 1);
+        let mut bytes = 0_u64;
         for set in sets {
-            let Some(set) = self.sets.get(set) else {
+            let Some(set) = self.sets.get_mut(set) else {
                 self.history.unknown_references += 1;
                 continue;
             };
-            for heap in set {
-                match self.heaps.get(heap) {
-                    Some(&heap) => heaps.push(heap),
-                    None => self.history.unknown_references += 1,
+            if std::mem::replace(&mut set.submission, number) == number {
+                continue;
+            }
+            for index in set.heaps.iter().map(|&index| index as usize) {
+                if std::mem::replace(&mut self.used_by[index], number) == number {
+                    continue;
+                }
+                match &self.history.heaps[index] {
+                    heap if heap.end == u32::MAX => bytes = bytes.saturating_add(heap.size),
+                    _ => self.history.unknown_references += 1,
                 }
             }
         }
-        heaps.sort_unstable();
-        heaps.dedup();
-        let sizes = heaps.iter().map(|&heap| self.history.heaps[heap as usize].size);
-        let bytes = sizes.fold(0, u64::saturating_add);
         self.history.submissions.push(Submission { moment: self.next_moment(), queue, bytes });
         self.add_moment()
     }

@@ -32,7 +32,7 @@ pub(crate) const PAGE: HtmlPage = HtmlPage {
         include_str!("page/allocations.js"),
         include_str!("page/main.js"),
     ),
-    script_hash: "8JZ03/FgTZLrhNBUEcXvqJkPM6CCoCNCQzN/dI2F1t8=",
+    script_hash: "K96nplh08K6MneZq8lCW2Xa7x/nrm0ztT3FWB8Fp9DY=",
 };
 
 /// Name and origin of a session, for the heading of its page.

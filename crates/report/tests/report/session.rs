@@ -66,6 +66,30 @@ fn a_history_has_every_place_and_lifetime() {
     assert_eq!((sums.duration_us, sums.heap_count, sums.submission_count), (80, 2, 1));
 }
 
+/// All sets of the submission together would have 2^32 heaps.
+#[test]
+fn a_heap_that_a_submission_names_often_counts_once() {
+    const COUNT: u64 = 1 << 16;
+    let count = usize::try_from(COUNT).unwrap();
+    let submit = |sets| Action::Submit { queue: 2, fence_value: 1, sets };
+    let created = (0..COUNT).map(|id| Action::CreateHeap(heap(id, 3)));
+    let history = history(created.chain([
+        Action::DefineSet { set: 1, heaps: (0..COUNT).collect() },
+        Action::DefineSet { set: 2, heaps: vec![5, 6, 5, COUNT] },
+        submit(vec![1; count]),
+        submit([2, 1].repeat(count / 2)),
+        Action::DestroyHeap { heap: 5 },
+        submit(vec![2, 2]),
+        submit(vec![1, 2]),
+    ]));
+    let bytes: Vec<u64> = history.submissions.iter().map(|submission| submission.bytes).collect();
+    assert_eq!(bytes, [3 * COUNT, 3 * COUNT, 3, 3 * (COUNT - 1)]);
+    assert_eq!(
+        history.unknown_references, 3,
+        "a heap that never existed, and one that is gone in two submissions"
+    );
+}
+
 #[test]
 fn names_paging_and_budgets_are_those_of_the_records() {
     let history = history([

@@ -8,7 +8,7 @@
 //!   paging, and the budget is [`BUDGET_PERCENT`] of the peak size of the live heaps. The non-local segment group has room for all of
 //!   its heaps.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -78,13 +78,23 @@ struct Recorded {
     heaps: Vec<WorkHeap>,
     is_used: Vec<bool>,
     is_live: Vec<bool>,
+    /// Number of the last submission that used each heap.
+    used_by: Vec<u64>,
     /// Live heaps by id.
     live: HashMap<u64, HeapNumber>,
-    sets: HashMap<u64, Vec<HeapNumber>>,
+    sets: HashMap<u64, ResidencySet>,
+    submission_count: u64,
     queues: HashMap<u64, usize>,
     events: Vec<Event>,
     use_count: usize,
     has_frames: bool,
+}
+
+#[derive(Default)]
+struct ResidencySet {
+    heaps: Vec<HeapNumber>,
+    /// Number of the last submission that named the set, from 1 on.
+    submission: u64,
 }
 
 impl Recorded {
@@ -97,6 +107,7 @@ impl Recorded {
                 self.heaps.push(work_heap(&heap));
                 self.is_used.push(false);
                 self.is_live.push(true);
+                self.used_by.push(0);
                 self.events.push(Event::Create(number));
             }
             Action::DestroyHeap { heap } => {
@@ -107,15 +118,12 @@ impl Recorded {
             }
             Action::DefineSet { set, heaps } => {
                 let numbers = heaps.iter().filter_map(|heap| self.live.get(heap).copied()).collect();
-                self.sets.insert(set, numbers);
+                self.sets.entry(set).or_default().heaps = numbers;
             }
             Action::Submit { queue, sets, .. } => {
                 let next = self.queues.len();
                 let queue = *self.queues.entry(queue).or_insert(next);
-                let of_sets = sets.iter().filter_map(|set| self.sets.get(set)).flatten();
-                let uses: BTreeSet<HeapNumber> =
-                    of_sets.copied().filter(|&heap| self.is_live[super::as_index(heap)]).collect();
-                let uses: Box<[HeapNumber]> = uses.into_iter().collect();
+                let uses = self.uses(&sets);
                 self.use_count += uses.len();
                 if self.use_count > MAX_USES {
                     return Err(NoWorkload::TooManyUses(path.to_owned()));
@@ -136,6 +144,27 @@ impl Recorded {
             return Err(NoWorkload::TooManyEvents(path.to_owned()));
         }
         Ok(())
+    }
+
+    /// Returns the live heaps of the sets of a submission, each once and in order.
+    fn uses(&mut self, sets: &[u64]) -> Box<[HeapNumber]> {
+        self.submission_count += 1;
+        let number = self.submission_count;
+        let mut uses = Vec::new();
+        for set in sets {
+            let Some(set) = self.sets.get_mut(set) else { continue };
+            if std::mem::replace(&mut set.submission, number) == number {
+                continue;
+            }
+            for &heap in &set.heaps {
+                let index = super::as_index(heap);
+                if self.is_live[index] && std::mem::replace(&mut self.used_by[index], number) != number {
+                    uses.push(heap);
+                }
+            }
+        }
+        uses.sort_unstable();
+        uses.into()
     }
 
     fn into_workload(self, name: &str) -> Workload {
@@ -285,6 +314,18 @@ mod tests {
         assert_eq!(made.frames.len(), 3, "a frame for each submission, and the rest");
         assert_eq!((&made.frames[0].born[..], &made.frames[1].died[..]), (&[0, 1][..], &[1][..]));
         assert_eq!(made.frames[0].budget[0], ByteSize::from_mib(18));
+    }
+
+    #[test]
+    fn a_set_that_a_submission_names_often_is_used_once() {
+        let mut actions: Vec<_> = (0..65_536).map(|id| heap(id, 1)).collect();
+        actions.push(define(1, &(0..65_536).collect::<Vec<_>>()));
+        actions.push(define(2, &[3, 0, 3]));
+        let submit_all = |sets| Action::Submit { queue: 7, fence_value: 1, sets };
+        actions.extend([submit_all([[2, 1]; 32_768].concat()), submit_all(vec![2, 2])]);
+        let made = workload(actions).unwrap();
+        assert_eq!(made.uses(0), (0..65_536).collect::<Vec<_>>());
+        assert_eq!(made.uses(1), [0, 3]);
     }
 
     #[test]

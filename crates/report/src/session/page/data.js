@@ -154,7 +154,9 @@ const isEvicted = (heap, moment) => {
 };
 const budget = counts.budgets === 0 ? null : (() => {
   const bytes = new Float64Array(counts.moments);
-  for (let change = 0; change < counts.budgets; change += 1) bytes.fill(budgets.bytes[change], budgets.moment[change]);
+  for (let change = 0; change < counts.budgets; change += 1) {
+    bytes.fill(budgets.bytes[change], budgets.moment[change], budgets.moment[change + 1]);
+  }
   return bytes;
 })();
 
