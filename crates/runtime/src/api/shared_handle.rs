@@ -11,8 +11,9 @@
 //! released. A name is in use while a handle is open that was created or found with it.
 //!
 //! The operating system does not tell the registry that a handle is closed. What closed handles refer to is released
-//! when the next handle is created, opened or found by name, and when a shared object or a device is released. An object
-//! whose handle is never closed lives as long as the process.
+//! when the next handle is created, opened or found by name, and when a shared object or a device is released; with more
+//! than 64 handles, when it is their turn to be checked. An object whose handle is never closed lives as long as the
+//! process.
 //!
 //! # Shared state
 //!
@@ -22,6 +23,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::io;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::event::{Event, EventReset};
@@ -44,15 +46,20 @@ const GENERIC_ALL: u32 = 0x1000_0000;
 /// Windows' `MAX_PATH`: maximum length of a name, in UTF-16 units.
 const MAX_NAME_LEN: usize = 260;
 
+/// The number of handles that are checked at once for whether they are closed. A check takes some system calls.
+const CHECKED_HANDLES: usize = 64;
+
 /// The UTF-16 units of a checked name.
 type Name = Vec<u16>;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(), last_checked: 0 });
 
 /// The handles of this process.
 struct Registry {
     /// By the numeric value of the HANDLE.
     handles: BTreeMap<usize, Handle>,
+    /// The number of the handle that was checked last.
+    last_checked: usize,
 }
 
 /// The object that an application's handle refers to, and the event behind the handle.
@@ -79,7 +86,7 @@ enum Shared {
 }
 
 /// Implements `CreateSharedHandle`: creates a handle to `object`, which the caller must close. Cost: O(n) in the
-/// handles of the process.
+/// handles of the process if it has a name.
 ///
 /// # Errors
 ///
@@ -190,7 +197,8 @@ impl Drop for SharedObjectRelease {
     }
 }
 
-/// Releases what the application's closed handles refer to. Cost: O(n) in the handles of the process.
+/// Releases what the application's closed handles refer to, among the next [`CHECKED_HANDLES`]. Cost: O(1) in the
+/// handles of the process.
 pub(super) fn release_closed() {
     let closed = registry().take_closed();
     // Dropped without the lock, because memory is freed and waits for fences end here.
@@ -241,18 +249,31 @@ impl Registry {
         Ok((handle, replaced))
     }
 
-    /// Returns the object with a name.
+    /// Returns the object with a name, of which a handle is open.
     fn named(&self, name: &Name) -> Option<&Arc<SharedObject>> {
-        self.handles.values().map(|known| &known.object).find(|object| object.name.as_ref() == Some(name))
+        let mut with_name = self.handles.iter().filter(|(_, known)| known.object.name.as_ref() == Some(name));
+        with_name.find(|(number, known)| known.is_open(**number)).map(|(_, known)| &known.object)
     }
 
-    /// Removes the entries of closed handles and returns them.
+    /// Removes the entries of closed handles among the next ones to be checked, and returns them.
     fn take_closed(&mut self) -> Vec<Handle> {
-        let handle = |number: usize| HANDLE(std::ptr::without_provenance_mut(number));
-        let is_closed =
-            |(&number, known): (&usize, &Handle)| (!known.event.is_behind(handle(number))).then_some(number);
-        let closed: Vec<usize> = self.handles.iter().filter_map(is_closed).collect();
+        let last = self.last_checked;
+        let rest = self.handles.range((Bound::Excluded(last), Bound::Unbounded));
+        let mut closed = Vec::new();
+        for (&number, known) in rest.chain(self.handles.range(..=last)).take(CHECKED_HANDLES) {
+            self.last_checked = number;
+            if !known.is_open(number) {
+                closed.push(number);
+            }
+        }
         closed.iter().filter_map(|number| self.handles.remove(number)).collect()
+    }
+}
+
+impl Handle {
+    /// Returns whether the application's handle, which has this number, is open.
+    fn is_open(&self, number: usize) -> bool {
+        self.event.is_behind(HANDLE(std::ptr::without_provenance_mut(number)))
     }
 }
 
