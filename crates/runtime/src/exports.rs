@@ -25,10 +25,7 @@ use crate::drivers::host::HostDriver;
 use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
 use crate::drivers::vulkan::{VulkanDriver, VulkanGpu};
-use crate::rules::{Options, Refusal, recreate};
-
-/// The highest minimum feature level that `D3D12CreateDevice` accepts.
-pub(crate) const FEATURE_LEVEL: D3D_FEATURE_LEVEL = D3D_FEATURE_LEVEL_12_1;
+use crate::rules::{Options, Refusal, feature_level, recreate};
 
 /// The environment variables that choose the process's device, equivalent to [`HeapwrightChooseDevice`].
 const ENVIRONMENT: [&str; 2] = ["HEAPWRIGHT_PROFILE", "HEAPWRIGHT_OPTIONS"];
@@ -244,29 +241,6 @@ pub unsafe extern "system" fn D3D12CreateDevice(
     })
 }
 
-/// Checks the minimum feature level requested by an application. It must be a level that D3D12 devices can have and at
-/// most that of this runtime.
-///
-/// The levels 9_1 to 10_1 are for Direct3D 11 only; vkd3d-proton's test_create_device records that Windows refuses
-/// them.
-fn check_feature_level(level: D3D_FEATURE_LEVEL) -> Result<(), Refusal> {
-    match level {
-        D3D_FEATURE_LEVEL_1_0_GENERIC
-        | D3D_FEATURE_LEVEL_1_0_CORE
-        | D3D_FEATURE_LEVEL_11_0
-        | D3D_FEATURE_LEVEL_11_1
-        | D3D_FEATURE_LEVEL_12_0
-        | D3D_FEATURE_LEVEL_12_1 => Ok(()),
-        D3D_FEATURE_LEVEL_12_2.. => Err(Refusal::new(
-            DXGI_ERROR_UNSUPPORTED,
-            format!("feature level {level:#x} is not supported; the highest supported is {FEATURE_LEVEL:#x}"),
-        )),
-        _ => Err(Refusal::invalid(format!(
-            "MinimumFeatureLevel {level:#x} is not a valid D3D12 feature level"
-        ))),
-    }
-}
-
 /// Creates a device for the call `name`, with `reserve_ranges` reserved, and writes the requested interface to `out`.
 ///
 /// # Safety
@@ -282,7 +256,6 @@ pub(crate) unsafe fn create_device(
     out: (*const GUID, *mut *mut c_void),
 ) -> windows_core::Result<()> {
     let check = || {
-        check_feature_level(minimum_feature_level)?;
         let driver = match adapter {
             None => {
                 let adapters = &process_choice()?.adapters;
@@ -293,6 +266,7 @@ pub(crate) unsafe fn create_device(
                 .map(|adapter| Arc::clone(adapter.driver()))
                 .map_err(|_| Refusal::invalid("pAdapter is not an adapter of this runtime"))?,
         };
+        feature_level::check_minimum(minimum_feature_level, driver.caps())?;
         recreate::check_ranges(reserve_ranges, driver.caps())?;
         Ok(driver)
     };

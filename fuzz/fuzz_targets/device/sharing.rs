@@ -115,23 +115,23 @@ impl Handles {
         }
     }
 
-    /// Closes all handles after all objects are released, and checks that they cannot be opened any more.
+    /// Closes all handles, and checks that they cannot be opened any more.
     pub fn close(self, device: &ID3D12Device) {
+        for &handle in &self.open {
+            // SAFETY: the handle is the application's, and open.
+            unsafe { event::close(handle) };
+        }
         for &handle in self.open.iter().chain(&self.closed) {
             let mut opened = None::<ID3D12DeviceChild>;
             // SAFETY: the device is live; the handle may be any.
             let answer = unsafe { device.OpenSharedHandle(handle, &mut opened) };
-            assert!(answer.is_err() && opened.is_none(), "a handle keeps its object alive");
-        }
-        for handle in self.open {
-            // SAFETY: the handle is the application's, and open.
-            unsafe { event::close(handle) };
+            assert!(answer.is_err() && opened.is_none(), "a closed handle keeps its object alive");
         }
         for name in NAMES {
             let units: Vec<u16> = name.encode_utf16().chain([0]).collect();
             // SAFETY: the name ends with a zero.
             let found = unsafe { device.OpenSharedHandleByName(PCWSTR(units.as_ptr()), GENERIC_ALL) };
-            assert!(found.is_err(), "a name outlives its object");
+            assert!(found.is_err(), "a name outlives its handles");
         }
     }
 }

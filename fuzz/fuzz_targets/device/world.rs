@@ -94,7 +94,7 @@ impl World {
         self.second
             .get_or_insert_with(|| {
                 let mut device = null_mut();
-                let (level, iid) = (D3D_FEATURE_LEVEL_12_0, &ID3D12Device::IID);
+                let (level, iid) = (D3D_FEATURE_LEVEL_11_0, &ID3D12Device::IID);
                 // SAFETY: the adapter is live, and on S_OK the result is a device with a reference.
                 unsafe {
                     assert_eq!(D3D12CreateDevice(adapter, level, iid, &mut device), S_OK);

@@ -315,25 +315,32 @@ pub(super) const CHECKS: &[Check] = &[
         Ok("the device is not removed".to_owned())
     }),
     check("copies/shared-handle", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
-        let home = crate::desc::properties(DEFAULT);
-        let resource =
-            ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")?;
-        let child = windows_core::Interface::cast(&resource);
-        let child: ID3D12DeviceChild = child.map_err(|_| Stop::Failed("no ID3D12DeviceChild".to_owned()))?;
-        let handle = commands::create_shared_handle(ctx.device(), &child).ok("a shared buffer")?;
+        let resource = shared_buffer(ctx)?;
+        let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         let opened = commands::open_shared_handle(ctx.device(), &handle);
         drop(handle);
         let opened: ID3D12Resource = opened.ok("as a resource")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
+    check("copies/shared-handle-keeps-its-buffer", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+        let resource = shared_buffer(ctx)?;
+        let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
+        drop(resource);
+        let opened = commands::open_shared_handle(ctx.device(), &handle);
+        let opened: ID3D12Resource = opened.ok("a handle whose buffer was released")?;
+        require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
+    }),
     check("copies/unshared-handle-refused", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
-        let child = windows_core::Interface::cast(&resource);
-        let child: ID3D12DeviceChild = child.map_err(|_| Stop::Failed("no ID3D12DeviceChild".to_owned()))?;
-        commands::create_shared_handle(ctx.device(), &child)
+        commands::create_shared_handle(ctx.device(), &resource)
             .refused("a buffer without D3D12_HEAP_FLAG_SHARED")
     }),
 ];
+
+fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {
+    let home = crate::desc::properties(DEFAULT);
+    ctx.commit_with(&home, D3D12_HEAP_FLAG_SHARED, &buffer(64 * KIB)).ok("a shared buffer")
+}
 
 /// Returns bytes that depend on their position and on the seed.
 pub(super) fn pattern(len: usize, seed: u8) -> Vec<u8> {

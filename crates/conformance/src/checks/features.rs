@@ -190,6 +190,25 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok(format!("tier {tier}"))
     }),
+    check("features/feature-level-means-features", "D3D12, hardware feature levels", &[], |ctx| {
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
+        let [base, logic, tiled, conservative] =
+            [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
+        let level = device::feature_level(ctx.device(), &[base, logic, tiled, conservative]);
+        let level = level.ok("four levels")?;
+        let is = |flag: windows_core::BOOL| i32::from(flag.as_bool());
+        let required = [
+            (logic, "OutputMergerLogicOp", is(options.OutputMergerLogicOp), 1),
+            (tiled, "TiledResourcesTier", options.TiledResourcesTier, 2),
+            (tiled, "TypedUAVLoadAdditionalFormats", is(options.TypedUAVLoadAdditionalFormats), 1),
+            (conservative, "ROVsSupported", is(options.ROVsSupported), 1),
+            (conservative, "ConservativeRasterizationTier", options.ConservativeRasterizationTier, 1),
+        ];
+        for (since, name, found, least) in required.into_iter().filter(|&(since, ..)| since <= level) {
+            ensure!(found >= least, "{name} is {found}; feature level {since:#x} requires {least} or more");
+        }
+        Ok(format!("feature level {level:#x}"))
+    }),
     check("features/no-feature-levels-refused", "D3D12, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
         device::feature_level(ctx.device(), &[]).refused("no levels")
     }),

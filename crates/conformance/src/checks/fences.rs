@@ -39,6 +39,14 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&one, 5).ok("the first object")?;
         require_eq("the second object", commands::completed(&other), 0)
     }),
+    check("fences/shared-handle-keeps-its-fence", "D3D12, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+        let fence = commands::create_fence(ctx.device(), 7, D3D12_FENCE_FLAG_SHARED).ok("a shared fence")?;
+        let handle = commands::create_shared_handle(ctx.device(), &fence).ok("a shared fence")?;
+        drop(fence);
+        let opened = commands::open_shared_handle(ctx.device(), &handle);
+        let opened: ID3D12Fence = opened.ok("a handle whose fence was released")?;
+        require_eq("GetCompletedValue", commands::completed(&opened), 7)
+    }),
     check("fences/null-event-of-a-reached-value", "D3D12, SetEventOnCompletion, null event", &[], |ctx| {
         let fence = ctx.create_fence(7).ok("value 7")?;
         for value in [0, 6, 7] {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use heapwright_d3d12::*;
-use windows_core::Interface;
+use windows_core::{Interface, Param};
 
 use super::{borrowed, cast, count, created, done, returned};
 use crate::answer::Answer;
@@ -345,7 +345,10 @@ impl Drop for SharedHandle {
     }
 }
 
-pub(crate) fn create_shared_handle(device: &ID3D12Device, child: &ID3D12DeviceChild) -> Answer<SharedHandle> {
+pub(crate) fn create_shared_handle(
+    device: &ID3D12Device,
+    child: impl Param<ID3D12DeviceChild>,
+) -> Answer<SharedHandle> {
     const GENERIC_ALL: u32 = 0x1000_0000;
     // SAFETY: the object is live, and attributes and name may be null.
     let handle = unsafe { device.CreateSharedHandle(child, None, GENERIC_ALL, PCWSTR::null()) };

@@ -5,7 +5,7 @@ use heapwright_intercept::{Methods, intercept as replace, method};
 use windows_core::{IUnknown, Interface};
 
 use crate::lies::{Feature, Lies};
-use crate::{commands, creation, new_memory, recreate, tracker};
+use crate::{commands, creation, new_memory, recreate, shared_handles, tracker};
 
 /// Makes a device, its adapter and all objects that the device creates tell lies.
 pub(crate) fn intercept(device: &ID3D12Device, adapter: &IDXGIAdapter3, lies: &'static Lies) {
@@ -41,6 +41,7 @@ pub(crate) fn intercept_device(device: &ID3D12Device, lies: &'static Lies) {
             replace_made(methods);
             creation::replace(methods);
             new_memory::replace(methods);
+            shared_handles::replace(methods);
         });
     }
 }

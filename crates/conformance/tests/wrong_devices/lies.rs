@@ -65,6 +65,8 @@ with_honest! {
         pub(crate) check_only: Option<fn(HRESULT) -> HRESULT> = None,
         /// Fills new CPU-accessible memory.
         pub(crate) dirt: Option<Dirt> = None,
+        /// Lets shared handles become stale when the application releases the object.
+        pub(crate) forgets_shared: bool = false,
         /// Keeps a reference to the device for each heap.
         pub(crate) leaks_device: bool = false,
         /// Changes the result of `ID3D12Heap::GetDesc`.

@@ -7,7 +7,7 @@
 //!
 //! * [`lies`]: the possible lies.
 //! * [`device`], [`creation`], [`new_memory`], [`memory`], [`commands`], [`fences`], [`barriers`], [`tracker`],
-//!   [`recreate`]: the replaced methods.
+//!   [`recreate`], [`shared_handles`]: the replaced methods.
 //! * [`table`]: the wrong devices, as data.
 
 mod barriers;
@@ -19,6 +19,7 @@ mod lies;
 mod memory;
 mod new_memory;
 mod recreate;
+mod shared_handles;
 mod table;
 mod tracker;
 

@@ -1,10 +1,12 @@
 //! The effects of barriers: activation, ordering, and changes of state.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use heapwright_d3d12::*;
 
+use super::call_overlaps::{Extent, Role, conflicting, is_before};
 use super::content::{Cause, Content};
 use super::coverage::Coverage;
 use super::handover::Reason;
@@ -302,61 +304,119 @@ impl Judge {
     }
 
     /// Rules E-5 and E-6: checks barriers of one call for overlapping resources.
+    ///
+    /// Cost: O(n log n) for n barriers and ranges of memory, plus the violations.
     fn check_call(&mut self, submission: &mut Submission, barriers: &[EnhancedBarrier]) {
-        let changes = |barrier: &EnhancedBarrier| match &barrier.target {
-            BarrierTarget::Texture { layout_before, layout_after, .. } => {
-                layout_before != layout_after && *layout_after != D3D12_BARRIER_LAYOUT_UNDEFINED
+        let mut members: Vec<Member> = Vec::new();
+        let mut places = BTreeMap::new();
+        for barrier in barriers {
+            let effects = Effects::of(barrier);
+            let Some(id) = self.target(barrier).filter(|_| effects != Effects::default()) else { continue };
+            let place = *places.entry(id).or_insert(members.len());
+            if place == members.len() {
+                members.push(Member { id, effects });
             }
-            BarrierTarget::Buffer(_) | BarrierTarget::Global => false,
-        };
-        let discards = |barrier: &EnhancedBarrier| {
-            matches!(&barrier.target, BarrierTarget::Texture { discards: true, .. })
-        };
-        for barrier in barriers.iter().filter(|barrier| changes(barrier)) {
-            for other in barriers {
-                let (Some(one), Some(two)) = (self.target(barrier), self.target(other)) else { continue };
-                let flushes = other.access_before != D3D12_BARRIER_ACCESS_NO_ACCESS
-                    && other.access_before & WRITES != 0;
-                if one == two || !(changes(other) || flushes) || !self.overlap(one, two) {
-                    continue;
-                }
-                let (rule, law, what) = if discards(barrier) {
-                    (
-                        Rule::E5,
-                        AliasingLaws::DISCARD_STANDS_APART,
-                        "is discarded by a barrier in the same call as a barrier that flushes or changes the layout \
-                         of an overlapping resource",
-                    )
-                } else if changes(other) && !discards(other) {
-                    (
-                        Rule::E6,
-                        AliasingLaws::CALL_HAS_NO_ORDER,
-                        "changes its layout in the same call as an overlapping resource",
-                    )
-                } else {
-                    continue;
-                };
-                if !self.has(law) {
-                    continue;
-                }
-                let Some(resource) = self.take(one) else { continue };
-                let finding = Finding::error(rule, &resource, what);
-                self.say(submission, Finding { other: Some(two), ..finding });
-                self.put(resource);
-            }
+            members[place].effects = members[place].effects.union(effects);
+        }
+        // Barriers that only flush, as most do, look at no memory.
+        if !members.iter().any(|member| member.effects.changes || member.effects.discards) {
+            return;
+        }
+        let extents = members.iter().enumerate().flat_map(|(place, member)| self.extents(place, member));
+        let pairs = conflicting(extents.collect(), is_before);
+        let both_ways: BTreeSet<_> = pairs.iter().flat_map(|&(one, two)| [(one, two), (two, one)]).collect();
+        for (one, two) in both_ways {
+            self.say_conflict(submission, members[one], members[two]);
         }
     }
 
-    /// Returns whether two resources share bytes of a heap.
-    fn overlap(&self, one: ResourceId, two: ResourceId) -> bool {
-        let memory = |id| {
-            self.resource(id).map(|resource| resource.memory_of_places(&(0..resource.shape.place_count())))
+    /// Returns the memory of a resource in a call, each byte once.
+    fn extents(&self, place: usize, member: &Member) -> Vec<Extent> {
+        let Some(resource) = self.resource(member.id) else { return Vec::new() };
+        let mut memory = resource.memory_of_places(&(0..resource.shape.place_count()));
+        memory.sort_unstable_by_key(|(heap, bytes, _)| (*heap, bytes.start));
+        let mut extents: Vec<Extent> = Vec::new();
+        for (heap, bytes, _) in memory {
+            match extents.last_mut() {
+                Some(last) if last.heap == heap && bytes.start <= last.bytes.end => {
+                    last.bytes.end = last.bytes.end.max(bytes.end);
+                }
+                _ => extents.push(Extent { heap, bytes, resource: place, role: member.effects.role() }),
+            }
+        }
+        extents
+    }
+
+    /// Reports what the barriers of a call do to `one` while they affect the overlapping `two`.
+    fn say_conflict(&mut self, submission: &mut Submission, one: Member, two: Member) {
+        let discarded = (
+            one.effects.discards,
+            Rule::E5,
+            AliasingLaws::DISCARD_STANDS_APART,
+            "is discarded by a barrier in the same call as a barrier that flushes or changes the layout of an \
+             overlapping resource",
+        );
+        let changed = (
+            one.effects.changes && two.effects.changes,
+            Rule::E6,
+            AliasingLaws::CALL_HAS_NO_ORDER,
+            "changes its layout in the same call as an overlapping resource",
+        );
+        for (_, rule, law, what) in [discarded, changed].into_iter().filter(|(applies, ..)| *applies) {
+            if !self.has(law) {
+                continue;
+            }
+            let Some(resource) = self.take(one.id) else { return };
+            let finding = Finding::error(rule, &resource, what);
+            self.say(submission, Finding { other: Some(two.id), ..finding });
+            self.put(resource);
+        }
+    }
+}
+
+/// A resource that barriers of a call affect.
+#[derive(Clone, Copy)]
+struct Member {
+    id: ResourceId,
+    effects: Effects,
+}
+
+/// What barriers of a call do to a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Effects {
+    flushes: bool,
+    /// Changes a layout without DISCARD.
+    changes: bool,
+    /// Changes a layout with DISCARD.
+    discards: bool,
+}
+
+impl Effects {
+    fn of(barrier: &EnhancedBarrier) -> Self {
+        let flushes =
+            barrier.access_before != D3D12_BARRIER_ACCESS_NO_ACCESS && barrier.access_before & WRITES != 0;
+        let (changes, discards) = match barrier.target {
+            BarrierTarget::Texture { layout_before, layout_after, discards, .. } => {
+                (layout_before != layout_after && layout_after != D3D12_BARRIER_LAYOUT_UNDEFINED, discards)
+            }
+            BarrierTarget::Buffer(_) | BarrierTarget::Global => (false, false),
         };
-        let (Some(one), Some(two)) = (memory(one), memory(two)) else { return false };
-        one.iter().any(|(heap, bytes, _)| {
-            two.iter().any(|(other, others, _)| {
-                heap == other && !super::granularity::common(bytes, others).is_empty()
-            })
-        })
+        Self { flushes, changes: changes && !discards, discards: changes && discards }
+    }
+
+    fn union(self, other: Self) -> Self {
+        Self {
+            flushes: self.flushes || other.flushes,
+            changes: self.changes || other.changes,
+            discards: self.discards || other.discards,
+        }
+    }
+
+    fn role(self) -> Role {
+        match self {
+            Self { discards: true, .. } => Role::Discarded,
+            Self { changes: true, .. } => Role::Changed,
+            _ => Role::Flushed,
+        }
     }
 }

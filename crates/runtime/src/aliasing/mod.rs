@@ -28,7 +28,8 @@
 //!
 //! * `tracker`: the interface to the rest of the runtime; `note`: what lists record for it.
 //! * `judge`: the state of all resources; `handover`: transfer of memory; `usage`: reads, writes and discards;
-//!   `skipped`: possible writes of draws and dispatches; `barriers`; `mapping`: tile mappings.
+//!   `skipped`: possible writes of draws and dispatches; `barriers`; `call_overlaps`: resources of one
+//!   call of `Barrier` that overlap; `mapping`: tile mappings.
 //! * `shape`, `granularity`, `memory`: the layout of resources in memory. `content`, `coverage`, `state`: their state.
 //! * `inheritance`: the rules of inheritance; `inherited_contents`: the contents that they let pass; `submission`: ordering by barriers; `clock`: ordering by fences.
 //! * `laws`: the laws that the judge enforces, each of which tests can disable.
@@ -75,6 +76,7 @@ mod access;
 #[cfg(debug_assertions)]
 mod audit;
 mod barriers;
+mod call_overlaps;
 mod clock;
 mod content;
 mod coverage;

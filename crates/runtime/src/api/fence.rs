@@ -10,6 +10,7 @@ use windows_core::{ComObject, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable};
+use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::AliasingTracker;
 use crate::debug::ObjectKind;
 use crate::fence::{Fence as FenceValue, Waiter};
@@ -23,6 +24,7 @@ pub(super) struct Fence {
     value: Arc<FenceValue>,
     /// The device's aliasing tracker.
     aliasing: Arc<AliasingTracker>,
+    _shared: Option<SharedObjectRelease>,
 }
 
 /// Checks `Flags` of `CreateFence`.
@@ -45,9 +47,7 @@ pub(super) fn check_flags(flags: D3D12_FENCE_FLAGS) -> Result<(), Refusal> {
 impl Fence {
     pub(super) fn new(device: ComObject<Device>, value: u64, flags: D3D12_FENCE_FLAGS) -> Self {
         let value = device.removal().create_fence(value);
-        value.add_object();
-        let aliasing = Arc::clone(device.aliasing());
-        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
+        Self::of(device, value, flags)
     }
 
     /// Creates a fence of `device` that shares its value with another fence. The value is lost when either fence's
@@ -58,9 +58,20 @@ impl Fence {
         flags: D3D12_FENCE_FLAGS,
     ) -> Self {
         device.removal().watch_fence(&value);
+        Self::of(device, value, flags)
+    }
+
+    fn of(device: ComObject<Device>, value: Arc<FenceValue>, flags: D3D12_FENCE_FLAGS) -> Self {
         value.add_object();
         let aliasing = Arc::clone(device.aliasing());
-        Self { child: Child::new(device).counted(ObjectKind::Fence), flags, value, aliasing }
+        let shared = flags & D3D12_FENCE_FLAG_SHARED != 0;
+        Self {
+            child: Child::new(device).counted(ObjectKind::Fence),
+            flags,
+            value,
+            aliasing,
+            _shared: shared.then_some(SharedObjectRelease),
+        }
     }
 
     pub(super) fn flags(&self) -> D3D12_FENCE_FLAGS {
@@ -75,7 +86,7 @@ impl Fence {
 
 impl Drop for Fence {
     /// Releases waiting threads and queues with the last object, as on Windows (vkd3d-proton's
-    /// test_fence_wait_robustness).
+    /// test_fence_wait_robustness). An open shared handle counts as an object.
     fn drop(&mut self) {
         self.value.remove_object();
     }

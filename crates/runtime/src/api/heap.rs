@@ -10,6 +10,7 @@ use windows_core::{ComObject, GUID, implement};
 use super::call;
 use super::device::Device;
 use super::object::{Child, implement_pageable, implement_pageable_tools};
+use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::Label;
 use crate::ddi::{DriverHeap, GpuVirtualAddressRange, HeapArgs};
 use crate::debug::{LiveObject, ObjectKind};
@@ -21,6 +22,7 @@ use crate::rules::{self, Refusal};
 pub(super) struct Heap {
     child: Child,
     inner: Arc<HeapInner>,
+    _shared: Option<SharedObjectRelease>,
 }
 
 /// The part of a heap that resources in it keep alive. They hold no reference to the COM object, because in D3D12 only
@@ -75,7 +77,12 @@ impl Heap {
         let live = device.debug().live().created(ObjectKind::Heap);
         let child = Child::with_memory(device, Arc::clone(&memory)).labelled(label.clone());
         let desc = D3D12_HEAP_DESC { Properties: with_nodes(&desc.Properties), ..desc };
-        Self { child, inner: Arc::new(HeapInner { desc, has_address, memory, label, _live: live }) }
+        let shared = desc.Flags & D3D12_HEAP_FLAG_SHARED != 0;
+        Self {
+            child,
+            inner: Arc::new(HeapInner { desc, has_address, memory, label, _live: live }),
+            _shared: shared.then_some(SharedObjectRelease),
+        }
     }
 
     pub(super) fn desc(&self) -> &D3D12_HEAP_DESC {

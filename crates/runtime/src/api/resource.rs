@@ -1,8 +1,8 @@
 //! `ID3D12Resource2`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
 use windows_core::{ComObject, GUID, implement};
@@ -11,6 +11,7 @@ use super::call;
 use super::device::Device;
 use super::heap::{self, HeapInner};
 use super::object::{Child, implement_pageable, implement_pageable_tools};
+use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::{CreatedHome, CreatedResource, CreatedState, Identity, Label, ResourcePart};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
 use crate::ddi::{
@@ -38,6 +39,7 @@ pub(super) struct Resource {
     castable_formats: Box<[DXGI_FORMAT]>,
     /// Number of `Map` calls without a matching `Unmap`.
     map_count: AtomicU32,
+    _shared: Option<SharedObjectRelease>,
 }
 
 /// The kind of resource, by the location of its memory.
@@ -71,13 +73,12 @@ pub(super) struct PlacedPlan<'a> {
     pub(super) offset: u64,
 }
 
-/// A committed resource as referenced by shared handles, which do not keep it alive.
-#[derive(Clone)]
+/// A committed resource as referenced by shared handles, which keep its memory alive.
 pub(super) struct SharedResource {
     desc: D3D12_RESOURCE_DESC1,
     resource: rules::resource::Resource,
-    driver: Weak<dyn DriverResource>,
-    memory: Weak<dyn DriverHeap>,
+    driver: Arc<dyn DriverResource>,
+    memory: Arc<dyn DriverHeap>,
     heap: (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS),
     castable_formats: Box<[DXGI_FORMAT]>,
 }
@@ -86,11 +87,6 @@ impl SharedResource {
     /// Returns the flags of the resource's implicit heap.
     pub(super) fn heap_flags(&self) -> D3D12_HEAP_FLAGS {
         self.heap.1
-    }
-
-    /// Checks whether the resource still exists.
-    pub(super) fn is_alive(&self) -> bool {
-        self.driver.strong_count() != 0
     }
 }
 
@@ -153,28 +149,28 @@ impl Resource {
         Some(SharedResource {
             desc: self.desc,
             resource: self.resource,
-            driver: Arc::downgrade(&self.driver),
-            memory: Arc::downgrade(self.child.memory()?),
+            driver: Arc::clone(&self.driver),
+            memory: Arc::clone(self.child.memory()?),
             heap: **heap,
             castable_formats: self.castable_formats.clone(),
         })
     }
 
-    /// Creates a resource of `device` over the memory that `shared` refers to, or returns `None` if it is gone.
-    pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Option<Self> {
-        let driver = shared.driver.upgrade()?;
-        let child = Child::with_memory(device, shared.memory.upgrade()?);
+    /// Creates a resource of `device` over the memory that `shared` refers to.
+    pub(super) fn opened(device: ComObject<Device>, shared: &SharedResource) -> Self {
+        let driver = Arc::clone(&shared.driver);
+        let child = Child::with_memory(device, Arc::clone(&shared.memory));
         let placement = Placement::Committed(Box::new(shared.heap));
         let (resource, allocation) = (shared.resource, driver.existing_allocation_info());
         let opened = Self::new(child, &shared.desc, resource, allocation, driver, placement);
         let opened = opened.castable_to(&shared.castable_formats);
         if !opened.child.device.aliasing().is_on() {
-            return Some(opened);
+            return opened;
         }
         let args = rules::allocation_info::committed_args(&opened.resource);
         let state = CreatedState::State(D3D12_RESOURCE_STATE_COMMON);
         let label = opened.track(CreatedHome::Opened, &args, state, None);
-        Some(Self { child: opened.child.labelled(Some(label)), ..opened })
+        Self { child: opened.child.labelled(Some(label)), ..opened }
     }
 
     fn new(
@@ -192,6 +188,7 @@ impl Resource {
         let alignment = allocation.alignment.get();
         let desc = D3D12_RESOURCE_DESC1 { Alignment: alignment, MipLevels: mip_levels, ..*desc };
         let child = child.counted(ObjectKind::Resource);
+        let shared = matches!(&placement, Placement::Committed(heap) if heap.1 & D3D12_HEAP_FLAG_SHARED != 0);
         Self {
             child,
             desc,
@@ -200,6 +197,7 @@ impl Resource {
             placement,
             castable_formats: Box::default(),
             map_count: AtomicU32::new(0),
+            _shared: shared.then_some(SharedObjectRelease),
         }
     }
 

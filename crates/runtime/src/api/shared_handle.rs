@@ -3,15 +3,17 @@
 //! A handle is an operating system event that is never signalled. The application owns it and closes it like any other
 //! handle. A process-wide registry maps handles to objects; in another process a handle has no meaning, so its security
 //! attributes have no effect. The registry holds a duplicate handle of each event, so that a new event with the number
-//! of a closed handle is not mistaken for it. Entries of objects that are gone are removed when the next handle is
-//! created and when a device is destroyed.
+//! of a closed handle is not mistaken for it.
 //!
 //! # Lifetimes
 //!
-//! The registry does not keep objects alive: memory, resources and fence values exist as long as one of the D3D12
-//! objects over them. On Windows, an open handle suffices to keep them alive. A handle whose object is gone is stale
-//! and yields E_INVALIDARG, as does a closed handle. A name stays in use until its object is gone, even if its handles
-//! are closed.
+//! An open handle keeps memory, a resource or a fence value alive, as on Windows, even if all D3D12 objects over it are
+//! released. A name is in use while a handle is open that was created or found with it.
+//!
+//! The operating system does not tell the registry that a handle is closed. What closed handles refer to is released
+//! when the next handle is created, opened or found by name, and when a shared object or a device is released; with more
+//! than 64 handles, when it is their turn to be checked. An object whose handle is never closed lives as long as the
+//! process.
 //!
 //! # Shared state
 //!
@@ -21,7 +23,8 @@
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heapwright_d3d12::event::{Event, EventReset};
 use heapwright_d3d12::*;
@@ -43,42 +46,47 @@ const GENERIC_ALL: u32 = 0x1000_0000;
 /// Windows' `MAX_PATH`: maximum length of a name, in UTF-16 units.
 const MAX_NAME_LEN: usize = 260;
 
+/// The number of handles that are checked at once for whether they are closed. A check takes some system calls.
+const CHECKED_HANDLES: usize = 64;
+
 /// The UTF-16 units of a checked name.
 type Name = Vec<u16>;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(), names: BTreeMap::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handles: BTreeMap::new(), last_checked: 0 });
 
-/// The handles and names of this process.
+/// The handles of this process.
 struct Registry {
     /// By the numeric value of the HANDLE.
     handles: BTreeMap<usize, Handle>,
-    names: BTreeMap<Name, Entry>,
+    /// The number of the handle that was checked last.
+    last_checked: usize,
 }
 
 /// The object that an application's handle refers to, and the event behind the handle.
 struct Handle {
     event: Event,
-    entry: Entry,
+    object: Arc<SharedObject>,
 }
 
-/// A shared object and the adapter that it belongs to.
-#[derive(Clone)]
-struct Entry {
+/// A shared object, its name, and the adapter that it belongs to.
+struct SharedObject {
     adapter_luid: u64,
-    object: Shared,
+    name: Option<Name>,
+    content: Shared,
 }
 
-/// A weak reference to a shared object.
-#[derive(Clone)]
+/// What a handle keeps alive. It refers to no COM object and so to no device.
 enum Shared {
     /// Description, whether the application chose the address, and the memory.
-    Heap(D3D12_HEAP_DESC, bool, Weak<dyn DriverHeap>),
+    Heap(D3D12_HEAP_DESC, bool, Arc<dyn DriverHeap>),
     Resource(Box<SharedResource>),
-    Fence(D3D12_FENCE_FLAGS, Weak<FenceValue>),
+    /// The value counts this reference as one of its objects, because the application can open another one and signal
+    /// it.
+    Fence(D3D12_FENCE_FLAGS, Arc<FenceValue>),
 }
 
 /// Implements `CreateSharedHandle`: creates a handle to `object`, which the caller must close. Cost: O(n) in the
-/// handles of the process.
+/// handles of the process if it has a name.
 ///
 /// # Errors
 ///
@@ -97,25 +105,26 @@ pub(super) unsafe fn create(
 ) -> Result<HANDLE, Refusal> {
     let check = || {
         let object = object.ok_or_else(|| Refusal::invalid("pObject is null"))?;
-        let object = Shared::of(device, object)?;
+        let content = Shared::of(device, object)?;
         check_access(access)?;
         // SAFETY: guaranteed by the caller.
         let name = if name.is_null() { None } else { Some(check_name(unsafe { wide_string::read(name) })?) };
-        Ok((object, name))
+        Ok((content, name))
     };
-    let (object, name) = check()
+    let (content, name) = check()
         .map_err(|refusal: Refusal| refusal.or_id(D3D12_MESSAGE_ID_DEVICE_CREATE_SHARED_HANDLE_INVALIDARG))?;
-    let entry = Entry { adapter_luid: device.driver().identity().luid, object };
+    release_closed();
+    let object = Arc::new(SharedObject { adapter_luid: device.driver().identity().luid, name, content });
     let mut registry = registry();
-    registry.forget_what_is_gone();
-    if name.as_ref().is_some_and(|name| registry.names.contains_key(name)) {
+    if object.name.as_ref().is_some_and(|name| registry.named(name).is_some()) {
         return Err(Refusal::new(
             DXGI_ERROR_NAME_ALREADY_EXISTS,
             "Name is already in use by another shared object",
         ));
     }
-    let handle = registry.add_handle(entry.clone())?;
-    registry.names.extend(name.map(|name| (name, entry)));
+    let (handle, replaced) = registry.add_handle(object)?;
+    drop(registry);
+    drop(replaced);
     Ok(handle)
 }
 
@@ -139,16 +148,17 @@ pub(super) unsafe fn open(
     // SAFETY: by the COM contract, the pointer is null or points to writable space for one pointer.
     unsafe { call::clear(ppv) };
     device.removal().check_present()?;
-    let entry = registry()
+    release_closed();
+    let object = registry()
         .handles
         .get(&handle.0.addr())
         .filter(|known| known.event.is_behind(handle))
-        .map(|known| known.entry.clone());
-    let entry = entry
+        .map(|known| Arc::clone(&known.object));
+    let object = object
         .ok_or_else(|| Refusal::invalid(format!("NTHandle {:p} is not an open shared handle", handle.0)))?;
-    entry.check_adapter(device)?;
+    object.check_adapter(device)?;
     // SAFETY: guaranteed by the caller.
-    unsafe { entry.object.hand_out(device, riid, ppv) }
+    unsafe { object.content.hand_out(device, riid, ppv) }
 }
 
 /// Implements `OpenSharedHandleByName`: creates a handle to the object named `name`, which the caller must close.
@@ -166,19 +176,33 @@ pub(super) unsafe fn open_by_name(device: &Device, name: PCWSTR, access: u32) ->
     check_access(access)?;
     // SAFETY: guaranteed by the caller. A null name is read as an empty name, which is refused.
     let name = check_name(unsafe { wide_string::read(name) })?;
+    release_closed();
     let mut registry = registry();
-    registry.forget_what_is_gone();
-    let entry = registry.names.get(&name).cloned();
-    let entry = entry.ok_or_else(|| {
+    let object = registry.named(&name).cloned().ok_or_else(|| {
         Refusal::invalid(format!("no shared object is named '{}'", String::from_utf16_lossy(&name)))
     })?;
-    entry.check_adapter(device)?;
-    registry.add_handle(entry)
+    object.check_adapter(device)?;
+    let (handle, replaced) = registry.add_handle(object)?;
+    drop(registry);
+    drop(replaced);
+    Ok(handle)
 }
 
-/// Removes the registry's entries for objects that are gone.
-pub(super) fn forget_what_is_gone() {
-    registry().forget_what_is_gone();
+/// A part of each shared D3D12 object. Releasing the object also releases what closed handles refer to.
+pub(super) struct SharedObjectRelease;
+
+impl Drop for SharedObjectRelease {
+    fn drop(&mut self) {
+        release_closed();
+    }
+}
+
+/// Releases what the application's closed handles refer to, among the next [`CHECKED_HANDLES`]. Cost: O(1) in the
+/// handles of the process.
+pub(super) fn release_closed() {
+    let closed = registry().take_closed();
+    // Dropped without the lock, because memory is freed and waits for fences end here.
+    drop(closed);
 }
 
 fn check_access(access: u32) -> Result<(), Refusal> {
@@ -212,30 +236,53 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    /// Creates a handle that refers to `entry`. Replaces the entry of a closed handle with the same number.
-    fn add_handle(&mut self, entry: Entry) -> Result<HANDLE, Refusal> {
+    /// Creates a handle that refers to `object`. Also returns the entry of a closed handle with the same number, to be
+    /// dropped without the lock.
+    fn add_handle(&mut self, object: Arc<SharedObject>) -> Result<(HANDLE, Option<Handle>), Refusal> {
         let refused = |error: io::Error| match error.kind() {
             io::ErrorKind::Unsupported => Refusal::not_implemented("shared handles on this operating system"),
             _ => Refusal::out_of_memory(format!("failed to create a handle: {error}")),
         };
         let event = Event::new(EventReset::Manual).map_err(refused)?;
         let handle = event.duplicate_handle().map_err(refused)?;
-        self.handles.insert(handle.0.addr(), Handle { event, entry });
-        Ok(handle)
+        let replaced = self.handles.insert(handle.0.addr(), Handle { event, object });
+        Ok((handle, replaced))
     }
 
-    fn forget_what_is_gone(&mut self) {
-        self.handles.retain(|_, known| known.entry.object.is_alive());
-        self.names.retain(|_, entry| entry.object.is_alive());
+    /// Returns the object with a name, of which a handle is open.
+    fn named(&self, name: &Name) -> Option<&Arc<SharedObject>> {
+        let mut with_name = self.handles.iter().filter(|(_, known)| known.object.name.as_ref() == Some(name));
+        with_name.find(|(number, known)| known.is_open(**number)).map(|(_, known)| &known.object)
+    }
+
+    /// Removes the entries of closed handles among the next ones to be checked, and returns them.
+    fn take_closed(&mut self) -> Vec<Handle> {
+        let last = self.last_checked;
+        let rest = self.handles.range((Bound::Excluded(last), Bound::Unbounded));
+        let mut closed = Vec::new();
+        for (&number, known) in rest.chain(self.handles.range(..=last)).take(CHECKED_HANDLES) {
+            self.last_checked = number;
+            if !known.is_open(number) {
+                closed.push(number);
+            }
+        }
+        closed.iter().filter_map(|number| self.handles.remove(number)).collect()
     }
 }
 
-impl Entry {
+impl Handle {
+    /// Returns whether the application's handle, which has this number, is open.
+    fn is_open(&self, number: usize) -> bool {
+        self.event.is_behind(HANDLE(std::ptr::without_provenance_mut(number)))
+    }
+}
+
+impl SharedObject {
     fn check_adapter(&self, device: &Device) -> Result<(), Refusal> {
         if self.adapter_luid == device.driver().identity().luid {
             return Ok(());
         }
-        if self.object.is_cross_adapter() {
+        if self.content.is_cross_adapter() {
             return Err(Refusal::not_implemented("opening cross-adapter objects of another adapter"));
         }
         Err(Refusal::invalid("the shared object belongs to another adapter"))
@@ -246,7 +293,7 @@ impl Shared {
     /// Returns a reference to `object`, which must belong to `device` and have been created as shared.
     fn of(device: &Device, object: &ID3D12DeviceChild) -> Result<Self, Refusal> {
         let (child, shared, needs) = if let Ok(heap) = object.cast_object_ref::<Heap>() {
-            let memory = || Arc::downgrade(heap.memory());
+            let memory = || Arc::clone(heap.memory());
             let is_shared = heap.desc().Flags & D3D12_HEAP_FLAG_SHARED != 0;
             let shared = is_shared.then(|| Self::Heap(*heap.desc(), heap.inner().has_address(), memory()));
             (heap.child(), shared, "pObject is a heap created without D3D12_HEAP_FLAG_SHARED")
@@ -254,7 +301,10 @@ impl Shared {
             let shared = resource.shared().map(|shared| Self::Resource(Box::new(shared)));
             (resource.child(), shared, "pObject is a resource not committed with D3D12_HEAP_FLAG_SHARED")
         } else if let Ok(fence) = object.cast_object_ref::<Fence>() {
-            let value = || Arc::downgrade(fence.value());
+            let value = || {
+                fence.value().add_object();
+                Arc::clone(fence.value())
+            };
             let is_shared = fence.flags() & D3D12_FENCE_FLAG_SHARED != 0;
             let shared = is_shared.then(|| Self::Fence(fence.flags(), value()));
             (fence.child(), shared, "pObject is a fence created without D3D12_FENCE_FLAG_SHARED")
@@ -277,15 +327,6 @@ impl Shared {
         heap_flags & D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER != 0
     }
 
-    /// Checks whether the object still exists.
-    fn is_alive(&self) -> bool {
-        match self {
-            Self::Heap(_, _, memory) => memory.strong_count() != 0,
-            Self::Resource(resource) => resource.is_alive(),
-            Self::Fence(_, value) => value.strong_count() != 0,
-        }
-    }
-
     /// Creates an object of `device` and writes its interface `riid` to `ppv`.
     ///
     /// # Safety
@@ -297,25 +338,31 @@ impl Shared {
         riid: *const GUID,
         ppv: *mut *mut c_void,
     ) -> Result<(), Refusal> {
-        let gone = || Refusal::invalid("NTHandle is stale; the shared object it refers to was released");
         let device = device.clone();
         match self {
             Self::Heap(desc, has_address, memory) => {
-                let memory = memory.upgrade().ok_or_else(gone)?;
-                let heap = Heap::opened(device, memory, *desc, *has_address);
+                let heap = Heap::opened(device, Arc::clone(memory), *desc, *has_address);
                 // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(heap), riid, ppv) }
             }
             Self::Resource(shared) => {
-                let resource = Resource::opened(device, shared).ok_or_else(gone)?;
+                let resource = Resource::opened(device, shared);
                 // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(resource), riid, ppv) }
             }
             Self::Fence(flags, value) => {
-                let fence = Fence::opened(device, value.upgrade().ok_or_else(gone)?, *flags);
+                let fence = Fence::opened(device, Arc::clone(value), *flags);
                 // SAFETY: guaranteed by the caller.
                 unsafe { call::hand_out(&ComObject::new(fence), riid, ppv) }
             }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Self::Fence(_, value) = self {
+            value.remove_object();
         }
     }
 }

@@ -10,6 +10,7 @@
 //! * [`allocation_info`]: size and alignment of resources (tight alignment specification).
 //! * [`placement`]: the heaps and offsets that a resource may have.
 //! * [`initial`]: initial states and layouts; [`clear_value`]: optimized clear values.
+//! * [`feature_level`]: the feature level of a device.
 //! * [`footprints`]: `GetCopyableFootprints`; [`tiling`]: `GetResourceTiling`.
 //! * [`recreate`]: objects at GPU virtual addresses that the application chooses (Recreate-at-GPUVA specification).
 //! * [`texel_box`]: boxes of texels within a subresource.
@@ -18,6 +19,7 @@
 pub(crate) mod allocation_info;
 pub(crate) mod castable;
 pub(crate) mod clear_value;
+pub(crate) mod feature_level;
 pub(crate) mod footprints;
 pub(crate) mod heap;
 pub(crate) mod initial;

@@ -165,10 +165,12 @@ fn cpu_accessible_resources_have_one_state() {
 fn another_device_on_the_adapter_is_also_first_generation() {
     let gpu = open();
     let mut device = null_mut();
-    let (adapter, level) = (gpu.adapter.as_raw(), D3D_FEATURE_LEVEL_11_0);
-    let mut create = |iid: &GUID| unsafe { D3D12CreateDevice(adapter, level, iid, &mut device) };
-    assert_eq!(create(&ID3D12Device1::IID), E_NOINTERFACE);
-    assert_eq!(create(&ID3D12Device::IID), S_OK);
+    let (adapter, level) = (gpu.adapter.as_raw(), D3D_FEATURE_LEVEL_11_1);
+    let mut create = |level, iid: &GUID| unsafe { D3D12CreateDevice(adapter, level, iid, &mut device) };
+    assert_eq!(create(level, &ID3D12Device1::IID), E_NOINTERFACE);
+    let tiled = D3D_FEATURE_LEVEL_12_0;
+    assert_eq!(create(tiled, &ID3D12Device::IID), DXGI_ERROR_UNSUPPORTED, "it has tiled resources tier 1");
+    assert_eq!(create(level, &ID3D12Device::IID), S_OK);
     let second = unsafe { ID3D12Device::from_raw(device) };
     assert!(!answers(&second.cast().expect("every object is one"), &ID3D12Device1::IID));
     heap(&second, 0).expect("it works");

@@ -13,6 +13,8 @@ wrong_devices! {
     "CopyBufferRegion ignores the source's offset": copy = |_, from, _| *from = 0 => "copies/buffer-region";
     "queues do not wait for fences": ignores_wait
         => "fences/queue-waits-for-the-cpu", "fences/queue-waits-for-a-queue";
+    "a shared handle becomes stale when its object is released": forgets_shared
+        => "copies/shared-handle-keeps-its-buffer", "fences/shared-handle-keeps-its-fence";
     "a queue that waits for a fence keeps it alive": keeps_fences => "fences/release-releases-the-queue";
     "queues signal one more than they are asked to": signal = |value| value + 1 => "fences/queue-signals";
     "queues lose their signals": signal = |_| 0 => "fences/released-queue-completes-its-work";

@@ -7,6 +7,16 @@ use super::wrong_devices;
 wrong_devices! {
     "ResourceBindingTier is 1 on a device of feature level 12_0": field = (D3D12_FEATURE_D3D12_OPTIONS, 4, 1)
         => "features/resource-binding-tier";
+    "logic operations are missing on feature level 12_1": field = (D3D12_FEATURE_D3D12_OPTIONS, 1, 0)
+        => "features/feature-level-means-features";
+    "TiledResourcesTier is 1 on feature level 12_1": field = (D3D12_FEATURE_D3D12_OPTIONS, 3, 1)
+        => "features/feature-level-means-features";
+    "additional typed loads are missing on feature level 12_1": field = (D3D12_FEATURE_D3D12_OPTIONS, 6, 0)
+        => "features/feature-level-means-features";
+    "rasterizer ordered views are missing on feature level 12_1": field = (D3D12_FEATURE_D3D12_OPTIONS, 7, 0)
+        => "features/feature-level-means-features";
+    "conservative rasterization is missing on feature level 12_1": field = (D3D12_FEATURE_D3D12_OPTIONS, 8, 0)
+        => "features/feature-level-means-features";
     "GPUUploadHeapSupported is TRUE, and GPU_UPLOAD refused" on "discrete-2gib":
         field = (D3D12_FEATURE_D3D12_OPTIONS16, 1, 1) => "features/gpu-upload-means-the-heaps";
     "ARCHITECTURE1 says UMA, ARCHITECTURE does not": field = (D3D12_FEATURE_ARCHITECTURE1, 2, 1)

@@ -2,6 +2,7 @@
 
 #[allow(clippy::cast_possible_truncation, reason = "heaps of half a MiB")]
 mod agreement;
+mod call_overlaps;
 #[allow(clippy::cast_possible_truncation, reason = "heaps of half a MiB")]
 mod model;
 mod programs;

@@ -5,9 +5,8 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 
 use super::Device_Impl;
-use crate::exports::FEATURE_LEVEL;
 use crate::format::{FormatProperties, properties};
-use crate::rules::Refusal;
+use crate::rules::{Refusal, feature_level};
 
 /// Answers feature queries from a table. In each structure, fields with a value are set to it, fields listed without a
 /// value keep what the caller passed, and all others are set to 0.
@@ -48,7 +47,9 @@ impl Device_Impl {
             match feature {
                 D3D12_FEATURE_ARCHITECTURE => exchange(data, size, |data| self.architecture(data)),
                 D3D12_FEATURE_ARCHITECTURE1 => exchange(data, size, |data| self.architecture1(data)),
-                D3D12_FEATURE_FEATURE_LEVELS => exchange(data, size, |data| feature_levels(data)),
+                D3D12_FEATURE_FEATURE_LEVELS => {
+                    exchange(data, size, |data| feature_levels(data, feature_level::highest(&caps)))
+                }
                 D3D12_FEATURE_FORMAT_SUPPORT => exchange(data, size, format_support),
                 D3D12_FEATURE_MULTISAMPLE_QUALITY_LEVELS => {
                     exchange(data, size, |data| quality_levels(data, caps.tiled_resources_tier))
@@ -69,6 +70,7 @@ impl Device_Impl {
     /// Same as for [`exchange`].
     unsafe fn answer(&self, feature: D3D12_FEATURE, data: *mut c_void, size: u32) -> Result<(), Refusal> {
         let caps = self.driver().caps();
+        let is_12_1 = feature_level::highest(caps) >= D3D_FEATURE_LEVEL_12_1;
         // SAFETY: guaranteed by the caller.
         unsafe {
             answers! { feature, data, size;
@@ -85,7 +87,18 @@ impl Device_Impl {
                     ExpandedComputeResourceStates: true.into(),
                     Int64ShaderOps: true.into(),
                 },
+                // Nothing is drawn, so a device has the features of shaders and of the rasterizer that its feature level
+                // requires: logic operations since 11_1, additional formats of typed loads (which FORMAT_SUPPORT
+                // reports) since 12_0, rasterizer ordered views and conservative rasterization since 12_1.
                 D3D12_FEATURE_D3D12_OPTIONS => D3D12_FEATURE_DATA_D3D12_OPTIONS {
+                    OutputMergerLogicOp: true.into(),
+                    TypedUAVLoadAdditionalFormats: true.into(),
+                    ROVsSupported: is_12_1.into(),
+                    ConservativeRasterizationTier: if is_12_1 {
+                        D3D12_CONSERVATIVE_RASTERIZATION_TIER_1
+                    } else {
+                        D3D12_CONSERVATIVE_RASTERIZATION_TIER_NOT_SUPPORTED
+                    },
                     // GPUs of heap tier 2 have binding tier 3, older ones tier 2.
                     ResourceBindingTier: match caps.resource_heap_tier {
                         1 => D3D12_RESOURCE_BINDING_TIER_2,
@@ -319,17 +332,20 @@ fn unknown_format(format: DXGI_FORMAT) -> String {
 /// # Safety
 ///
 /// `pFeatureLevelsRequested` is null or points to `NumFeatureLevels` levels.
-unsafe fn feature_levels(data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS) -> Result<(), Refusal> {
+unsafe fn feature_levels(
+    data: &mut D3D12_FEATURE_DATA_FEATURE_LEVELS,
+    highest: D3D_FEATURE_LEVEL,
+) -> Result<(), Refusal> {
     let len = usize::try_from(data.NumFeatureLevels).unwrap_or(0);
     if len == 0 || data.pFeatureLevelsRequested.is_null() {
         return Err(Refusal::invalid("pFeatureLevelsRequested is null or NumFeatureLevels is 0"));
     }
     // SAFETY: by the COM contract, the caller's array has NumFeatureLevels elements.
     let requested = unsafe { std::slice::from_raw_parts(data.pFeatureLevelsRequested, len) };
-    let supported = requested.iter().copied().filter(|&level| level <= FEATURE_LEVEL).max();
+    let supported = requested.iter().copied().filter(|&level| level <= highest).max();
     data.MaxSupportedFeatureLevel = supported.ok_or_else(|| {
         Refusal::invalid(format!(
-            "no requested feature level is supported; the highest supported is {FEATURE_LEVEL:#x}"
+            "no requested feature level is supported; the highest supported is {highest:#x}"
         ))
     })?;
     Ok(())

@@ -76,9 +76,9 @@ pub(crate) struct Device {
 }
 
 impl Drop for Device {
-    /// Removes the registry's entries for shared objects that are gone; this may be the last device.
+    /// Releases what closed shared handles refer to; this may be the last device.
     fn drop(&mut self) {
-        shared_handle::forget_what_is_gone();
+        shared_handle::release_closed();
     }
 }
 

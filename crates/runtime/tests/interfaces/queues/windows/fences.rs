@@ -114,6 +114,7 @@ fn a_shared_fence_is_released_with_its_last_object() {
     let handle = unsafe { device.CreateSharedHandle(&fence, None, 0x1000_0000, None) }.expect("a handle");
     let mut opened: Option<ID3D12Fence> = None;
     unsafe { device.OpenSharedHandle(handle, &mut opened) }.expect("an open handle");
+    unsafe { event::close(handle) };
     unsafe { fence.SetEventOnCompletion(1, event.handle()) }.succeeds();
     drop(fence);
     assert!(!event.is_set().expect("asked"), "the other object keeps the fence alive");
