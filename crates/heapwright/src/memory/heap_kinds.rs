@@ -281,9 +281,6 @@ impl HeapKinds {
     /// Releases empty heaps because the device has no memory for `size` bytes, and returns their bytes. Heaps of the
     /// segment group come first, because memory belongs to a segment group.
     pub(crate) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
-        if let Some(owner) = self.owner.upgrade() {
-            owner.collect_deferred();
-        }
         self.return_unused_memory();
         let mut heaps = self.of_family();
         heaps.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
