@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
@@ -183,18 +183,16 @@ impl Run {
     }
 
     fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
+        let transit = self.heaps.in_transit();
         let release = self.lock().abandon(planned);
-        self.release(release);
+        self.release(release, transit);
     }
 
-    /// Releases heaps to the device, except those that a pool needs. No lock may be held.
-    fn release(&self, heaps: Vec<Arc<Heap>>) {
-        for heap in heaps {
-            if self.heaps.is_needed(&heap) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.heaps.insert_empty(heap);
-            }
-        }
+    /// Releases heaps to the device, except those that a pool needs. No other lock may be held.
+    fn release(&self, heaps: Vec<Arc<Heap>>, transit: Option<RwLockReadGuard<'_, ()>>) {
+        let left = self.heaps.leave(heaps);
+        drop(transit);
+        drop(left);
     }
 }
 
@@ -307,9 +305,10 @@ impl Defragmentation {
                 bytes: budget.bytes.saturating_sub(sum.bytes),
                 or_one_larger: budget.or_one_larger && sum.moves == 0,
             };
+            let transit = run.heaps.in_transit();
             let step = run.lock().step(left, time_left);
             sum.state = step.state;
-            run.release(step.release);
+            run.release(step.release, transit);
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let label = run.heaps.labels.get(id).unwrap_or_default();
@@ -564,9 +563,10 @@ impl Move {
         drop(old_resource);
         // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
+        let transit = self.run.heaps.in_transit();
         let completed = self.run.lock().complete(&planned);
         debug_assert!(completed.is_moved, "the allocation must be live until the move is completed");
-        self.run.release(completed.release);
+        self.run.release(completed.release, transit);
         Ok(())
     }
 
