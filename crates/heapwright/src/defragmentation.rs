@@ -20,6 +20,7 @@ use crate::memory::{
     AllocationId, Heap, Label, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces, create_placed,
     place_resident, set_debug_name,
 };
+use crate::plan::Constraints;
 use crate::requirements::{Creation, RequestedResource};
 use crate::residency::ResidencyHeap;
 use crate::{Error, InitialState};
@@ -337,7 +338,9 @@ impl Defragmentation {
             // Not allowed: the pool's heaps have one size.
             return None;
         }
-        let constraints = self.allocator.heaps.source.own_constraints();
+        // Defragmentation must not raise usage above the budget, not even for a while; without this heap it makes do with others.
+        let own = self.allocator.heaps.source.own_constraints();
+        let constraints = Constraints { within_budget: true, ..own };
         self.allocator.heaps.create_heap(heaps, size, constraints).ok()
     }
 
