@@ -7,8 +7,8 @@
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
 //! | `accounts`, `heap_time`, `refusal`, `managed` | limits and totals; the estimated time for heaps; reasons why there is no memory; memory that a residency manager manages |
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
-//! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and user data; references that are counted per thread |
-//! | `engine_desc`, `pool_heaps`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
+//! | `pool_heaps`, `heap`, `placed_range`, `labels`, `striped` | the number of a pool's heaps; a heap; a range of one; names and user data; references that are counted per thread |
+//! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
 //! | `after_return`, `held_memory`, `heap_plan`, `heap_request`, `committed` | the heaps as they would be without unused slabs and backing buffers; what a probe and an allocation do with memory that is held; the decision where the memory of one request comes from; its execution; a committed resource |

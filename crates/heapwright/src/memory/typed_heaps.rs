@@ -261,8 +261,7 @@ impl TypedHeaps {
         pool.releasable(regular as u64, (empty.len() - regular) as u64)
     }
 
-    /// Must be held while empty heaps are taken out of an engine, until [`leave`](Self::leave) has put those back that a pool
-    /// needs.
+    /// Must be held while empty heaps are taken out of an engine, until those that a pool needs are back.
     #[inline]
     pub(crate) fn in_transit(&self) -> Option<RwLockReadGuard<'_, ()>> {
         self.pool_heaps.as_ref()?.in_transit()
@@ -288,7 +287,7 @@ impl TypedHeaps {
             if let Ok(permit) = self.add_to_pool(size) {
                 return Ok(permit);
             }
-            _left = self.leave(self.take_empty(ByteSize::new(1)));
+            _left = self.take_leaving(ByteSize::new(1));
             self.note_change();
             self.add_to_pool(size)
         })
@@ -489,10 +488,35 @@ impl TypedHeaps {
 
     fn release_of_engines(&self, bytes: ByteSize) -> ByteSize {
         let transit = self.in_transit();
-        let left = self.leave(self.take_empty(bytes));
+        let left = self.take_leaving(bytes);
         drop(transit);
         self.note_change();
         left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
+    }
+
+    /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the engines.
+    fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+        let (mut left, mut needed) = (Vec::new(), Vec::new());
+        let mut missing = bytes;
+        while !missing.is_zero() {
+            let taken = self.take_empty(missing);
+            if taken.is_empty() {
+                break;
+            }
+            for heap in taken {
+                if heap.leave_pool() {
+                    missing = missing.saturating_sub(heap.size());
+                    left.push(heap);
+                } else {
+                    needed.push(heap);
+                }
+            }
+        }
+        for heap in needed {
+            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+            let _refused = self.insert_empty(heap);
+        }
+        left
     }
 
     /// Takes empty heaps of at least `bytes` bytes, or all of them, out of the engines.
