@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
@@ -20,6 +20,7 @@ use crate::memory::{
     AllocationId, Heap, Label, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces, create_placed,
     place_resident, set_debug_name,
 };
+use crate::plan::Constraints;
 use crate::requirements::{Creation, RequestedResource};
 use crate::residency::ResidencyHeap;
 use crate::{Error, InitialState};
@@ -183,18 +184,16 @@ impl Run {
     }
 
     fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
+        let transit = self.heaps.in_transit();
         let release = self.lock().abandon(planned);
-        self.release(release);
+        self.release(release, transit);
     }
 
-    /// Releases heaps to the device, except those that a pool needs. No lock may be held.
-    fn release(&self, heaps: Vec<Arc<Heap>>) {
-        for heap in heaps {
-            if self.heaps.is_needed(&heap) {
-                // Refused only if the heap numbers are exhausted; the heap is then released to the device.
-                let _refused = self.heaps.insert_empty(heap);
-            }
-        }
+    /// Releases heaps to the device, except those that a pool needs. No other lock may be held.
+    fn release(&self, heaps: Vec<Arc<Heap>>, transit: Option<RwLockReadGuard<'_, ()>>) {
+        let left = self.heaps.leave(heaps);
+        drop(transit);
+        drop(left);
     }
 }
 
@@ -307,9 +306,10 @@ impl Defragmentation {
                 bytes: budget.bytes.saturating_sub(sum.bytes),
                 or_one_larger: budget.or_one_larger && sum.moves == 0,
             };
+            let transit = run.heaps.in_transit();
             let step = run.lock().step(left, time_left);
             sum.state = step.state;
-            run.release(step.release);
+            run.release(step.release, transit);
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let label = run.heaps.labels.get(id).unwrap_or_default();
@@ -338,7 +338,9 @@ impl Defragmentation {
             // Not allowed: the pool's heaps have one size.
             return None;
         }
-        let constraints = self.allocator.heaps.source.own_constraints();
+        // Defragmentation must not raise usage above the budget, not even for a while; without this heap it makes do with others.
+        let own = self.allocator.heaps.source.own_constraints();
+        let constraints = Constraints { within_budget: true, ..own };
         self.allocator.heaps.create_heap(heaps, size, constraints).ok()
     }
 
@@ -564,9 +566,10 @@ impl Move {
         drop(old_resource);
         // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
+        let transit = self.run.heaps.in_transit();
         let completed = self.run.lock().complete(&planned);
         debug_assert!(completed.is_moved, "the allocation must be live until the move is completed");
-        self.run.release(completed.release);
+        self.run.release(completed.release, transit);
         Ok(())
     }
 

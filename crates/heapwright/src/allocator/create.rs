@@ -155,7 +155,10 @@ impl Inner {
         self.pass_time();
         let made = match tried {
             Some(refusal) if refusal.fatal.is_some() => Err(refusal),
-            tried => self.create_in(allocation, request, tried),
+            Some(refusal) if !self.frees_deferred_after(&refusal) => {
+                self.create_in(allocation, request, Some(refusal))
+            }
+            _ => self.with_deferred_frees(|| self.create_in(allocation, request, None)),
         };
         made.or_else(|refusal| {
             if let Some(made) = self.create_attributed(allocation, request, &refusal) {
@@ -209,7 +212,7 @@ impl Inner {
         tried: Option<Refusal>,
     ) -> Result<ResourceAllocation, Refusal> {
         let granted = &request.granted;
-        let mut made = self.in_order(allocation, request, tried, |attempt| match attempt {
+        let attempt = |attempt: &Attempt<'_>| match *attempt {
             Attempt::Within(alignment) => {
                 let (buffers, width) = (self.buffers.of(granted), request.resource.desc.Width);
                 let part = buffers.allocate(ByteSize::new(width), alignment, &self.backing(request))?;
@@ -228,10 +231,28 @@ impl Inner {
                 let width = if request.resource.is_buffer() { requirements.desc.Width } else { 0 };
                 Ok(ResourceAllocation::standalone(made, width, granted, decision))
             }
+        };
+        let mut made = self.in_order(allocation, request, tried, |placement| {
+            self.with_deferred_frees(|| attempt(&placement))
         })?;
         self.charge_asked(&mut made, request)?;
         self.record(&mut made, request, allocation.user_data);
         Ok(made)
+    }
+
+    /// Makes an attempt. If memory is short, frees the deferred allocations whose fence value is reached, and makes the attempt again
+    /// if there are any.
+    pub(crate) fn with_deferred_frees<T>(
+        &self,
+        attempt: impl Fn() -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        attempt()
+            .or_else(|refusal| if self.frees_deferred_after(&refusal) { attempt() } else { Err(refusal) })
+    }
+
+    /// Frees the deferred allocations whose fence value is reached if memory is short. Returns whether there are any.
+    fn frees_deferred_after(&self, refusal: &Refusal) -> bool {
+        refusal.is_shortage() && self.deferred.collect() > 0
     }
 
     /// Calls `attempt` with the placements that a resource may have, in order, in heaps of one kind. `tried` is the

@@ -108,8 +108,9 @@ impl Inner {
         let heaps = TypedHeaps::new(typed, spare, Arc::default(), Arc::clone(source));
         for _ in 0..desc.min_heap_count {
             let size = heaps.desc.heap_size;
-            let made = self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
-            made.map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
+            let create = || self.heaps.create_empty_heap(&heaps, size, source.own_constraints());
+            self.with_deferred_frees(create)
+                .map_err(|refusal| self.refused(desc.heap_type, size, refusal, false))?;
         }
         self.heaps.add_pool(&heaps);
         let recorded = source.recording.as_ref().and_then(|recording| recording.pool(options));

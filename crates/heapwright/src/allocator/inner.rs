@@ -160,10 +160,6 @@ impl Owner for Inner {
         self.buffers.release_empty();
     }
 
-    fn collect_deferred(&self) -> usize {
-        self.deferred.collect()
-    }
-
     fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize {
         let heaps = self.buffers.heaps_of_empty().into_iter().filter(|&(of_type, _)| of_type == heap_type);
         heaps.map(|(_, size)| size).fold(ByteSize::ZERO, ByteSize::saturating_add)

@@ -181,7 +181,8 @@ impl ResourceAllocator {
 
     /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
     ///
-    /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory is short.
+    /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory, a limit or the budget is
+    /// short, or makes a resource committed for that reason.
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///

@@ -41,9 +41,9 @@ pub struct PoolDesc {
     /// allocator chooses a size for each request; linear heaps then have 64 MiB, unless the allocator has a preferred
     /// size. Must be `None` with dedicated heaps.
     pub heap_size: Option<ByteSize>,
-    /// Number of heaps that are created with the pool and kept; requires `heap_size`.
+    /// Number of heaps of `heap_size` bytes that are created with the pool and kept.
     pub min_heap_count: u32,
-    /// Maximum number of heaps at one time; `None` is no maximum.
+    /// Maximum number of heaps at one time, except those that are being released; `None` is no maximum.
     pub max_heap_count: Option<u32>,
     /// Minimum alignment of every allocation, at most 4 MiB.
     pub min_alignment: Alignment,

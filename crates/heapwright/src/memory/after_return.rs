@@ -41,7 +41,7 @@ pub(crate) struct GivenBack {
     pub(crate) in_group: ByteSize,
     /// Bytes that are charged to the heap type.
     pub(crate) of_type: ByteSize,
-    /// Heaps of the kind.
+    /// Heaps of the kind, if it is a pool's.
     pub(crate) heap_count: u64,
 }
 
@@ -97,6 +97,16 @@ impl OfKind {
         }
     }
 
+    /// Returns how many heaps of a pool could be released.
+    fn releasable(&self) -> u64 {
+        let heaps = &self.heaps;
+        let (shared, dedicated) = match &self.changed {
+            None => (heaps.shared(), heaps.dedicated()),
+            Some(changed) => (&changed.shared, &changed.dedicated),
+        };
+        heaps.releasable_of_engines(shared, dedicated)
+    }
+
     /// Returns the bytes of the heaps that would be empty or released.
     fn empty(&self) -> ByteSize {
         let left = self.changed.as_ref().map_or(ByteSize::ZERO, |changed| changed.left);
@@ -133,7 +143,7 @@ impl AfterReturn {
                 given_back.of_type = given_back.of_type.saturating_add(of_kind.empty());
             }
             if std::ptr::eq(&*of_kind.heaps, heaps) {
-                given_back.heap_count = of_kind.totals().empty_heap_count;
+                given_back.heap_count = of_kind.releasable();
             }
         }
         given_back

@@ -1,6 +1,6 @@
 //! Heaps that the allocator created.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use heapwright_core::ByteSize;
@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 use super::accounts::{Accounts, Charge};
 use super::heap_time::HeapTime;
 use super::managed::MemoryReference;
+use super::pool_heaps::HeapPermit;
 use crate::error::Obstacle;
 use crate::recording::{HeapMemory, RecordedHeap, Recording};
 use crate::residency::ResidencyHeap;
@@ -26,8 +27,8 @@ pub(crate) struct Heap {
     _time: HeapTime,
     /// Whether the heap was prefetched and has not been used yet.
     is_prefetched: AtomicBool,
-    /// Held in a pool with a maximum number of heaps.
-    _permit: Option<HeapPermit>,
+    /// Held in a pool.
+    permit: Option<HeapPermit>,
     /// The heap in the allocator's recording, unless the manager's recording has it.
     recorded: OnceLock<RecordedHeap>,
 }
@@ -50,7 +51,7 @@ impl Heap {
             charge,
             _time: time,
             is_prefetched,
-            _permit: permit,
+            permit,
             recorded: OnceLock::new(),
         })
     }
@@ -99,6 +100,12 @@ impl Heap {
         self.residency.clone().map(MemoryReference::of_heap)
     }
 
+    /// Returns whether the heap, which is in no engine, may be released to the device. If so, this must be done: its pool no longer
+    /// counts it.
+    pub(crate) fn leave_pool(&self) -> bool {
+        self.permit.as_ref().is_none_or(HeapPermit::give_up)
+    }
+
     pub(crate) fn d3d12(&self) -> &ID3D12Heap {
         &self.d3d12
     }
@@ -114,29 +121,5 @@ impl Heap {
             *charge = charge.transferred(accounts)?;
         }
         Ok(())
-    }
-}
-
-/// A permission to create one of a pool's heaps.
-#[derive(Debug)]
-pub(crate) struct HeapPermit {
-    heap_count: Arc<AtomicU64>,
-}
-
-impl HeapPermit {
-    /// Counts one more heap, up to `limit`; zero is no limit.
-    pub(crate) fn take(heap_count: &Arc<AtomicU64>, limit: u64) -> Result<Self, Obstacle> {
-        let limit = if limit == 0 { u64::MAX } else { limit };
-        let next = |taken: u64| (taken < limit).then_some(taken + 1);
-        heap_count
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map_err(|_| Obstacle::HeapCount { limit })?;
-        Ok(Self { heap_count: Arc::clone(heap_count) })
-    }
-}
-
-impl Drop for HeapPermit {
-    fn drop(&mut self) {
-        self.heap_count.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -233,14 +233,15 @@ impl HeapKinds {
             self.return_unused_memory();
             let own = self.all();
             let of_type = own.iter().filter(|heaps| heaps.desc.heap_type == heap_type);
-            released = release_from(of_type, over_limit.max(release_size));
+            // Pooled heaps of the outermost allocator are not charged to this one.
+            released = release_from(of_type, over_limit.max(release_size), TypedHeaps::release_own);
         }
         if over_budget > released {
             self.return_unused_memory();
             let family = self.of_family();
             let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
             let bytes = over_budget.saturating_sub(released).max(release_size);
-            released = released.saturating_add(release_from(of_group, bytes));
+            released = released.saturating_add(release_from(of_group, bytes, TypedHeaps::release));
         }
         if !released.is_zero() {
             tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
@@ -272,7 +273,7 @@ impl HeapKinds {
             if !short.is_zero() && !self.empty_in(group).is_zero() {
                 let family = self.of_family();
                 let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
-                let released = release_from(of_group, short);
+                let released = release_from(of_group, short, TypedHeaps::release);
                 tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
             }
         }
@@ -281,20 +282,17 @@ impl HeapKinds {
     /// Releases empty heaps because the device has no memory for `size` bytes, and returns their bytes. Heaps of the
     /// segment group come first, because memory belongs to a segment group.
     pub(crate) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
-        if let Some(owner) = self.owner.upgrade() {
-            owner.collect_deferred();
-        }
         self.return_unused_memory();
         let mut heaps = self.of_family();
         heaps.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
-        release_from(heaps.iter(), size.max(self.source.desc.release_size))
+        release_from(heaps.iter(), size.max(self.source.desc.release_size), TypedHeaps::release)
     }
 
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
     /// bytes.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
         self.return_unused_memory();
-        release_from(self.all().iter(), bytes)
+        release_from(self.all().iter(), bytes, TypedHeaps::release)
     }
 
     /// Returns the ranges of the backing buffers that [`return_unused_memory`](Self::return_unused_memory) would release.
@@ -322,7 +320,6 @@ impl HeapKinds {
     ) -> Result<Arc<Heap>, Refusal> {
         let (heap_type, group) = (heaps.desc.heap_type, heaps.desc.segment_group);
         self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, constraints);
-        heaps.make_room_for_heap();
         if self.source.manager_for(constraints).is_none() {
             // A manager makes memory available itself. Without one, only unused budget is available.
             let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
@@ -414,13 +411,17 @@ impl HeapKinds {
     }
 }
 
-fn release_from<'a>(heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>, bytes: ByteSize) -> ByteSize {
+fn release_from<'a>(
+    heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>,
+    bytes: ByteSize,
+    release: fn(&TypedHeaps, ByteSize) -> ByteSize,
+) -> ByteSize {
     let mut released = ByteSize::ZERO;
     for heaps in heaps {
         if released >= bytes {
             break;
         }
-        released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
+        released = released.saturating_add(release(heaps, bytes.saturating_sub(released)));
     }
     released
 }

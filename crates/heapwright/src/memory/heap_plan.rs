@@ -97,6 +97,12 @@ impl HeapRequest<'_> {
 
     /// Returns a free range of any heap of the kind.
     pub(crate) fn any_range<M: HeldMemory>(&self, held: &mut M) -> Result<Option<M::Range>, Refusal> {
+        let _settled = self.heaps.settled();
+        self.any_settled_range(held)
+    }
+
+    /// Returns a free range of any heap of the kind, if the heaps are [settled](TypedHeaps::settled).
+    fn any_settled_range<M: HeldMemory>(&self, held: &mut M) -> Result<Option<M::Range>, Refusal> {
         if !self.may_be_held() {
             return Ok(None);
         }
@@ -111,7 +117,7 @@ impl HeapRequest<'_> {
     ) -> Result<HeapPlan<M::Range>, Refusal> {
         let Constraints { may_create_heap, .. } = self.constraints;
         let as_things_stand = if may_create_heap {
-            self.may_create(sizes.wanted, GivenBack::default())
+            self.may_create(sizes.wanted, GivenBack::default(), self.heaps.check_heap_count(0))
         } else {
             Err(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
         };
@@ -126,17 +132,21 @@ impl HeapRequest<'_> {
             return Err(refusal);
         }
         let HeapSizes { wanted, least } = sizes;
-        let given_back = if self.kinds.source.never_over_allocates() {
-            GivenBack::default()
-        } else {
-            let given_back = held.return_unused(self.kinds, self.heaps);
-            if let Some(range) = self.any_range(held)? {
-                return Ok(HeapPlan::Range(range));
-            }
-            given_back
-        };
+        let may_release = !self.kinds.source.never_over_allocates();
+        if may_release {
+            held.return_unused(self.kinds);
+        }
+        let settled = self.heaps.settled();
+        if let Some(range) = self.any_settled_range(held)? {
+            return Ok(HeapPlan::Range(range));
+        }
+        let given_back =
+            if may_release { held.given_back(self.kinds, self.heaps) } else { GivenBack::default() };
+        // At the same instant as the search for a range, so that no heap is overlooked.
+        let count = self.heaps.check_heap_count(given_back.heap_count);
+        drop(settled);
         for size in [wanted, least] {
-            match self.may_create(size, given_back) {
+            match self.may_create(size, given_back, count) {
                 Ok(()) => return Ok(HeapPlan::New(HeapSizes { wanted: size, least })),
                 Err(other) => refusal.append(other),
             }
@@ -188,11 +198,16 @@ impl HeapRequest<'_> {
         self.kinds.source.bytes_over_budget(desc.segment_group, size, desc.heap.Flags, self.constraints)
     }
 
-    /// Checks whether a heap of `size` bytes may be created, apart from the device's decision.
-    fn may_create(&self, size: ByteSize, given_back: GivenBack) -> Result<(), Refusal> {
-        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-        self.kinds.may_take(self.heaps, size, self.constraints, given_back).map_err(refuse)?;
-        self.heaps.check_heap_count(given_back.heap_count).map_err(refuse)
+    /// Checks whether a heap of `size` bytes may be created, apart from the device's decision. `count` is whether a pool may have one
+    /// more.
+    fn may_create(
+        &self,
+        size: ByteSize,
+        given_back: GivenBack,
+        count: Result<(), Obstacle>,
+    ) -> Result<(), Refusal> {
+        let may_take = self.kinds.may_take(self.heaps, size, self.constraints, given_back);
+        may_take.and(count).map_err(|obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle))
     }
 }
 

@@ -25,9 +25,11 @@ pub(crate) trait HeldMemory {
         request: &PlacementRequest,
     ) -> Result<Option<Self::Range>, PlacementError>;
 
-    /// Returns the memory of empty backing buffers and slabs to the heaps. Returns what could then be released for heaps of
-    /// a kind.
-    fn return_unused(&mut self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack;
+    /// Returns the memory of empty backing buffers and slabs to the heaps.
+    fn return_unused(&mut self, kinds: &HeapKinds);
+
+    /// Returns what could be released for heaps of a kind.
+    fn given_back(&self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack;
 }
 
 /// Takes what an allocation needs.
@@ -46,8 +48,11 @@ impl HeldMemory for TakenMemory {
         PlacedRange::find_anywhere(heaps, sharing, request)
     }
 
-    fn return_unused(&mut self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack {
+    fn return_unused(&mut self, kinds: &HeapKinds) {
         kinds.return_unused_memory();
+    }
+
+    fn given_back(&self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack {
         kinds.given_back(heaps)
     }
 }
@@ -74,7 +79,14 @@ impl HeldMemory for AskedMemory {
         Ok(has_room.then_some(()))
     }
 
-    fn return_unused(&mut self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack {
-        self.after_return.insert(kinds.after_return()).given_back(heaps)
+    fn return_unused(&mut self, kinds: &HeapKinds) {
+        self.after_return = Some(kinds.after_return());
+    }
+
+    fn given_back(&self, kinds: &HeapKinds, heaps: &TypedHeaps) -> GivenBack {
+        match &self.after_return {
+            None => kinds.given_back(heaps),
+            Some(after) => after.given_back(heaps),
+        }
     }
 }

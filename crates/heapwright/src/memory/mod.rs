@@ -7,7 +7,7 @@
 //! | `devices`, `device_resource`, `debug_name` | calls of the device |
 //! | `accounts`, `heap_time`, `refusal`, `managed` | limits and totals; the estimated time for heaps; reasons why there is no memory; memory that a residency manager manages |
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
-//! | `heap`, `placed_range`, `labels`, `striped` | a heap; a range of one; names and user data; references that are counted per thread |
+//! | `pool_heaps`, `heap`, `placed_range`, `labels`, `striped` | the number of a pool's heaps; a heap; a range of one; names and user data; references that are counted per thread |
 //! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
@@ -32,6 +32,7 @@ mod managed;
 mod nesting;
 mod placed_range;
 mod placing;
+mod pool_heaps;
 mod pool_sums;
 mod prefetch;
 mod prefetcher;

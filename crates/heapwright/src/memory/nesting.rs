@@ -31,9 +31,6 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
     /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);
 
-    /// Frees deferred allocations whose fence value is reached, and returns their number.
-    fn collect_deferred(&self) -> usize;
-
     /// Returns the bytes of heaps that contain only empty backing buffers.
     fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize;
 }

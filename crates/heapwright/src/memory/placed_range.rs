@@ -184,9 +184,10 @@ impl Drop for PlacedRange {
         if !self.is_held {
             return;
         }
+        let transit = self.heaps.in_transit();
         match self.heaps.engine(self.sharing).free(self.id) {
-            Ok(left) if left.is_empty() => {}
-            Ok(left) => self.heaps.recycle(left),
+            Ok(left) if left.is_empty() => drop(transit),
+            Ok(left) => self.heaps.recycle(left, transit),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.note_change();

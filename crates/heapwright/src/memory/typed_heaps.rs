@@ -1,7 +1,6 @@
 //! The heaps of one kind: an engine that divides them, and their store of empty heaps.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
@@ -12,10 +11,11 @@ use heapwright_d3d12::*;
 use windows_core::HRESULT;
 
 use super::accounts::Charged;
-use super::heap::{Heap, HeapPermit};
+use super::heap::Heap;
 use super::heap_time::HeapTime;
 use super::labels::Labels;
 use super::managed::{NewMemory, create_managed};
+use super::pool_heaps::{HeapPermit, PoolHeaps};
 use super::pool_sums::{Counted, HeapsShare, PoolEntry, PoolSums};
 use super::prefetch::{CreatedHeap, Prefetch};
 use super::refusal::Refusal;
@@ -46,8 +46,8 @@ pub(crate) struct TypedHeaps {
     pub(crate) source: Arc<HeapSource>,
     pub(crate) labels: Labels,
     pub(crate) prefetch: Prefetch,
-    /// Number of heaps, for the limits of a pool.
-    heap_count: Arc<AtomicU64>,
+    /// The number of heaps of a custom pool.
+    pool_heaps: Option<Arc<PoolHeaps>>,
     this: Weak<Self>,
     /// A custom pool in the allocator's recording.
     pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
@@ -118,6 +118,7 @@ impl TypedHeaps {
             Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
         let dedicated = EngineDesc::Dedicated { granularity };
         let pool_entry = desc.pool_sums.as_ref().map(|sums| PoolEntry::new(sums, desc.heap_type));
+        let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new_cyclic(|this| Self {
             shared: HeapEngine::new(&desc.engine),
             dedicated: HeapEngine::new(&dedicated),
@@ -127,7 +128,7 @@ impl TypedHeaps {
             source,
             labels: Labels::default(),
             prefetch: Prefetch::default(),
-            heap_count: Arc::default(),
+            pool_heaps,
             this: Weak::clone(this),
             recorded_pool: OnceLock::new(),
             pool_entry,
@@ -164,8 +165,9 @@ impl TypedHeaps {
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<(), PlacementError> {
+        let transit = self.in_transit();
         let planned = self.engine(sharing).plan(request)?;
-        self.recycle(planned.release);
+        self.recycle(planned.release, transit);
         if self.desc.recycling == Recycling::IntoPool {
             let members = self.siblings.members();
             let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
@@ -240,38 +242,73 @@ impl TypedHeaps {
             || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
     }
 
-    /// Checks whether one more heap is permitted after `empty` of the existing heaps are released.
-    pub(crate) fn check_heap_count(&self, empty: u64) -> Result<(), Obstacle> {
-        let limit = self.desc.max_heap_count;
-        let needed = self.heap_count.load(Ordering::Relaxed).saturating_sub(empty);
-        let least = if empty == 0 { 0 } else { self.desc.min_heap_count };
-        if self.desc.pool.is_some() && limit != 0 && needed.max(least) >= limit {
-            return Err(Obstacle::HeapCount { limit });
-        }
-        Ok(())
+    /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
+    pub(crate) fn check_heap_count(&self, released: u64) -> Result<(), Obstacle> {
+        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
-    /// Releases an empty heap if the pool has its maximum number of heaps.
-    pub(crate) fn make_room_for_heap(&self) {
-        if self.check_heap_count(0).is_err() {
-            let _released = self.release(ByteSize::new(1));
-        }
+    /// Returns how many heaps of a pool may be released, with these engines in the place of its own. O(n) for n empty heaps.
+    pub(crate) fn releasable_of_engines(
+        &self,
+        shared: &HeapEngine<Arc<Heap>>,
+        dedicated: &HeapEngine<Arc<Heap>>,
+    ) -> u64 {
+        let Some(pool) = &self.pool_heaps else { return 0 };
+        let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
+        let mut empty = shared.map_empty(is_regular);
+        empty.extend(dedicated.map_empty(is_regular));
+        let regular = empty.iter().filter(|&&is_regular| is_regular).count();
+        pool.releasable(regular as u64, (empty.len() - regular) as u64)
+    }
+
+    /// Must be held while empty heaps are taken out of an engine, until those that a pool needs are back.
+    #[inline]
+    pub(crate) fn in_transit(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        self.pool_heaps.as_ref()?.in_transit()
+    }
+
+    /// Waits until the engines have all heaps of a pool with a limit, except those that are being created, and keeps it so.
+    pub(crate) fn settled(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.pool_heaps.as_ref()?.settled()
+    }
+
+    fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+        let Some(pool) = &self.pool_heaps else { return Ok(None) };
+        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+        pool.add(size == self.desc.heap_size).map(Some).map_err(refuse)
+    }
+
+    /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
+    fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
+        self.add_to_pool(size).or_else(|_| {
+            // Declared first, to release the heap to the device without the lock.
+            let _left;
+            let _settled = self.settled();
+            if let Ok(permit) = self.add_to_pool(size) {
+                return Ok(permit);
+            }
+            _left = self.take_leaving(ByteSize::new(1));
+            self.note_change();
+            self.add_to_pool(size)
+        })
     }
 
     /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
-        let heap = self.account_heap(size, constraints, || self.create_d3d12_heap(size))?;
+        let permit = self.replace_in_pool(size)?;
+        let heap = self.account_heap(size, constraints, permit, || self.create_d3d12_heap(size))?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &self.desc.heap);
         }
         Ok(heap)
     }
 
-    /// Counts a heap that a function creates, if limits, pool and manager permit it.
+    /// Counts a heap that a function creates, if limits and manager permit it.
     fn account_heap(
         &self,
         size: ByteSize,
         constraints: Constraints,
+        permit: Option<HeapPermit>,
         create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
     ) -> Result<Arc<Heap>, Refusal> {
         let new_heap = MemorySource::NewHeap(size);
@@ -281,9 +318,6 @@ impl TypedHeaps {
             _ => Error::device("ID3D12Device::CreateHeap", hresult).into(),
         };
         let charge = self.source.accounts.charge(self.desc.heap_type, Charged::Heap, size).map_err(refuse)?;
-        let permit =
-            self.desc.pool.as_ref().map(|_| HeapPermit::take(&self.heap_count, self.desc.max_heap_count));
-        let permit = permit.transpose().map_err(refuse)?;
         let (heap, residency) = match self.source.manager_for(constraints) {
             None => (create().map_err(of_device)?, None),
             Some(manager) => {
@@ -354,7 +388,7 @@ impl TypedHeaps {
         constraints: Constraints,
         create: impl FnOnce() -> Result<ID3D12Heap, HRESULT>,
     ) -> Result<(), Refusal> {
-        let heap = self.account_heap(size, constraints, create)?;
+        let heap = self.account_heap(size, constraints, self.add_to_pool(size)?, create)?;
         heap.mark_prefetched();
         if let Some(recording) = &self.source.recording {
             let pool = match self.recorded_pool.get().map(Weak::upgrade) {
@@ -395,31 +429,27 @@ impl TypedHeaps {
         }
     }
 
-    /// Keeps, pools or releases heaps that became empty.
-    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
-        for heap in heaps {
-            self.recycle_one(heap);
+    /// Keeps, pools or releases heaps that became empty, and ends their transit before any is released.
+    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>, transit: Option<RwLockReadGuard<'_, ()>>) {
+        let left = self.leave(heaps);
+        drop(transit);
+        if self.desc.recycling == Recycling::IntoPool {
+            left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
         }
     }
 
-    /// Returns whether a pool would have fewer heaps than its minimum without this one.
-    pub(crate) fn is_needed(&self, heap: &Heap) -> bool {
-        self.desc.pool.is_some()
-            && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count
-            && heap.size() == self.desc.heap_size
-    }
-
-    fn recycle_one(&self, heap: Arc<Heap>) {
-        if self.source.residency.is_some() && heap.residency().is_none() {
-            // A heap that the manager does not manage is never used for other allocations.
-            return;
-        }
-        if self.is_needed(&heap) {
+    /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
+    pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
+        for heap in heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)) {
             // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
-        } else if self.desc.recycling == Recycling::IntoPool {
-            self.spare.put(heap);
         }
+        heaps
+    }
+
+    /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
+    fn is_usable(&self, heap: &Heap) -> bool {
+        self.source.residency.is_none() || heap.residency().is_some()
     }
 
     /// Returns the sizes of empty heaps that no engine keeps.
@@ -443,49 +473,70 @@ impl TypedHeaps {
         totals.reserved.saturating_sub(totals.used)
     }
 
-    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.
+    /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes. Includes the pooled
+    /// heaps of the allocator that this one is nested in.
     pub(crate) fn release(&self, bytes: ByteSize) -> ByteSize {
-        let mut released = ByteSize::ZERO;
-        let left = |released: ByteSize| bytes.saturating_sub(released);
-        for (size, heap) in self.spare.pool.release(bytes) {
-            released = released.saturating_add(size);
-            drop(heap);
-        }
-        if released < bytes {
-            for (size, heap) in self.dedicated.take_empty(left(released)) {
-                released = released.saturating_add(size);
-                drop(heap);
+        let released = sum_of_sizes(&self.spare.pool.release(bytes));
+        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
+    }
+
+    /// Releases empty heaps that are charged to this allocator, like [`release`](Self::release).
+    pub(crate) fn release_own(&self, bytes: ByteSize) -> ByteSize {
+        let released = self.own_spare().map(|spare| sum_of_sizes(&spare.release(bytes))).unwrap_or_default();
+        released.saturating_add(self.release_of_engines(bytes.saturating_sub(released)))
+    }
+
+    fn release_of_engines(&self, bytes: ByteSize) -> ByteSize {
+        let transit = self.in_transit();
+        let left = self.take_leaving(bytes);
+        drop(transit);
+        self.note_change();
+        left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
+    }
+
+    /// Takes empty heaps that may leave, of at least `bytes` bytes or all of them, out of the engines.
+    fn take_leaving(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+        let (mut left, mut needed) = (Vec::new(), Vec::new());
+        let mut missing = bytes;
+        while !missing.is_zero() {
+            let taken = self.take_empty(missing);
+            if taken.is_empty() {
+                break;
             }
-        }
-        if released < bytes {
-            let mut kept = Vec::new();
-            for (size, heap) in self.shared.take_empty(left(released)) {
-                let is_needed = self.desc.pool.is_some()
-                    && self.heap_count.load(Ordering::Relaxed) <= self.desc.min_heap_count;
-                if is_needed {
-                    kept.push(heap);
+            for heap in taken {
+                if heap.leave_pool() {
+                    missing = missing.saturating_sub(heap.size());
+                    left.push(heap);
                 } else {
-                    released = released.saturating_add(size);
-                    drop(heap);
+                    needed.push(heap);
                 }
             }
-            for heap in kept {
-                let _refused = self.insert_empty(heap);
-            }
         }
-        self.note_change();
-        released
+        for heap in needed {
+            // Refused only if the heap numbers are exhausted; the heap is then released to the device.
+            let _refused = self.insert_empty(heap);
+        }
+        left
+    }
+
+    /// Takes empty heaps of at least `bytes` bytes, or all of them, out of the engines.
+    fn take_empty(&self, bytes: ByteSize) -> Vec<Arc<Heap>> {
+        let mut taken = self.dedicated.take_empty(bytes);
+        taken.extend(self.shared.take_empty(bytes.saturating_sub(sum_of_sizes(&taken))));
+        taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
     /// Counts a frame, and releases heaps that have been empty for too many frames.
     pub(crate) fn pass_frame(&self) {
-        self.recycle(self.shared.pass_frame());
+        let transit = self.in_transit();
+        self.recycle(self.shared.pass_frame(), transit);
         self.note_change();
     }
 
     /// Counts a period, and releases heaps that were empty for two of them.
     pub(crate) fn pass_period(&self) {
-        self.recycle(self.shared.pass_period());
+        let transit = self.in_transit();
+        self.recycle(self.shared.pass_period(), transit);
         self.note_change();
     }
 
@@ -566,6 +617,10 @@ impl TypedHeaps {
         }
         Ok(())
     }
+}
+
+fn sum_of_sizes<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
+    heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
 }
 
 impl Counted for TypedHeaps {

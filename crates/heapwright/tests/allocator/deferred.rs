@@ -1,9 +1,11 @@
 //! Deferred frees: memory becomes reusable once the GPU has reached a fence value.
 
+use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 use heapwright::d3d12::*;
 use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
 use windows_core::Interface;
 
 fn fence(gpu: &impl Opened) -> ID3D12Fence {
@@ -53,6 +55,104 @@ fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     signal(&done, 1);
     drop(buffer(&allocator, &large, 1536 * MIB));
     assert_eq!(allocator.stats().deferred_count, 0);
+}
+
+/// Allocates `first`, defers its free, and checks that `again` is served once the fence is reached, in the same way.
+#[track_caller]
+fn assert_serves_again(
+    (gpu, allocator): (&impl Opened, &ResourceAllocator),
+    first: &ResourceAllocationDesc<'_>,
+    again: &ResourceAllocationDesc<'_>,
+) {
+    let done = fence(gpu);
+    let made = buffer(allocator, first, 16 * MIB);
+    let usual = placement(&made);
+    allocator.free_after(made, &done, FenceValue::new(1));
+    refused(try_buffer(allocator, again, 16 * MIB), Error::is_out_of_memory);
+    signal(&done, 1);
+    let made = buffer(allocator, again, 16 * MIB);
+    assert_eq!((placement(&made), allocator.stats().deferred_count), (usual, 0));
+    drop(made);
+    allocator.audit().expect("consistent");
+}
+
+#[test]
+fn what_is_reached_is_freed_before_a_pool_is_full() {
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let desc =
+        PoolDesc { heap_size: Some(ByteSize::from_mib(16)), max_heap_count: Some(1), ..Default::default() };
+    let pool = new_pool(&allocator, desc);
+    assert_serves_again((&gpu, &allocator), &in_pool(&pool), &in_pool(&pool));
+}
+
+#[test]
+fn what_is_reached_is_freed_before_a_limit_refuses() {
+    let limits = HeapLimits {
+        default: Some(ByteSize::from_mib(20)),
+        upload: Some(ByteSize::from_mib(20)),
+        ..Default::default()
+    };
+    let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
+    for (desc, flags) in [(with_limits(limits), NONE), (with_limits(limits), COMMITTED), (never, NONE)] {
+        let gpu = open("discrete");
+        let allocator = allocator(&gpu, desc);
+        let place = place(HeapType::Default, flags);
+        assert_serves_again((&gpu, &allocator), &place, &place);
+    }
+    // In unified memory, the limit of the requested type applies as well.
+    let gpu = open("cache-coherent-uma");
+    let desc = ResourceAllocatorDesc {
+        limits: HeapLimits { default: None, ..limits },
+        ..flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY)
+    };
+    let place = HeapType::Upload.into_place();
+    assert_serves_again((&gpu, &allocator(&gpu, desc)), &place, &place);
+}
+
+#[test]
+fn what_is_reached_is_freed_before_the_budget_refuses() {
+    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
+    profile.local.budget = ByteSize::from_mib(20);
+    let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ResourceAllocationFlags::WITHIN_BUDGET);
+    for flags in [always, ResourceAllocatorFlags::empty()] {
+        let gpu = Instance::open(&profile).expect("a fresh instance");
+        let allocator = with_flags(&gpu, flags);
+        let place = place(HeapType::Default, within | ResourceAllocationFlags::NEVER_FALLBACK);
+        assert_serves_again((&gpu, &allocator), &place, &place);
+    }
+}
+
+#[test]
+fn what_is_reached_is_freed_before_held_heaps_do_not_suffice() {
+    let (gpu, allocator) = with_allocator(open("discrete"));
+    let held = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    assert_serves_again((&gpu, &allocator), &HeapType::Default.into_place(), &held);
+}
+
+#[test]
+fn what_is_reached_is_freed_before_a_resource_is_committed() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
+    let done = fence(&gpu);
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    faults.fail_all();
+    assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::Committed);
+    signal(&done, 1);
+    assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::SharedHeap);
+}
+
+#[test]
+fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
+    let gpu = open("discrete");
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(16)), ..Default::default() };
+    let allocator = allocator(&gpu, with_limits(limits));
+    let done = fence(&gpu);
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    let desc =
+        || PoolDesc { heap_size: Some(ByteSize::from_mib(16)), min_heap_count: 1, ..Default::default() };
+    refused(allocator.create_pool(desc()), Error::is_out_of_memory);
+    signal(&done, 1);
+    assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
 }
 
 #[test]

@@ -59,6 +59,22 @@ fn a_nested_allocators_limit_decides_what_it_takes_over() {
 }
 
 #[test]
+fn a_nested_allocators_limit_releases_only_what_is_charged_to_it() {
+    let gpu = any_device();
+    let parent = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(4)), ..Default::default() };
+    let child = parent.create_nested(with_limits(limits)).expect("sound");
+    drop(local(&child, 3 * MIB));
+    drop(local(&parent, 8 * MIB));
+    let held = [&parent, &child].map(|allocator| allocator.reserved());
+    assert_eq!(held, [8, 3].map(ByteSize::from_mib), "both keep their empty heaps");
+    let made = create(&child, &HeapType::Default.into_place(), &texture(1024, 768));
+    let held = [&parent, &child].map(|allocator| allocator.reserved());
+    assert_eq!(held, [8, 3].map(ByteSize::from_mib), "only the child's empty heap made room");
+    assert_eq!(placement(&made), Placement::SharedHeap);
+}
+
+#[test]
 fn flags_and_statistics_are_each_allocators_own() {
     let gpu = any_device();
     let parent = allocator(&gpu, Default::default());

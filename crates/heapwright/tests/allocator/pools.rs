@@ -1,5 +1,8 @@
 //! Each field of a custom pool's description changes something that its user or the device sees.
 
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
 use crate::gpu::*;
 use heapwright::d3d12::*;
@@ -162,6 +165,103 @@ fn heap_size_and_counts_are_bounds() {
     let held = fill(6);
     drop((pool, held));
     assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn heaps_of_another_size_do_not_count_for_the_minimum() {
+    let (gpu, allocator) = with_allocator(any_device());
+    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 2, ..Default::default() };
+    let pool = new_pool(&allocator, pool);
+    let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
+    for size in [64 * KIB, 5 * MIB] {
+        let own = buffer(&allocator, &place, size);
+        let released_beside_it = pool.release_empty_heaps();
+        assert_eq!((released_beside_it, pool.totals().heap_count), (ByteSize::ZERO, 3));
+        drop(own);
+        pool.release_empty_heaps();
+        assert_eq!((pool.totals().heap_count, in_kib(&pool)), (2, 4 * 1024));
+    }
+    drop(pool);
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
+    let (_gpu, allocator) = with_allocator(any_device());
+    let pool = PoolDesc {
+        heap_size: Some(ByteSize::from_mib(2)),
+        min_heap_count: 2,
+        max_heap_count: Some(3),
+        ..Default::default()
+    };
+    let pool = new_pool(&allocator, pool);
+    let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
+    let own = buffer(&allocator, &place, 5 * MIB);
+    let larger = buffer_desc(ByteSize::from_mib(6));
+    refused(allocator.probe(&place, &ResourceDesc::new(&larger)), Error::is_out_of_memory);
+    refused(try_buffer(&allocator, &place, 6 * MIB), Error::is_out_of_memory);
+    assert_eq!((pool.totals().heap_count, pool.totals().empty_heap_count), (3, 2));
+    drop(own);
+    assert_eq!(pool.totals().empty_heap_count, 3);
+    let probed = allocator.probe(&place, &ResourceDesc::new(&larger)).expect("its empty heap makes way");
+    assert_eq!(probed.memory, ProbedMemory::NewHeap(ByteSize::from_mib(6)));
+    let _larger = buffer(&allocator, &place, 6 * MIB);
+    assert_eq!(in_kib(&pool), 10 * 1024);
+}
+
+#[test]
+fn a_full_pool_serves_while_other_threads_release_its_empty_heaps() {
+    for (least, most) in [(1, 2), (0, 1), (2, 2), (1, 3)] {
+        let (gpu, allocator) = with_allocator(open("discrete"));
+        let desc = PoolDesc {
+            heap_size: Some(ByteSize::from_mib(1)),
+            min_heap_count: least,
+            max_heap_count: Some(most),
+            ..Default::default()
+        };
+        let pool = new_pool(&allocator, desc);
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    pool.release_empty_heaps();
+                    allocator.on_frame();
+                }
+            });
+            let served = (0..5000).try_for_each(|_| {
+                let held = (0..most).map(|_| try_buffer(&allocator, &in_pool(&pool), MIB));
+                held.collect::<Result<Vec<_>, _>>().map(drop)
+            });
+            is_done.store(true, Ordering::Relaxed);
+            served.expect("no more heaps are in use than the pool may have");
+        });
+        pool.release_empty_heaps();
+        assert_eq!(pool.totals().heap_count, u64::from(least));
+        drop(pool);
+        assert_returns_everything(&allocator, &gpu);
+    }
+}
+
+#[test]
+fn threads_that_release_heaps_at_the_same_time_leave_the_minimum() {
+    let (_gpu, allocator) = with_allocator(open("discrete"));
+    let desc = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 2, ..Default::default() };
+    let pool = new_pool(&allocator, desc);
+    let barrier = Barrier::new(3);
+    std::thread::scope(|threads| {
+        let work = || {
+            for _ in 0..500 {
+                let held = buffer(&allocator, &in_pool(&pool), MIB);
+                barrier.wait();
+                drop(held);
+                pool.release_empty_heaps();
+                barrier.wait();
+                assert_eq!(pool.totals().heap_count, 2);
+                barrier.wait();
+            }
+        };
+        (0..3).for_each(|_| drop(threads.spawn(work)));
+    });
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use heapwright::ByteSize;
 use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
+use heapwright::{ByteSize, HeapType, SegmentGroup, VideoMemoryInfo};
 
 use super::scene::{Scene, any_texture, small_buffer};
+use crate::gpu::{COMMITTED, buffer, place, usual};
 
 /// A time budget that is never used up, so that the number of steps depends on moves and bytes alone.
 const ENOUGH: Duration = Duration::from_secs(3600);
@@ -64,4 +65,29 @@ fn little_more_is_held_in_the_end_than_lives() {
     ] {
         converges(name, scene(profile, buffers, textures), budget, latency, most_steps);
     }
+}
+
+#[test]
+fn a_process_beyond_its_budget_creates_no_heap_to_empty_others() {
+    let created = |is_beyond_budget: bool| {
+        let mut scene = scene("discrete", 6000, 150);
+        let info = || VideoMemoryInfo::query(&scene.instance.adapter, SegmentGroup::Local).expect("answered");
+        // Another allocator of the process takes so much that the process stays beyond its budget whatever is released.
+        let other = usual(&scene.instance);
+        let left = info().budget.saturating_sub(info().current_usage);
+        let taken = left.saturating_add(scene.allocator.reserved());
+        let committed = place(HeapType::Default, COMMITTED);
+        let held = is_beyond_budget.then(|| buffer(&other, &committed, taken.get()));
+        let mut run =
+            scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
+        let usual = DefragmentationBudget { time: ENOUGH, ..Default::default() };
+        let figures = scene.defragment(&mut run, usual, 0, 1000);
+        assert!(figures.after < figures.before, "{figures:?}");
+        let progress = run.progress();
+        drop((held, run));
+        scene.end();
+        progress.bytes_created
+    };
+    assert!(created(false) > ByteSize::ZERO, "new heaps help");
+    assert_eq!(created(true), ByteSize::ZERO);
 }

@@ -46,6 +46,10 @@ impl<H> EmptyHeaps<H> {
         self.by_size.iter().flat_map(each).collect()
     }
 
+    pub(super) fn heaps(&self) -> impl Iterator<Item = &H> {
+        self.by_size.values().flatten()
+    }
+
     /// Takes a heap of exactly this size.
     pub(in super::super) fn take(&mut self, size: ByteSize) -> Option<H> {
         let stack = self.by_size.get_mut(&size)?;

@@ -322,6 +322,14 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Calls a function with each empty heap, and collects the results. O(n) for n empty heaps, under the lock of the heaps.
+    pub fn map_empty<T>(&self, of: impl FnMut(&H) -> T) -> Vec<T> {
+        match &self.0 {
+            Inner::Default(set) => set.map_empty(of),
+            Inner::Locked(_, locked) => lock(locked).empty().heaps().map(of).collect(),
+        }
+    }
+
     /// Removes a smallest empty heap of `at_least` to `at_most` bytes, and returns it with its size.
     ///
     /// The default algorithm examines eight of the heaps whose sizes differ by less than an eighth, and may
