@@ -338,10 +338,14 @@ impl Defragmentation {
             // Not allowed: the pool's heaps have one size.
             return None;
         }
-        // Defragmentation must not raise usage above the budget, not even for a while; without this heap it makes do with others.
-        let own = self.allocator.heaps.source.own_constraints();
-        let constraints = Constraints { within_budget: true, ..own };
-        self.allocator.heaps.create_heap(heaps, size, constraints).ok()
+        // Defragmentation neither raises usage above the budget, not even for a while, nor evicts or waits; without this heap it makes
+        // do with others.
+        let source = &self.allocator.heaps.source;
+        let own = source.own_constraints();
+        if !source.may_prefetch(heaps.desc.segment_group, size, Constraints { within_budget: true, ..own }) {
+            return None;
+        }
+        self.allocator.heaps.create_heap(heaps, size, own).ok()
     }
 
     /// Returns the results so far. O(heaps).

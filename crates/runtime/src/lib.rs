@@ -37,8 +37,8 @@
 //!
 //! * `D3D12CreateDevice` creates a new device with each call. On Windows, an adapter has one device in a process, which each
 //!   call returns as long as it exists.
-//! * A shared handle does not keep its object alive: it is stale when the last D3D12 object over the memory or fence is
-//!   released. On Windows, an open handle keeps it.
+//! * A shared handle has a meaning only in its process. What a closed handle kept is freed at the next call that creates or
+//!   opens a shared handle or releases a shared object or a device; with more than 64 handles, some calls later.
 //! * Releasing a queue blocks until the submitted work is complete. Work after a wait for a fence that is not reached by
 //!   then is dropped.
 //!

@@ -203,8 +203,9 @@ impl Plan {
         let gpu = device.open()?;
         let caps = DeviceCaps::query(&gpu.device)
             .map_err(|error| ReplayError::Device { name: device.name(), error })?;
-        if !args.set.is_empty() {
-            // Finds values that are invalid in every profile; recorded settings may contradict others.
+        if !args.set.is_empty() && std::env::var_os("HEAPWRIGHT_RECORD").is_none() {
+            // Finds values that are invalid in every profile; recorded settings may contradict others. A recording would have this
+            // allocator, too.
             ResourceAllocator::new(&gpu.device, gpu.adapter.as_ref(), desc).map_err(|error| {
                 if error.is_invalid_argument() {
                     ReplayError::Setting(error)

@@ -1,6 +1,6 @@
 //! The books: the planner, the objects that it plans for, and the memory that others use.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ pub(super) struct BooksState {
     pending: [ByteSize; 2],
     /// The bytes that were ever added to `pending`.
     ever_pending: [ByteSize; 2],
+    /// Bytes that are being paged in, each with the value that the paging fence reaches afterwards, in order.
+    paging: VecDeque<(FenceValue, [ByteSize; 2])>,
     pub(super) counters: Counters,
     /// Usage, resident heaps and budgets at the last call of [`take_changed_usage`](Self::take_changed_usage).
     seen: [[ByteSize; 2]; 3],
@@ -56,8 +58,8 @@ pub(super) struct BooksState {
 struct BeforeQuery {
     pending: [ByteSize; 2],
     ever_pending: [ByteSize; 2],
-    /// Whether heaps may be in the books as resident that the device has not made resident yet.
-    awaits_paging: bool,
+    /// Bytes that may be in the books as resident although the device has not made them resident yet.
+    paging_in: [ByteSize; 2],
 }
 
 /// Bytes and operations since the manager was created.
@@ -98,6 +100,7 @@ impl Books {
             external_given: zero,
             pending: zero,
             ever_pending: zero,
+            paging: VecDeque::new(),
             counters: Counters::default(),
             seen: [zero; 3],
         };
@@ -259,15 +262,15 @@ impl Books {
     fn before_query(&self, paged: FenceValue) -> BeforeQuery {
         let mut state = self.lock();
         state.planner.complete_paging(paged);
-        let awaits_paging = state.planner.awaits_paging();
-        BeforeQuery { pending: state.pending, ever_pending: state.ever_pending, awaits_paging }
+        let paging_in = state.paging_in(paged);
+        BeforeQuery { pending: state.pending, ever_pending: state.ever_pending, paging_in }
     }
 
     /// Applies the usage that the operating system has reported: bytes that are not the manager's are external.
     ///
     /// Other threads create and release heaps during the query. Whether the report includes these is not known, so external
     /// usage is not changed by more than the report proves. Nor is it known whether the report includes heaps that are being
-    /// paged in; so external usage is not lowered meanwhile.
+    /// paged in.
     fn apply_report(&self, groups: &[SegmentGroup], before: &BeforeQuery) {
         // First apply what was found to be the manager's since the last report, which includes it.
         let mut state = self.lock_updated();
@@ -278,15 +281,15 @@ impl Books {
                 let in_transit = before.pending[index].saturating_add(since);
                 let managed = state.planner.totals(group).resident;
                 self.budgets.set_has_heaps(group, !managed.is_zero());
-                let managed = managed.saturating_sub(in_transit)..=managed.saturating_add(in_transit);
+                let least = managed.saturating_sub(in_transit).saturating_sub(before.paging_in[index]);
+                let managed = least..=managed.saturating_add(in_transit);
                 let proved = self.budgets.external_within(group, managed);
-                let most = if before.awaits_paging { ByteSize::MAX } else { *proved.end() };
                 let external = &mut state.external[index];
-                *external = (*external).clamp(*proved.start(), most);
+                *external = (*external).clamp(*proved.start(), *proved.end());
             }
         }
         state.update_memory(&self.budgets);
-        if before.awaits_paging {
+        if before.paging_in != [ByteSize::ZERO; 2] {
             self.is_report_applied.store(false, Ordering::Relaxed);
         }
     }
@@ -346,6 +349,26 @@ impl BooksState {
             self.external_given[index] = external;
             self.planner.set_memory(group, GroupMemory { budget: budgets.budget(group), external });
         }
+    }
+
+    /// Records that bytes are paged in when the paging fence reaches `value`. `paged` is the value that it has reached.
+    pub(super) fn pages_in(&mut self, bytes: [ByteSize; 2], value: FenceValue, paged: FenceValue) {
+        self.paging_in(paged);
+        self.paging.push_back((value, bytes));
+    }
+
+    /// Returns the bytes that are being paged in while the paging fence has the value `paged`.
+    fn paging_in(&mut self, paged: FenceValue) -> [ByteSize; 2] {
+        while self.paging.front().is_some_and(|(value, _)| *value <= paged) {
+            self.paging.pop_front();
+        }
+        let mut sums = [ByteSize::ZERO; 2];
+        for (_, bytes) in &self.paging {
+            for (sum, bytes) in sums.iter_mut().zip(bytes) {
+                *sum = sum.saturating_add(*bytes);
+            }
+        }
+        sums
     }
 
     fn add_pending(&mut self, group: SegmentGroup, bytes: ByteSize) {

@@ -25,6 +25,8 @@ pub struct HistoryBuilder {
     used_by: Vec<u32>,
     /// Residency sets, by id.
     sets: HashMap<u64, ResidencySet>,
+    /// Sum of the lengths of the sets of all submissions, of which each counts once in a submission.
+    uses: usize,
     /// Sums over `spaces`.
     free: u128,
     largest: u128,
@@ -54,6 +56,10 @@ pub enum HistoryError {
 impl HistoryBuilder {
     /// Maximum number of moments, of heaps, and of blocks: 2^22.
     pub const MAX_COUNT: usize = 1 << 22;
+
+    /// Maximum number of uses of heaps by submissions, which bounds the time: 2^31. A residency set that a submission names several times
+    /// counts once.
+    pub const MAX_USES: usize = 1 << 31;
 
     /// Creates a builder of an empty history.
     #[must_use]
@@ -249,6 +255,13 @@ impl HistoryBuilder {
             };
             if std::mem::replace(&mut set.submission, number) == number {
                 continue;
+            }
+            self.uses = self.uses.saturating_add(set.heaps.len());
+            if self.uses > Self::MAX_USES {
+                return Err(HistoryError::TooMany {
+                    what: "uses of heaps by submissions",
+                    limit: Self::MAX_USES,
+                });
             }
             for index in set.heaps.iter().map(|&index| index as usize) {
                 if std::mem::replace(&mut self.used_by[index], number) == number {

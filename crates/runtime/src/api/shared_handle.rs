@@ -132,7 +132,7 @@ pub(super) unsafe fn create(
 ///
 /// # Errors
 ///
-/// Returns E_INVALIDARG for a handle that is not a shared handle, closed, or stale, and for a handle of another
+/// Returns E_INVALIDARG for a handle that is not a shared handle or closed, and for a handle of another
 /// adapter; E_NOTIMPL for a handle of another adapter whose object was created as shared across adapters; E_NOINTERFACE
 /// if the object does not implement `riid`; DXGI_ERROR_DEVICE_REMOVED if the device is removed.
 ///

@@ -69,8 +69,7 @@
 //!
 //! A session has at most [`MAX_EVENTS`] allocations and frees and [`MAX_OTHER_RECORDS`] other records, and at most [`MAX_LIVE`]
 //! allocations, and as many heaps, live at the same time. Names and options have at most [`MAX_TEXT_BYTES`] bytes together, and
-//! residency sets [`MAX_SET_IDS`] ids. Submissions use at most [`MAX_HEAP_USES`] heaps in all. A writer refuses records beyond that, as
-//! [`RecordReader`](crate::RecordReader) does.
+//! residency sets [`MAX_SET_IDS`] ids. A writer refuses records beyond that, as [`RecordReader`](crate::RecordReader) does.
 //!
 //! # Examples
 //!
@@ -147,10 +146,6 @@ pub const MAX_TEXT_BYTES: u32 = 1 << 26;
 
 /// Maximum number of ids in all residency sets together, as they are defined at one time: 2^22, or 4,194,304.
 pub const MAX_SET_IDS: u32 = 1 << 22;
-
-/// Maximum number of heaps that all submissions use: the sum of the lengths of their residency sets, of which each counts once in a
-/// submission. 2^31, or 2,147,483,648.
-pub const MAX_HEAP_USES: u32 = 1 << 31;
 
 /// Maximum number of allocations, and of heaps, that are live at the same time, and of residency sets and allocators: 2^20, or
 /// 1,048,576.

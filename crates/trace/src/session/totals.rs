@@ -1,28 +1,17 @@
-//! Bytes of texts, lengths of residency sets and uses of heaps, whose sums are limited so that readers need a bounded amount of memory
-//! and of time.
+//! Bytes of texts and lengths of residency sets, whose sums are limited so that readers need a bounded amount of memory.
 
 use std::collections::HashMap;
 
 use super::record::Action;
-use super::{MAX_HEAP_USES, MAX_SET_IDS, MAX_TEXT_BYTES};
+use super::{MAX_SET_IDS, MAX_TEXT_BYTES};
 
 /// Sums over the records of a session so far.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     text_bytes: u64,
-    /// The residency sets, by id, and the sum of their lengths.
-    sets: HashMap<u64, Set>,
+    /// Lengths of the residency sets, by id, and their sum.
+    sets: HashMap<u64, u32>,
     set_ids: u64,
-    /// Number of submissions, with refused ones.
-    submissions: u64,
-    heap_uses: u64,
-}
-
-#[derive(Debug, Default)]
-struct Set {
-    len: u32,
-    /// Number of the last submission that named the set, from 1 on.
-    submission: u64,
 }
 
 /// An exceeded limit, and the thing that it limits.
@@ -45,7 +34,6 @@ impl Totals {
                 options.iter().map(|(name, value)| name.len() + value.len()).sum()
             }
             Action::DefineSet { set, heaps } => return self.define_set(*set, heaps.len()),
-            Action::Submit { sets, .. } => return self.submit(sets),
             _ => return Ok(()),
         };
         let text_bytes = self.text_bytes + bytes as u64;
@@ -57,31 +45,13 @@ impl Totals {
     }
 
     fn define_set(&mut self, set: u64, len: usize) -> Result<(), TooMuch> {
-        let before = self.sets.get(&set).map_or(0, |set| set.len);
+        let before = self.sets.get(&set).copied().unwrap_or(0);
         let set_ids = self.set_ids - u64::from(before) + len as u64;
         if set_ids > u64::from(MAX_SET_IDS) {
             return Err(TooMuch { what: "ids in residency sets", limit: MAX_SET_IDS });
         }
         self.set_ids = set_ids;
-        self.sets.entry(set).or_default().len = u32::try_from(len).unwrap_or(u32::MAX);
-        Ok(())
-    }
-
-    /// Adds the lengths of the sets that a submission names, each set once.
-    fn submit(&mut self, sets: &[u64]) -> Result<(), TooMuch> {
-        self.submissions += 1;
-        let mut heap_uses = self.heap_uses;
-        for set in sets {
-            // Only readers check that the sets exist.
-            let Some(set) = self.sets.get_mut(set) else { continue };
-            if std::mem::replace(&mut set.submission, self.submissions) != self.submissions {
-                heap_uses += u64::from(set.len);
-            }
-        }
-        if heap_uses > u64::from(MAX_HEAP_USES) {
-            return Err(TooMuch { what: "uses of heaps by submissions", limit: MAX_HEAP_USES });
-        }
-        self.heap_uses = heap_uses;
+        self.sets.insert(set, u32::try_from(len).unwrap_or(u32::MAX));
         Ok(())
     }
 
@@ -112,19 +82,6 @@ mod tests {
         // A set that is defined again replaces its heaps.
         assert_eq!([define(1, 10), define(1, MAX_SET_IDS - 4)], [Ok(()), Err("ids in residency sets")]);
         assert_eq!(define(1, MAX_SET_IDS - 5), Ok(()));
-
-        let submit = |totals: &mut Totals, sets: &[u64]| {
-            let submit = Action::Submit { queue: 0, fence_value: 0, sets: sets.to_vec() };
-            totals.add(&submit).map_err(|it| it.what)
-        };
-        // Set 1 has 5 heaps less than the limit, and set 2 has 5; a set that is named several times counts once.
-        for _ in 1..MAX_HEAP_USES / MAX_SET_IDS {
-            assert_eq!(submit(&mut totals, &[1, 2, 1, 3, 1]), Ok(()));
-        }
-        assert_eq!(submit(&mut totals, &[1]), Ok(()));
-        assert_eq!(submit(&mut totals, &[2, 1]), Err("uses of heaps by submissions"));
-        assert_eq!(submit(&mut totals, &[2, 2]), Ok(()));
-        assert_eq!(submit(&mut totals, &[2]), Err("uses of heaps by submissions"));
 
         let mut totals = Totals::default();
         let mut add = |action: Action| totals.add(&action).map_err(|it| it.what);

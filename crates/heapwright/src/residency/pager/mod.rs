@@ -350,6 +350,7 @@ impl Pager {
         let mut state = self.books.lock();
         if let Some(value) = arrives {
             state.planner.paged_in(&current.plan, value, now);
+            state.pages_in(current.plan.bytes_in, value, self.paging_completed());
             state.counters.operations += 1;
             add(&mut state.counters.bytes_in, &current.plan.bytes_in);
         }
