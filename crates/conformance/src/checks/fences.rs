@@ -203,19 +203,6 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the wait ends with the last reference".to_owned())
     }),
-    check("fences/released-queue-completes-its-work", QUEUE, &[], |ctx| {
-        let Queue { queue, list, allocator, fence, .. } = ctx.queue(DIRECT)?;
-        for value in 1..=100 {
-            commands::execute(&queue, &[&list]).ok("a list")?;
-            commands::queue_signal(&queue, &fence, value).ok("a fence")?;
-        }
-        drop(queue);
-        require(commands::wait_until(&fence, 100, commands::PATIENCE), || {
-            format!("the fence stays at {}; the queue was to signal 100", commands::completed(&fence))
-        })?;
-        drop((list, allocator));
-        Ok("100 lists and signals".to_owned())
-    }),
     check("fences/queue-desc", "D3D12, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
