@@ -182,7 +182,7 @@ impl ResourceAllocator {
     /// Frees an allocation once `fence` has reached `value`, which the GPU signals after its last use.
     ///
     /// The allocation is freed in [`collect`](Self::collect), and before the allocator reports that memory, a limit or the budget is
-    /// short, or makes a resource committed for that reason.
+    /// short, or makes a resource committed for that reason. What another thread is freeing at that moment may come too late.
     /// When the last handle of the allocator is dropped, allocations whose fence value is not reached are leaked, and a
     /// warning is logged.
     ///

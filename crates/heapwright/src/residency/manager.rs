@@ -32,7 +32,7 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// |---|---|
 /// | a command list uses more than the budget | all other heaps are evicted, and usage exceeds the budget; with [`ALWAYS_IN_BUDGET`] an error, and the list is not executed |
 /// | several lists of a call together use more than the budget | they are executed one after the other, as many at a time as fit; later ones wait for earlier ones |
-/// | the heaps to evict are in use | the calling thread waits for the GPU, without a lock; if the queue that it waits for makes no progress for [`max_stall`], usage exceeds the budget (with [`ALWAYS_IN_BUDGET`] an error) |
+/// | the heaps to evict are in use | the calling thread waits for the GPU, without a lock; if neither the queue that it waits for nor paging makes progress for [`max_stall`], usage exceeds the budget (with [`ALWAYS_IN_BUDGET`] an error) |
 /// | other threads use these heaps again and again | the calling thread waits for all that was submitted before its first wait, and then for [`max_stall`] in all; then usage exceeds the budget (with [`ALWAYS_IN_BUDGET`] an error) |
 /// | the heaps to evict are expected to be used again before the GPU has finished the submitted work | the calling thread waits for the GPU as long as it makes progress; after a tenth of a second without progress, or of waiting for later submissions of other threads, they are evicted anyway |
 /// | the budget shrinks | idle heaps are evicted at once where notifications arrive, otherwise within [`refresh_interval`] submissions; locked heaps stay |

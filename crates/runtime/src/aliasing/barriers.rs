@@ -381,7 +381,7 @@ struct Member {
     effects: Effects,
 }
 
-/// What barriers of a call do to a resource.
+/// The effects of a call's barriers on a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Effects {
     flushes: bool,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::resource::HeapId;
 
-/// What the barriers of a call do to a resource, as far as rules E-5 and E-6 distinguish it.
+/// The effect of a call's barriers on a resource, as far as rules E-5 and E-6 distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// They flush writes, and change no layout.

@@ -75,7 +75,7 @@ struct SharedObject {
     content: Shared,
 }
 
-/// What a handle keeps alive. It refers to no COM object and so to no device.
+/// The memory or fence value that a handle keeps alive. It refers to no COM object and so to no device.
 enum Shared {
     /// Description, whether the application chose the address, and the memory.
     Heap(D3D12_HEAP_DESC, bool, Arc<dyn DriverHeap>),

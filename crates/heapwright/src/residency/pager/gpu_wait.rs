@@ -58,7 +58,7 @@ impl StallTimer {
     }
 }
 
-/// How long a request waits for the GPU, over all of its waits.
+/// Limits the time for which a request waits for the GPU, over all of its waits.
 ///
 /// Work that was planned before its first wait is waited for as long as the GPU makes progress. Later work of other
 /// threads could keep the memory in use forever, so that all waits for it together have a limit.

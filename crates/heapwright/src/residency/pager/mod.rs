@@ -448,7 +448,7 @@ impl Pager {
         self.cpu_stalls.fetch_add(1, Ordering::Relaxed);
         let queue = awaited.queue.as_ref();
         let fence = queue.map_or(&self.paging_fence, |queue| &queue.fence);
-        // Progress of other queues does not count, because they may be busy forever. A queue waits for paging.
+        // Progress of other queues does not count, because they may be busy forever. Paging counts, as a queue waits for it.
         let progress = || {
             let own = queue.map_or(0, |queue| queue.completed().get());
             own.wrapping_add(self.paging_completed().get())

@@ -9,7 +9,7 @@ use windows_core::Interface as _;
 use super::*;
 use crate::residency::parts::ManagerParts;
 
-/// What happens once, before a fence's value is read.
+/// A function that is called once, before a fence's value is read.
 type Before = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
 fn queue(device: &ID3D12Device) -> ID3D12CommandQueue {

@@ -34,7 +34,7 @@ fn available(read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     groups.filter_map(|group| available_in_group(group, &read)).chain(machine()).min()
 }
 
-/// What a control group has available, if it has a limit.
+/// Returns the bytes that are available to a control group, or `None` if no limit can be read.
 #[cfg(any(target_os = "linux", test))]
 fn available_in_group(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |file| read(&group.join(file))?.trim().parse::<u64>().ok();

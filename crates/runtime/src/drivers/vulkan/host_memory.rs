@@ -90,7 +90,7 @@ struct Job {
     /// The caller's number of it.
     index: usize,
     size: u64,
-    /// To be imported; taken when the steps are done.
+    /// The pages to import. `None` once all steps are done.
     own: Mutex<Option<Arc<OwnPages>>>,
     /// Number of steps that are not done.
     left: AtomicUsize,

@@ -224,7 +224,7 @@ fn an_import_that_fails_is_replaced() {
     assert_eq!((is_lost, memory.device.lost().is_some()), (memory.import.is_some(), memory.import.is_some()));
 }
 
-/// What the injected reading returns.
+/// The bytes that the injected query of available memory returns.
 static AVAILABLE: AtomicU64 = AtomicU64::new(0);
 
 /// Too little memory for all parts is an error before any is provided. What is kept makes room, and need not be available.
