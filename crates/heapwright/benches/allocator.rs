@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use heapwright::d3d12::*;
 use heapwright::{
-    ByteSize, HeapLimits, HeapType, RecordFlags, RecordOptions, ResourceAllocation, ResourceAllocationDesc,
-    ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceDesc, buffer_desc,
+    ByteSize, FenceValue, HeapLimits, HeapType, RecordFlags, RecordOptions, ResourceAllocation,
+    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc, ResourceDesc,
+    buffer_desc,
 };
 use heapwright_runtime::{HostProfile, Instance};
 
@@ -160,6 +161,31 @@ fn recording(_: &mut Criterion) {
     }
 }
 
+/// Prints the time of an allocation and its deferred free while 1,000 and 100,000 others wait for fence values in random order.
+fn deferred(_: &mut Criterion) {
+    const BURST: u64 = 1_000;
+    let (gpu, allocator) = open();
+    let default = ResourceAllocationDesc::new(HeapType::Default);
+    // SAFETY: the device is a live COM object.
+    let fence: ID3D12Fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+    let mut value = 0_u64;
+    for bursts in [1..=1, 2..=100] {
+        let mut fastest = Duration::MAX;
+        for _ in bursts {
+            let begin = Instant::now();
+            for _ in 0..BURST {
+                value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1) % (1 << 40);
+                allocator.free_after(create(&allocator, &default, 64), &fence, FenceValue::new(1 + value));
+            }
+            fastest = fastest.min(begin.elapsed());
+        }
+        let waiting = allocator.stats().deferred_count;
+        println!("deferred, {waiting} waiting: {:.0} ns", fastest.as_nanos() as f64 / BURST as f64);
+    }
+    // SAFETY: the fence is a live COM object.
+    unsafe { fence.Signal(u64::MAX - 1) }.ok().expect("signalled");
+}
+
 /// Prints the times of calls at a limit. Each round drops an object and asks for another one, which often has no room; one
 /// round in 16 asks for more than any range has.
 fn at_a_limit(_: &mut Criterion) {
@@ -241,5 +267,5 @@ fn place_at(device: &ID3D12Device, heap: &ID3D12Heap, offset: u64, size: u64) ->
     resource.expect("S_OK comes with a resource")
 }
 
-criterion_group!(benches, pairs, threads, recording, at_a_limit);
+criterion_group!(benches, pairs, threads, recording, deferred, at_a_limit);
 criterion_main!(benches);

@@ -203,7 +203,6 @@ fn files_that_cannot_be_opened_are_errors() {
 #[test]
 fn endless_input_is_rejected_immediately() {
     let folder = Folder::new();
-    let start = std::time::Instant::now();
     let page = folder.path().join("r.html");
     let outcome = heapwright(["report", "/dev/zero", "-o", page.to_str().unwrap()]);
     let expected = "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)";
@@ -219,7 +218,6 @@ fn endless_input_is_rejected_immediately() {
     assert!(is_closed, "a gigabyte of spaces was read");
     let outcome = Outcome::from_output(child.wait_with_output().unwrap());
     assert_eq!(outcome.one_error(2), format!("standard input: {expected}"));
-    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     });
     let stats = scene.manager.stats();
     assert_eq!(stats.submissions_over_budget, 1, "{stats:?}");
-    assert!(stats.cpu_stalls > 2, "{stats:?}");
+    assert!(stats.cpu_stalls > 0, "{stats:?}");
     assert!(things.iter().all(Thing::is_resident), "they were always in use");
     scene.end(things.into_iter().chain([large]).collect());
 }

@@ -427,11 +427,7 @@ impl Scene {
             .filter(|thing| thing.is_resident() && thing.heap.segment_group() == SegmentGroup::Local)
             .fold(ByteSize::ZERO, |sum, thing| sum.saturating_add(thing.heap.size()));
         // A paging thread may still be running.
-        let begun = Instant::now();
-        while self.used() != local && begun.elapsed() < Duration::from_secs(5) {
-            std::thread::yield_now();
-        }
-        assert_eq!(self.used(), local, "what is resident in the books is so in D3D12");
+        until("what is resident in the books is so in D3D12", || self.used() == local);
     }
 
     /// Checks the books, and ends.

@@ -105,7 +105,7 @@ fn a_budget_change_is_signalled_to_whoever_registered() {
         .expect("registered");
     assert!(!event.wait(Some(Duration::ZERO)).expect("waits"));
     gpu.set_budget(SegmentGroup::Local, ByteSize::from_gib(3));
-    assert!(event.wait(Some(Duration::from_secs(5))).expect("waits"));
+    assert!(event.wait(Some(Duration::from_secs(60))).expect("waits"));
     assert_eq!(info(&gpu).Budget, 3 << 30);
     assert_eq!(info(&gpu).AvailableForReservation, 3 << 29);
     unsafe { gpu.adapter.UnregisterVideoMemoryBudgetChangeNotification(cookie) };
@@ -113,19 +113,6 @@ fn a_budget_change_is_signalled_to_whoever_registered() {
     assert!(!event.wait(Some(Duration::ZERO)).expect("waits"), "no more after the end of the registration");
     let null = unsafe { gpu.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(HANDLE::default()) };
     assert_eq!(null.expect_err("no event").code(), E_INVALIDARG);
-}
-
-#[test]
-fn a_scheduled_budget_shrinks_and_comes_back() {
-    let gpu = instance("shrinking-budget");
-    let before = info(&gpu).Budget;
-    let event = Event::new(EventReset::Auto).expect("an event");
-    unsafe { gpu.adapter.RegisterVideoMemoryBudgetChangeNotificationEvent(event.handle()) }
-        .expect("registered");
-    assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
-    assert!(info(&gpu).Budget <= before);
-    assert!(event.wait(Some(Duration::from_secs(10))).expect("waits"));
-    assert_eq!(info(&gpu).Budget, before);
 }
 
 fn fence(device: &ID3D12Device) -> ID3D12Fence {
