@@ -18,9 +18,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-};
+use heapwright::residency::{GroupBudgets, ResidencyList, ResidencyManager, ResidencyManagerDesc};
 use heapwright::{
     ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocationFlags,
     ResourceAllocator, buffer_desc,
@@ -56,7 +54,7 @@ pub(crate) fn run(device: Option<&str>) -> Answer<()> {
     let budgets = GroupBudgets { local: BUDGET, non_local: BUDGET };
     let desc = ResidencyManagerDesc {
         // A renderer leaves the budget to the operating system. This example must behave the same everywhere.
-        budget_override: Some(BudgetOverride::Fixed(budgets)),
+        budget_override: Some(budgets),
         ..Default::default()
     };
     // Without the adapter, which a renderer passes, other memory of the process does not count.

@@ -20,7 +20,7 @@
 //!
 //! | feature | since | use in heapwright | if absent |
 //! |---|---|---|---|
-//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and the budgets of residency | no adapter: options that need a budget are rejected, the allocator's own limits work ([`HeapLimits`](crate::HeapLimits)); a residency manager requires a [`BudgetOverride`](crate::residency::BudgetOverride) or a maximum |
+//! | `IDXGIAdapter3` | DXGI 1.4 | budgets and usage: [`VideoMemoryInfo`](crate::VideoMemoryInfo), and the budgets of residency | no adapter: options that need a budget are rejected, the allocator's own limits work ([`HeapLimits`](crate::HeapLimits)); a residency manager requires [`budget_override`](crate::residency::ResidencyManagerDesc::budget_override) or a maximum |
 //! | its `RegisterVideoMemoryBudgetChangeNotificationEvent` | as above | [`ALLOW_BACKGROUND_BUDGET_UPDATES`](crate::residency::ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) | a warning; budgets are queried every [`refresh_interval`](crate::residency::ResidencyManagerDesc::refresh_interval) submissions, as without the flag |
 //! | `ID3D12Device1` | Windows 10 Anniversary Update | residency priorities of pools, which are set in D3D12 | not set in D3D12; a residency manager still applies them |
 //! | `ID3D12Device3` | Windows 10 Fall Creators Update (1709) | `EnqueueMakeResident`: queues wait for heaps to become resident, and the CPU does not | `MakeResident` on a thread of the manager, for which queues wait |

@@ -5,7 +5,7 @@
 //! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
 //!   [`simulate`].
 //! - [`offline_bound`] is the lower bound of paging for any policy.
-//! - `published` has published policies, to compare those of `heapwright-core` with: [`policy_kinds`].
+//! - `published` has the policies that can be simulated: those of `heapwright-core`, and a published one.
 //!
 //! The command `heapwright residency` uses this crate.
 
@@ -14,7 +14,7 @@ mod scenario;
 mod simulation;
 mod workload;
 
-pub use published::{AgedLru, AgedLruDesc, Lirs, S3Fifo, Sieve, policy_kinds};
+pub use published::{AgedLru, AgedLruDesc, Policy};
 pub use scenario::{Scenario, ScenarioError, built_in};
 pub use simulation::{EVICT_AHEAD, Outcome, SimulationFailed, simulate};
 pub use workload::bound::{OfflineBound, offline_bound};

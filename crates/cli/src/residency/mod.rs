@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    CannotDerive, EVICT_AHEAD, NoWorkload, ScenarioError, Shape, SimulationFailed, TooMuch, UnknownGenerated,
-    built_in, offline_bound, policy_kinds, simulate as simulate_workload,
+    CannotDerive, EVICT_AHEAD, NoWorkload, Policy, ScenarioError, Shape, SimulationFailed, TooMuch,
+    UnknownGenerated, built_in, offline_bound, simulate as simulate_workload,
 };
 use heapwright_trace::TraceError;
 
@@ -126,7 +126,7 @@ enum ResidencyError {
     #[error("--policy: unknown eviction policy {name:?}; available: {}", list_of_policies())]
     Policy { name: String },
     #[error("{scenario} under {policy}: {error}")]
-    Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
+    Simulation { scenario: String, policy: Policy, error: SimulationFailed },
     #[error(transparent)]
     RecordsOverInput(#[from] RecordsOverInput),
     #[error("standard input (-) was given {0} times; it can be read only once")]
@@ -150,8 +150,8 @@ fn list_of_names() -> String {
 }
 
 fn list_of_policies() -> String {
-    let kinds = policy_kinds();
-    let names: Vec<&str> = kinds.iter().map(PolicyKind::name).chain([ALL]).collect();
+    let kinds = Policy::all();
+    let names: Vec<&str> = kinds.iter().map(|policy| policy.name()).chain([ALL]).collect();
     names.join(", ")
 }
 
@@ -159,14 +159,14 @@ fn list_of_policies() -> String {
 const ALL: &str = "all";
 
 /// Returns the policies that are asked for, each once; without any, those of the library, the default first.
-fn policies(names: &[String]) -> Result<Vec<PolicyKind>, ResidencyError> {
+fn policies(names: &[String]) -> Result<Vec<Policy>, ResidencyError> {
     if names.is_empty() {
-        return Ok(PolicyKind::all().to_vec());
+        return Ok(PolicyKind::all().iter().copied().map(Policy::Library).collect());
     }
-    let mut policies: Vec<PolicyKind> = Vec::new();
+    let mut policies: Vec<Policy> = Vec::new();
     for name in names {
-        let named: Vec<PolicyKind> =
-            policy_kinds().into_iter().filter(|kind| name == ALL || name == kind.name()).collect();
+        let named: Vec<Policy> =
+            Policy::all().into_iter().filter(|kind| name == ALL || name == kind.name()).collect();
         if named.is_empty() {
             return Err(ResidencyError::Policy { name: name.clone() });
         }
@@ -183,7 +183,7 @@ fn policies(names: &[String]) -> Result<Vec<PolicyKind>, ResidencyError> {
 fn simulate(
     source: &Source,
     budget: Option<u32>,
-    policies: &[PolicyKind],
+    policies: &[Policy],
     shows_progress: bool,
     output: &Output,
 ) -> Result<Vec<ResidencyReport>, ResidencyError> {
@@ -196,7 +196,7 @@ fn simulate(
     let frames = workload.frames.len() as u64;
     let bar = output.progress(shows_progress, &workload.name, frames * policies.len() as u64);
     let mut reports = Vec::new();
-    for (done, policy) in (0..).zip(policies) {
+    for (done, &policy) in (0..).zip(policies) {
         let simulated = simulate_workload(&workload, policy, EVICT_AHEAD, &mut |frame| {
             bar.set_position(done * frames + frame as u64);
         });
@@ -204,11 +204,7 @@ fn simulate(
             Ok(outcome) => reports.push(ResidencyReport::new(&workload, policy, bound, &outcome)),
             Err(error) => {
                 bar.finish_and_clear();
-                return Err(ResidencyError::Simulation {
-                    scenario: workload.name,
-                    policy: policy.clone(),
-                    error,
-                });
+                return Err(ResidencyError::Simulation { scenario: workload.name, policy, error });
             }
         }
     }
@@ -231,9 +227,9 @@ fn list(json: bool, output: &mut Output) -> Result<Exit, OutputError> {
         let name = format!("generated:{}:SEED", shape.name());
         print_listed("generated", &name, shape.description(), json, output)?;
     }
-    for policy in policy_kinds() {
-        let description = if policy == PolicyKind::default() { "the default" } else { "" };
-        let is_ours = PolicyKind::all().contains(&policy);
+    for policy in Policy::all() {
+        let description = if policy == PolicyKind::default().into() { "the default" } else { "" };
+        let is_ours = matches!(policy, Policy::Library(_));
         print_listed(if is_ours { "policy" } else { "published" }, policy.name(), description, json, output)?;
     }
     Ok(Exit::Success)

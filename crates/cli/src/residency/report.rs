@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use heapwright_core::residency::policy::PolicyKind;
+use heapwright_simulation::Policy;
 use heapwright_simulation::{OfflineBound, Outcome, Workload};
 use serde::Serialize;
 
@@ -39,18 +40,13 @@ pub(super) struct FrameMs {
 }
 
 impl ResidencyReport {
-    pub(super) fn new(
-        workload: &Workload,
-        policy: &PolicyKind,
-        bound: OfflineBound,
-        outcome: &Outcome,
-    ) -> Self {
+    pub(super) fn new(workload: &Workload, policy: Policy, bound: OfflineBound, outcome: &Outcome) -> Self {
         let mut times = outcome.frame_times.clone();
         times.sort_unstable();
         Self {
             scenario: workload.name.clone(),
             policy: policy.name(),
-            default: *policy == PolicyKind::default(),
+            default: policy == PolicyKind::default().into(),
             bytes_in: outcome.bytes_in.get(),
             bytes_out: outcome.bytes_out.get(),
             lower_bound_bytes: bound.bytes_in.get(),

@@ -377,7 +377,7 @@ fn generated_workloads_run_under_published_policies() {
     assert!(lru["bytes_in"].as_u64() > lru["lower_bound_bytes"].as_u64(), "{lru}");
     let shapes = listed("generated");
     assert!(shapes.contains(&"generated:two-queues:SEED".to_owned()), "{shapes:?}");
-    assert!(listed("published").contains(&"s3-fifo".to_owned()));
+    assert!(listed("published").contains(&"d3dx12-residency".to_owned()));
 }
 
 #[test]

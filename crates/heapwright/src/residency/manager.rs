@@ -38,7 +38,6 @@ use crate::{Error, SegmentGroup, VideoMemoryInfo};
 /// | the budget shrinks | idle heaps are evicted at once where notifications arrive, otherwise within [`refresh_interval`] submissions; locked heaps stay |
 /// | the device is out of memory within the budget | at least [`evict_size`] bytes of other heaps are evicted, repeatedly; then an error |
 /// | making heaps resident fails | nothing of the call is resident or executed, and nothing is counted; heaps that were evicted for it stay evicted |
-/// | a [custom policy](crate::residency::eviction::PolicyKind::custom) panics | the panic is logged as an error, and LRU replaces the policy; a panic when it is created is an error of [`new`](Self::new) |
 /// | the device is removed | [`Error::is_device_removed`], at the latest after 8 submissions to a queue whose `Signal` does not fail; the books stay consistent, so that everything can be dropped |
 /// | a worker cannot make heaps resident (devices without `ID3D12Device3`) | its lists are already on the queue, so the device is likely removed; the manager rejects all further calls |
 ///

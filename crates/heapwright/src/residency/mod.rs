@@ -44,7 +44,6 @@
 // - `queue`: a fence for each queue, and the heaps of its submission.
 // - `recorded`: recording of heaps, submissions and paging.
 // - `books`: the planner and the objects that it plans for, under one lock.
-// - `contained_policy`: eviction policies of the application, whose panics are contained.
 // - `budget`: available memory: the operating system's budgets, overrides, pressure.
 // - `device`, `pageable`, `paged_object`: the calls of the device; the objects that can be resident, and why any thread may page them.
 //
@@ -54,7 +53,6 @@
 
 mod books;
 mod budget;
-mod contained_policy;
 mod creation;
 mod desc;
 mod device;
@@ -76,9 +74,8 @@ pub use heapwright_core::residency::policy as eviction;
 pub use self::budget::{Pressure, PressureLevel, PressureRegistration};
 pub(crate) use self::desc::level;
 pub use self::desc::{
-    BudgetOverride, BudgetStep, GroupBudgets, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags,
-    ResidencyHeapInfo, ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags,
-    ResidencyManagerStats,
+    GroupBudgets, ResidencyGroupStats, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapInfo,
+    ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags, ResidencyManagerStats,
 };
 pub use self::heap::ResidencyHeap;
 pub use self::list::{OpenResidencyList, ResidencyList};

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use heapwright_core::residency::ResidencyPlanner;
 use heapwright_d3d12::*;
 
 use super::books::Books;
 use super::budget::{BackgroundUpdates, Budgets, unifies_memory};
-use super::contained_policy::create_planner;
 use super::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use super::device::{ManagedDevice, create_fence};
 use super::pager::Pager;
@@ -38,7 +38,7 @@ impl ManagerParts {
         let is_unified = unifies_memory(&caps, desc.flags);
         let budgets = Budgets::new(adapter, is_unified, desc)?;
         let paging_fence = create_fence(device, desc.initial_fence_value)?;
-        let mut planner = create_planner(is_unified, &desc.policy)?;
+        let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());
         planner.complete_paging(desc.initial_fence_value);
         let books = Books::new(budgets, planner);
         let device = ManagedDevice::new(device, caps, &paging_fence);

@@ -4,9 +4,7 @@
 
 use crate::gpu::*;
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc,
-};
+use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc};
 use heapwright::{Strategy as Placing, *};
 use heapwright_runtime::{HostProfile, Instance};
 use proptest::collection::vec;
@@ -404,7 +402,7 @@ proptest! {
             max_budget: if overrides { ByteSize::ZERO } else { max_budget },
             evict_size,
             initial_fence_value: FenceValue::new(fence),
-            budget_override: overrides.then_some(BudgetOverride::Fixed(budgets)),
+            budget_override: overrides.then_some(budgets),
             refresh_interval: interval,
             ..Default::default()
         };

@@ -3,10 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    BudgetOverride, BudgetStep, GroupBudgets, PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc,
-    ResidencyManagerFlags,
-};
+use heapwright::residency::{PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright::*;
 
 use crate::faulty_device::{Call, Faults};
@@ -49,26 +46,6 @@ fn one_submission_at_most_is_over_a_smaller_budget() {
         });
         let over = over.count();
         assert!(over <= 1, "{over} submissions are over {budget} MiB");
-    }
-    scene.finish(things);
-}
-
-/// Each step of a budget schedule takes effect at its submission.
-#[test]
-fn a_schedule_of_budgets() {
-    let step = |from_submission, local| BudgetStep {
-        from_submission,
-        budgets: GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) },
-    };
-    let budget_override = Some(BudgetOverride::Schedule(vec![step(0, 8), step(4, 2), step(8, 6)]));
-    let (scene, queue, things) =
-        Scene::new(ResidencyManagerDesc { budget_override, ..Default::default() }).with_things(8);
-    let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
-    for index in 0..16 {
-        scene.run(&queue, &[&works[index % 8]]);
-        scene.manager.trim();
-        let most = if (4..8).contains(&index) { mib(2) } else { mib(8) };
-        assert!(scene.used() <= most, "{} after submission {index}", scene.used());
     }
     scene.finish(things);
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus,
-    ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList,
+    ResidencyManager, ResidencyManagerDesc,
 };
 use heapwright::*;
 use windows_core::Interface;
@@ -285,7 +285,7 @@ fn a_budget_of_nothing() {
     let gpu = open("discrete");
     let budgets = GroupBudgets { local: ByteSize::ZERO, non_local: ByteSize::ZERO };
     let desc = ResidencyManagerDesc {
-        budget_override: Some(BudgetOverride::Fixed(budgets)),
+        budget_override: Some(budgets),
         max_stall: Duration::from_millis(1),
         ..Default::default()
     };

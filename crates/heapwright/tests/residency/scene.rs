@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus,
-    ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList,
+    ResidencyManager, ResidencyManagerDesc,
 };
 use heapwright::*;
 use heapwright_runtime::Instance;
@@ -106,11 +106,7 @@ pub(crate) fn budget(local: u64) -> ResidencyManagerDesc {
 
 pub(crate) fn budgets_of(budgets: GroupBudgets) -> ResidencyManagerDesc {
     let max_stall = Duration::from_secs(30);
-    ResidencyManagerDesc {
-        budget_override: Some(BudgetOverride::Fixed(budgets)),
-        max_stall,
-        ..Default::default()
-    }
+    ResidencyManagerDesc { budget_override: Some(budgets), max_stall, ..Default::default() }
 }
 
 impl Scene {

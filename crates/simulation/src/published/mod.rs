@@ -1,4 +1,5 @@
-//! Published eviction policies, to compare those of `heapwright-core` with.
+//! The policies that are simulated: the library's, and D3DX12Residency's rules to compare them with. SIEVE, S3-FIFO and LIRS were
+//! compared, too, until 2026-11-24.
 //!
 //! # What was tried for the default policy
 //!
@@ -23,26 +24,56 @@
 //! of victims decides. S3-FIFO improves them, for 24 bytes per heap and a worse ratio to LRU.
 
 mod aged_lru;
-mod lirs;
-mod s3_fifo;
-mod sieve;
 
-use heapwright_core::residency::policy::PolicyKind;
+use std::fmt;
+
+use heapwright_core::residency::policy::{EvictionPolicy, PolicyKind};
 
 pub use aged_lru::{AgedLru, AgedLruDesc};
-pub use lirs::Lirs;
-pub use s3_fifo::S3Fifo;
-pub use sieve::Sieve;
 
-/// Returns every policy: those of `heapwright-core`, the default first, then the published ones.
-#[must_use]
-pub fn policy_kinds() -> Vec<PolicyKind> {
-    let mut kinds = PolicyKind::all().to_vec();
-    kinds.extend([
-        PolicyKind::custom("d3dx12-residency", || Box::new(AgedLru::new(AgedLruDesc::default()))),
-        PolicyKind::custom("sieve", || Box::new(Sieve::new())),
-        PolicyKind::custom("s3-fifo", || Box::new(S3Fifo::new())),
-        PolicyKind::custom("lirs", || Box::new(Lirs::new())),
-    ]);
-    kinds
+/// A policy that can be simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// A policy of the library.
+    Library(PolicyKind),
+    /// The rules of D3DX12Residency: [`AgedLru`].
+    D3dx12Residency,
+}
+
+impl Policy {
+    /// Returns every policy: those of the library, the default first, then the published one.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        PolicyKind::all().iter().copied().map(Self::Library).chain([Self::D3dx12Residency]).collect()
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Library(kind) => kind.name(),
+            Self::D3dx12Residency => "d3dx12-residency",
+        }
+    }
+
+    /// Creates a policy with default parameters that holds no heap.
+    #[must_use]
+    pub fn create(self) -> Box<dyn EvictionPolicy> {
+        match self {
+            Self::Library(kind) => kind.create(),
+            Self::D3dx12Residency => Box::new(AgedLru::new(AgedLruDesc::default())),
+        }
+    }
+}
+
+impl From<PolicyKind> for Policy {
+    fn from(kind: PolicyKind) -> Self {
+        Self::Library(kind)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }

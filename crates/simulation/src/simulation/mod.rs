@@ -7,7 +7,7 @@ mod device;
 use std::time::Duration;
 
 use heapwright::{ByteSize, FenceValue};
-use heapwright_core::residency::policy::{Moment, PolicyKind};
+use heapwright_core::residency::policy::Moment;
 use heapwright_core::residency::{
     GroupMemory, ManagedHeapId, NewManagedHeap, Plan, PlanOutcome, PlanRequest, QueueSlot, ResidencyPlanner,
     SegmentGroup, Status, WaitFor,
@@ -15,6 +15,7 @@ use heapwright_core::residency::{
 
 use self::clock::{Clock, Moved};
 use self::device::{CallFailed, Device};
+use super::published::Policy;
 use super::workload::{HeapNumber, WorkHeap, Workload, as_index};
 
 /// The result of simulating a workload under a policy.
@@ -95,7 +96,7 @@ const AHEAD_INTERVAL: usize = 32;
 /// exceeds the budget without need.
 pub fn simulate(
     workload: &Workload,
-    policy: &PolicyKind,
+    policy: Policy,
     evict_ahead: ByteSize,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Outcome, SimulationFailed> {
@@ -136,7 +137,7 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(workload: &'a Workload, policy: &PolicyKind) -> Result<Self, SimulationError> {
+    fn new(workload: &'a Workload, policy: Policy) -> Result<Self, SimulationError> {
         let mut planner = ResidencyPlanner::new(false, || policy.create());
         let queues = (0..workload.queue_count).map(|_| planner.add_queue()).collect();
         let mut simulation = Self {

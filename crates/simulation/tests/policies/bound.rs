@@ -4,12 +4,12 @@
 use heapwright_core::ByteSize;
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_simulation::{
-    EVICT_AHEAD, Generated, Outcome, Shape, Workload, offline_bound, policy_kinds, simulate,
+    EVICT_AHEAD, Generated, Outcome, Policy, Shape, Workload, offline_bound, simulate,
 };
 
-fn run(workload: &Workload, kind: &PolicyKind, evict_ahead: ByteSize) -> Outcome {
+fn run(workload: &Workload, policy: impl Into<Policy>, evict_ahead: ByteSize) -> Outcome {
     // A usage that the device does not confirm, or that exceeds the budget without need, is an error.
-    simulate(workload, kind, evict_ahead, &mut |_| {}).expect("the planner and the device agree")
+    simulate(workload, policy.into(), evict_ahead, &mut |_| {}).expect("the planner and the device agree")
 }
 
 fn workload(shape: Shape, seed: u32) -> Workload {
@@ -28,7 +28,7 @@ fn the_default_is_never_much_worse_than_lru() {
     for shape in Shape::ALL {
         let workload = workload(shape, Generated::FIRST_EVALUATION_SEED);
         let [default, lru] = [PolicyKind::default(), PolicyKind::Lru]
-            .map(|kind| run(&workload, &kind, ByteSize::ZERO).bytes_in.get() as f64);
+            .map(|kind| run(&workload, kind, ByteSize::ZERO).bytes_in.get() as f64);
         // Where little is paged in, a few heaps make a large ratio.
         let little = f64::from(64 << 20);
         let ratio = (default + little) / (lru + little);
@@ -45,8 +45,8 @@ fn what_goes_ahead_of_need_is_hardly_missed() {
     let mut ratios = Vec::new();
     for shape in Shape::ALL {
         let workload = workload(shape, 3);
-        let with = run(&workload, &PolicyKind::NextUse, EVICT_AHEAD);
-        let without = run(&workload, &PolicyKind::NextUse, ByteSize::ZERO);
+        let with = run(&workload, PolicyKind::NextUse, EVICT_AHEAD);
+        let without = run(&workload, PolicyKind::NextUse, ByteSize::ZERO);
         let more = with.bytes_in.get() as f64 / without.bytes_in.get() as f64;
         // More frequent calls move heaps between the policy's chains sooner, which alone makes some percent
         // either way.
@@ -66,9 +66,9 @@ fn every_policy_is_above_the_bound() {
         let workload = workload(shape, 8);
         let bound = offline_bound(&workload).bytes_in;
         assert!(!bound.is_zero(), "{} pages nothing", workload.name);
-        for kind in policy_kinds() {
-            let paged = run(&workload, &kind, ByteSize::ZERO).bytes_in;
-            assert!(paged >= bound, "{} under {kind}: {paged}", workload.name);
+        for policy in Policy::all() {
+            let paged = run(&workload, policy, ByteSize::ZERO).bytes_in;
+            assert!(paged >= bound, "{} under {policy}: {paged}", workload.name);
         }
     }
 }

@@ -7,10 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use heapwright_core::ByteSize;
-use heapwright_core::residency::policy::{
-    Admission, EvictionPolicy, HeapSlot, Moment, PolicyKind, Withdrawal,
-};
-use heapwright_simulation::{AgedLru, AgedLruDesc, policy_kinds as kinds};
+use heapwright_core::residency::policy::{Admission, EvictionPolicy, HeapSlot, Moment, Withdrawal};
+use heapwright_simulation::{AgedLru, AgedLruDesc, Policy};
 
 #[derive(Debug, Clone)]
 enum Call {
@@ -50,7 +48,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-fn check(kind: &PolicyKind, calls: &[Call]) -> Result<(), TestCaseError> {
+fn check(kind: Policy, calls: &[Call]) -> Result<(), TestCaseError> {
     let mut policy = kind.create();
     let mut held = BTreeMap::new();
     let mut now = Moment::default();
@@ -127,8 +125,8 @@ proptest! {
 
     #[test]
     fn every_policy_chooses_what_is_held_and_may_go_once(calls in prop::collection::vec(call(), 1..150)) {
-        for kind in kinds() {
-            check(&kind, &calls)?;
+        for policy in Policy::all() {
+            check(policy, &calls)?;
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use super::{Adaptive, EvictionPolicy, Lru, NextUse};
 
@@ -16,16 +15,7 @@ use super::{Adaptive, EvictionPolicy, Lru, NextUse};
 /// assert_eq!(kind, PolicyKind::Lru);
 /// assert!("newest".parse::<PolicyKind>().is_err());
 /// ```
-///
-/// A custom policy has the name that it was given, which cannot be parsed:
-///
-/// ```
-/// use heapwright_core::residency::policy::{Lru, PolicyKind};
-///
-/// let kind = PolicyKind::custom("as LRU", || Box::new(Lru::new()));
-/// assert_eq!(kind.name(), "as LRU");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PolicyKind {
     /// The policy [`Adaptive`].
@@ -35,67 +25,32 @@ pub enum PolicyKind {
     NextUse,
     /// The policy [`Lru`].
     Lru,
-    /// A custom policy; see [`custom`](Self::custom).
-    Custom(CustomPolicy),
 }
-
-/// Creates the policies of [`PolicyKind::Custom`]. Equal only to its own clones.
-#[derive(Clone)]
-pub struct CustomPolicy {
-    name: &'static str,
-    create: Arc<dyn Fn() -> Box<dyn EvictionPolicy> + Send + Sync>,
-}
-
-impl fmt::Debug for CustomPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CustomPolicy({:?})", self.name)
-    }
-}
-
-impl PartialEq for CustomPolicy {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.create, &other.create)
-    }
-}
-
-impl Eq for CustomPolicy {}
 
 impl PolicyKind {
-    /// Creates the kind of a custom policy. `create` is called once for each segment group and priority, and
-    /// must return a policy that holds no heap.
-    #[must_use]
-    pub fn custom(
-        name: &'static str,
-        create: impl Fn() -> Box<dyn EvictionPolicy> + Send + Sync + 'static,
-    ) -> Self {
-        Self::Custom(CustomPolicy { name, create: Arc::new(create) })
-    }
-
     /// Returns every policy of this crate, the default first.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         &[Self::Adaptive, Self::NextUse, Self::Lru]
     }
 
-    /// Returns the name, which [`parse`](str::parse) accepts unless the policy is custom.
+    /// Returns the name, which [`parse`](str::parse) accepts.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Adaptive => "adaptive",
             Self::NextUse => "next-use",
             Self::Lru => "lru",
-            Self::Custom(custom) => custom.name,
         }
     }
 
     /// Creates a policy of this kind, with default parameters, that holds no heap.
     #[must_use]
-    pub fn create(&self) -> Box<dyn EvictionPolicy> {
+    pub fn create(self) -> Box<dyn EvictionPolicy> {
         match self {
             Self::Adaptive => Box::new(Adaptive::new()),
             Self::NextUse => Box::new(NextUse::new()),
             Self::Lru => Box::new(Lru::new()),
-            Self::Custom(custom) => (custom.create)(),
         }
     }
 }
@@ -113,7 +68,7 @@ impl FromStr for PolicyKind {
         Self::all()
             .iter()
             .find(|kind| kind.name() == name)
-            .cloned()
+            .copied()
             .ok_or_else(|| UnknownPolicy { name: name.into() })
     }
 }

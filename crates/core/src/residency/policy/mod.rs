@@ -16,7 +16,7 @@ use std::fmt;
 use crate::ByteSize;
 
 pub use adaptive::Adaptive;
-pub use kind::{CustomPolicy, PolicyKind, UnknownPolicy};
+pub use kind::{PolicyKind, UnknownPolicy};
 pub use lru::Lru;
 pub use next_use::NextUse;
 pub use victims::spare_unneeded;
@@ -70,11 +70,6 @@ pub struct Moment {
 /// An implementation can only choose badly, because the planner checks each heap that it names. If it names
 /// fewer heaps than can be evicted, the others are kept, and the budget may be exceeded. The methods are
 /// called with the locks of a residency manager held, so they must not call the manager.
-///
-/// # Panics
-///
-/// A residency manager contains the panics of a [custom](PolicyKind::custom) policy: it logs the first one as
-/// an error, and uses [`Lru`] in place of that policy from then on. The planner by itself does not.
 pub trait EvictionPolicy: fmt::Debug + Send {
     /// Records that a heap is held and used from now on: it was paged in, created, or is no longer locked.
     ///

@@ -85,12 +85,12 @@ impl EvictionPolicy for Witness {
 fn witnessed(may_learn_late: bool, queues: usize, steps: &[Step]) -> Vec<Vec<Told>> {
     let told = Arc::default();
     let (log, created) = (Arc::clone(&told), Mutex::new(0..));
-    let kind = PolicyKind::custom("witness", move || {
+    let create = move || -> Box<dyn EvictionPolicy> {
         let number = created.lock().expect("no panic").next().expect("few");
         let held = BTreeMap::new();
         Box::new(Witness { number, may_learn_late, told: Arc::clone(&log), held, last: 0 })
-    });
-    let mut shadowed = ShadowedPlanner::new(&kind, queues);
+    };
+    let mut shadowed = ShadowedPlanner::new(create, queues);
     for group in [false, true] {
         shadowed.step(Step::Memory { group, budget: 100 });
     }
@@ -164,7 +164,7 @@ fn regular_uses() -> impl Strategy<Value = Vec<Regular>> {
 
 /// Returns the heaps that a policy chooses in turn. The uses of one heap follow each other; with `together`, all but the
 /// first are told of in one call.
-fn chosen(kind: &PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
+fn chosen(kind: PolicyKind, program: &[Regular], together: bool) -> Vec<HeapSlot> {
     let mut policy = kind.create();
     let (mut now, mut all_chosen) = (Moment::default(), Vec::new());
     let mut held = [false; 12];
@@ -214,7 +214,7 @@ proptest! {
         kind in prop::sample::select(PolicyKind::all()), program in regular_uses()
     ) {
         prop_assert!(kind.create().may_learn_late());
-        prop_assert_eq!(chosen(&kind, &program, true), chosen(&kind, &program, false));
+        prop_assert_eq!(chosen(kind, &program, true), chosen(kind, &program, false));
     }
 }
 
@@ -424,8 +424,12 @@ fn rounds() -> impl Strategy<Value = Vec<Rounds>> {
 }
 
 /// Returns what a planner evicts, by submission. Every so many submissions the GPU has finished all of them.
-fn evicted(kind: &PolicyKind, parts: &[Rounds], finished: u64) -> Vec<(u64, Vec<ManagedHeapId>)> {
-    let mut planner = ResidencyPlanner::new(false, || kind.create());
+fn evicted(
+    create: impl Fn() -> Box<dyn EvictionPolicy>,
+    parts: &[Rounds],
+    finished: u64,
+) -> Vec<(u64, Vec<ManagedHeapId>)> {
+    let mut planner = ResidencyPlanner::new(false, create);
     let queue = planner.add_queue();
     let sets = SETS.map(|sizes| {
         let heaps = sizes.iter().map(|&size| add(&mut planner, ByteSize::new(size), Status::Evicted));
@@ -481,8 +485,7 @@ proptest! {
     fn policies_that_are_told_late_decide_the_same(
         kind in prop::sample::select(PolicyKind::all()), parts in rounds(), finished in 1..5_u64
     ) {
-        let inner = kind.clone();
-        let at_once = PolicyKind::custom("at-once", move || Box::new(AtOnce(inner.create())));
-        prop_assert_eq!(evicted(&kind, &parts, finished), evicted(&at_once, &parts, finished));
+        let at_once = || -> Box<dyn EvictionPolicy> { Box::new(AtOnce(kind.create())) };
+        prop_assert_eq!(evicted(|| kind.create(), &parts, finished), evicted(at_once, &parts, finished));
     }
 }

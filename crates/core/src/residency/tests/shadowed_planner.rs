@@ -103,8 +103,8 @@ pub(crate) struct ShadowedPlanner {
 }
 
 impl ShadowedPlanner {
-    pub(crate) fn new(kind: &PolicyKind, queue_count: usize) -> Self {
-        let mut planner = ResidencyPlanner::new(false, || kind.create());
+    pub(crate) fn new(create: impl Fn() -> Box<dyn EvictionPolicy>, queue_count: usize) -> Self {
+        let mut planner = ResidencyPlanner::new(false, create);
         for group in SegmentGroup::ALL {
             planner.set_memory(group, GroupMemory { budget: ByteSize::new(1000), external: ByteSize::ZERO });
         }

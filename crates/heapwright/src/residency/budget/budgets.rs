@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 
 use super::arithmetic::{EffectiveBudget, Fraction, Limit, OsMemory, effective_budget, external};
 use crate::adapter::ToDxgi as _;
-use crate::residency::desc::{BudgetOverride, BudgetStep, ResidencyManagerDesc, ResidencyManagerFlags};
+use crate::residency::desc::{ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{Architecture, DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
 /// Returns whether all memory counts as local: on UMA, unless the flag disables it.
@@ -41,9 +41,6 @@ pub(crate) struct Budgets {
     state: Mutex<[GroupState; 2]>,
     /// The number of submissions at which the operating system is queried again.
     next_refresh: AtomicU64,
-    /// The number of submissions at which the next step of a schedule begins; the maximum without a schedule.
-    next_step: AtomicU64,
-    submissions: AtomicU64,
     refreshes: AtomicU64,
 }
 
@@ -56,10 +53,6 @@ enum BudgetSource {
     /// At most these bytes, plus the usage at creation.
     Max(ByteSize),
     Fixed([ByteSize; 2]),
-    Schedule {
-        steps: Vec<BudgetStep>,
-        max_pct: Fraction,
-    },
 }
 
 /// Values that are read without a lock.
@@ -100,10 +93,7 @@ impl Budgets {
         let source = match &desc.budget_override {
             None if desc.max_budget.is_zero() => BudgetSource::Os { max_pct },
             None => BudgetSource::Max(desc.max_budget),
-            Some(BudgetOverride::Fixed(budgets)) => {
-                BudgetSource::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group)))
-            }
-            Some(BudgetOverride::Schedule(steps)) => BudgetSource::Schedule { steps: steps.clone(), max_pct },
+            Some(budgets) => BudgetSource::Fixed(SegmentGroup::ALL.map(|group| budgets.of(group))),
         };
         if adapter.is_none() && matches!(source, BudgetSource::Os { .. }) {
             let rule = "is required without an adapter, unless max_budget is set";
@@ -122,14 +112,12 @@ impl Budgets {
         let budgets = Self {
             adapter: adapter.cloned(),
             unifies_memory,
-            next_step: AtomicU64::new(source.next_step(0)),
             source,
             reservation_cap: Fraction::new(desc.reservation_cap()),
             refresh_interval: AtomicU64::new(interval),
             groups: [unbounded(), unbounded()],
             state: Mutex::default(),
             next_refresh: AtomicU64::new(interval),
-            submissions: AtomicU64::new(0),
             refreshes: AtomicU64::new(0),
         };
         {
@@ -219,28 +207,15 @@ impl Budgets {
     }
 
     /// Returns whether the operating system must be queried again after this number of submissions: `true` once for
-    /// each interval, to one of the callers. A step of a schedule that has begun takes effect here.
+    /// each interval, to one of the callers.
     ///
-    /// O(1), usually two loads.
+    /// O(1), usually one load.
     #[inline]
     pub(crate) fn refresh_due(&self, submissions: u64) -> bool {
-        if submissions >= self.next_step.load(Ordering::Relaxed) {
-            self.take_step(submissions);
-        }
         let due = self.next_refresh.load(Ordering::Relaxed);
         submissions >= due && {
             let next = submissions.saturating_add(self.refresh_interval.load(Ordering::Relaxed));
             self.next_refresh.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        }
-    }
-
-    #[cold]
-    fn take_step(&self, submissions: u64) {
-        let mut state = self.lock();
-        let submissions = self.submissions.fetch_max(submissions, Ordering::Relaxed).max(submissions);
-        self.next_step.store(self.source.next_step(submissions), Ordering::Relaxed);
-        for &group in self.groups_in_use() {
-            self.apply(group, &mut state[group.index()]);
         }
     }
 
@@ -365,14 +340,6 @@ impl Budgets {
             BudgetSource::Os { max_pct } => Limit::FractionOfOs(*max_pct),
             BudgetSource::Max(bytes) => Limit::AtMost(bytes.saturating_add(state.usage_at_creation)),
             BudgetSource::Fixed(budgets) => Limit::Exactly(budgets[group.index()]),
-            BudgetSource::Schedule { steps, max_pct } => {
-                let begun = steps
-                    .partition_point(|step| step.from_submission <= self.submissions.load(Ordering::Relaxed));
-                match begun.checked_sub(1).and_then(|last| steps.get(last)) {
-                    Some(step) => Limit::Exactly(step.budgets.of(group)),
-                    None => Limit::FractionOfOs(*max_pct),
-                }
-            }
         }
     }
 
@@ -418,15 +385,6 @@ impl Drop for Budgets {
                 tracing::debug!(%group, %error, "SetVideoMemoryReservation failed; the reservation outlives its manager");
             }
         }
-    }
-}
-
-impl BudgetSource {
-    /// Returns the number of submissions at which the next step begins.
-    fn next_step(&self, submissions: u64) -> u64 {
-        let Self::Schedule { steps, .. } = self else { return u64::MAX };
-        let begun = steps.partition_point(|step| step.from_submission <= submissions);
-        steps.get(begun).map_or(u64::MAX, |step| step.from_submission)
     }
 }
 

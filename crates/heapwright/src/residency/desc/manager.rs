@@ -5,7 +5,7 @@ use std::time::Duration;
 use heapwright_core::residency::policy::PolicyKind;
 use heapwright_core::{ByteSize, FenceValue};
 
-use super::{BudgetOverride, ResidencyManagerFlags};
+use super::{GroupBudgets, ResidencyManagerFlags};
 use crate::{Error, RecordOptions};
 
 /// The description of a residency manager: `RESIDENCY_MANAGER_DESC` of GPGMM, with additional fields.
@@ -29,8 +29,8 @@ pub struct ResidencyManagerDesc {
     pub evict_size: ByteSize,
     /// Initial value of the manager's fences.
     pub initial_fence_value: FenceValue,
-    /// Budgets that replace the operating system's. Without an adapter, either this or `max_budget` is required.
-    pub budget_override: Option<BudgetOverride>,
+    /// Budgets, less the reservations, that replace the operating system's. Usage is still the operating system's. Without an adapter, either this or `max_budget` is required.
+    pub budget_override: Option<GroupBudgets>,
     /// Number of submissions after which the operating system is queried again; zero is 1, and 32 with
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES).
     ///
@@ -39,7 +39,7 @@ pub struct ResidencyManagerDesc {
     /// query is a kernel call on Windows. With
     /// [`ALLOW_BACKGROUND_BUDGET_UPDATES`](ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES) the thread makes it.
     pub refresh_interval: u64,
-    /// Policy that selects the heaps that are evicted first; [`PolicyKind::custom`] creates an application's own.
+    /// Policy that selects the heaps that are evicted first.
     pub policy: PolicyKind,
     /// How long a thread waits for memory while the queue that it waits for makes no progress, before usage exceeds the
     /// budget (or, with [`ALWAYS_IN_BUDGET`](ResidencyManagerFlags::ALWAYS_IN_BUDGET), the call fails); zero is 2
@@ -75,12 +75,9 @@ impl ResidencyManagerDesc {
             let rule = "UINT64_MAX is reserved for the fences of removed devices".to_owned();
             return error("ResidencyManagerDesc::initial_fence_value", rule);
         }
-        if let Some(budget_override) = &self.budget_override {
-            budget_override.check()?;
-            if !self.max_budget.is_zero() {
-                let rule = "max_budget and budget_override are mutually exclusive".to_owned();
-                return error("ResidencyManagerDesc::max_budget", rule);
-            }
+        if self.budget_override.is_some() && !self.max_budget.is_zero() {
+            let rule = "max_budget and budget_override are mutually exclusive".to_owned();
+            return error("ResidencyManagerDesc::max_budget", rule);
         }
         Ok(())
     }
@@ -118,7 +115,6 @@ impl ResidencyManagerDesc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BudgetStep, GroupBudgets};
     use super::*;
     use crate::RecordFlags;
 
@@ -171,7 +167,7 @@ mod tests {
     #[test]
     fn max_budget_excludes_budget_override() {
         let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
-        let budget_override = Some(BudgetOverride::Fixed(budgets));
+        let budget_override = Some(budgets);
         let max_budget = ByteSize::from_mib(100);
         let both = ResidencyManagerDesc { budget_override, max_budget, ..Default::default() };
         assert!(refused(both).starts_with("ResidencyManagerDesc::max_budget: "));
@@ -183,18 +179,5 @@ mod tests {
         };
         percentage.check().expect("ignored percentage");
         assert_eq!(percentage.max_pct(), 1.0);
-    }
-
-    #[test]
-    fn schedules_must_ascend() {
-        let budgets = GroupBudgets { local: ByteSize::from_mib(1), non_local: ByteSize::from_mib(2) };
-        let schedule = |starts: &[u64]| {
-            let step = |&from_submission| BudgetStep { from_submission, budgets };
-            let budget_override = Some(BudgetOverride::Schedule(starts.iter().map(step).collect()));
-            ResidencyManagerDesc { budget_override, ..Default::default() }
-        };
-        schedule(&[0, 10, 11]).check().expect("ascending");
-        assert!(refused(schedule(&[])).contains("has no steps"));
-        assert!(refused(schedule(&[0, 10, 10])).contains("from submission 10"));
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! * `flags`: GPGMM's flags.
 //! * `manager`: the manager's description.
-//! * `budget_override`: budgets that replace the operating system's.
+//! * `group_budgets`: a budget for each segment group.
 //! * `heap`: a heap's description and its status.
 //! * `stats`: a manager's statistics.
 
-mod budget_override;
 mod flags;
+mod group_budgets;
 mod heap;
 mod manager;
 mod stats;
 
-pub use self::budget_override::{BudgetOverride, BudgetStep, GroupBudgets};
 pub use self::flags::{ResidencyHeapFlags, ResidencyManagerFlags};
+pub use self::group_budgets::GroupBudgets;
 pub(crate) use self::heap::level;
 pub use self::heap::{ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus};
 pub use self::manager::ResidencyManagerDesc;

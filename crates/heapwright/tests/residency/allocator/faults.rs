@@ -1,9 +1,7 @@
 //! Failing calls of the device.
 
 use heapwright::d3d12::*;
-use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc,
-};
+use heapwright::residency::{GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc};
 use heapwright::*;
 use heapwright_runtime::Instance;
 use windows_core::HRESULT;
@@ -23,7 +21,7 @@ fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
     let faults = Faults::new(Some(call), hresult);
     let device = inject(&gpu.device, &faults);
     let budgets = GroupBudgets { local: ByteSize::from_mib(8), non_local: ByteSize::from_mib(8) };
-    let budget_override = Some(BudgetOverride::Fixed(budgets));
+    let budget_override = Some(budgets);
     let desc = ResidencyManagerDesc { budget_override, ..Default::default() };
     let allocator_desc = flagged(flags);
     let (allocator, manager) =

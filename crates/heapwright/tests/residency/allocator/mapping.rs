@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::ResidencyHeapStatus;
-use heapwright::residency::{BudgetOverride, GroupBudgets, ResidencyManagerDesc};
+use heapwright::residency::{GroupBudgets, ResidencyManagerDesc};
 use heapwright::*;
 
 use super::scene::{Scene, is_locked, is_resident, status};
@@ -12,8 +12,7 @@ use crate::gpu::*;
 fn mapping_makes_resident_what_is_evicted() {
     let gpu = open("discrete");
     let budgets = GroupBudgets { local: ByteSize::from_gib(1), non_local: ByteSize::from_mib(4) };
-    let desc =
-        ResidencyManagerDesc { budget_override: Some(BudgetOverride::Fixed(budgets)), ..Default::default() };
+    let desc = ResidencyManagerDesc { budget_override: Some(budgets), ..Default::default() };
     let (allocator, manager) =
         ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
             .expect("sound");

@@ -2,7 +2,7 @@
 
 use heapwright::d3d12::*;
 use heapwright::residency::{
-    BudgetOverride, GroupBudgets, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
+    GroupBudgets, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
     ResidencyManagerFlags,
 };
 use heapwright::*;
@@ -36,7 +36,7 @@ impl Scene {
         let gpu = open(setup.profile.unwrap_or("discrete"));
         let budget_override = setup.budget_mib.map(|local| {
             let (local, non_local) = (ByteSize::from_mib(local), ByteSize::from_gib(1));
-            BudgetOverride::Fixed(GroupBudgets { local, non_local })
+            GroupBudgets { local, non_local }
         });
         let desc = ResidencyManagerDesc { flags: setup.manager, budget_override, ..Default::default() };
         let (allocator, manager) =
