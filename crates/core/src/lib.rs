@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`units`] | number types: sizes, offsets, ranges, alignments, GPU virtual addresses, fence values |
 //! | [`suballoc`] | suballocators: which ranges of a heap are used and which are free |
-//! | [`residency`] | which heaps are resident: policies, plans, and the offline optimum to compare them with |
+//! | [`residency`] | which heaps are resident: policies and plans |
 //! | [`aliasing`] | planner that packs resources with disjoint lifetimes into the smallest heap |
 //! | [`placement`] | which heap serves a request, how large a new heap is, and when an empty heap is released |
 //!

@@ -4,11 +4,12 @@
 //!   heaps: a [`Workload`].
 //! - `simulation` carries out the plans of core's planner, on a device of the host driver, in simulated time:
 //!   [`simulate`].
-//! - [`offline_bound`] is the lower bound of paging for any policy.
+//! - `offline` has the lower bound of paging for any policy: [`offline_bound`].
 //! - `published` has the policies that can be simulated: those of `heapwright-core`, and a published one.
 //!
 //! The command `heapwright residency` uses this crate.
 
+mod offline;
 mod published;
 mod scenario;
 mod simulation;

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`ResidencyPlanner`] | tracks heaps, submissions and budgets; plans evictions and page-ins before a submission |
 //! | [`Plan`] | such a plan, which the caller carries out |
-//! | [`offline`] | the offline optimum, for comparison |
 //! | [`policy`] | the order of eviction: [`EvictionPolicy`](policy::EvictionPolicy) |
 //!
 //! Nothing here calls a device, waits, or reads a clock.
@@ -12,7 +11,6 @@
 mod heap_table;
 mod in_flight;
 mod managed_heap;
-pub mod offline;
 mod plan;
 mod planner;
 pub mod policy;

@@ -1,8 +1,8 @@
 //! The offline bound of a workload.
 
+use crate::offline::{Beginning, Sequence, SequenceHeap};
 use heapwright::ByteSize;
 use heapwright_core::residency::SegmentGroup;
-use heapwright_core::residency::offline::{Beginning, Sequence, SequenceHeap};
 
 use super::{Workload, as_index};
 

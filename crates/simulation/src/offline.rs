@@ -5,28 +5,11 @@ use std::collections::BinaryHeap;
 use std::error::Error;
 use std::fmt;
 
-use crate::ByteSize;
+use heapwright_core::ByteSize;
 
 /// A sequence of submissions, with the heaps that each uses and the budget that each runs under.
-///
-/// ```
-/// use heapwright_core::ByteSize;
-/// use heapwright_core::residency::offline::{Beginning, Sequence};
-///
-/// // Three heaps of 1 MiB in turn, and room for two.
-/// let mut sequence = Sequence::new();
-/// let heaps: Vec<_> = (0..3).map(|_| sequence.heap(ByteSize::from_mib(1), Beginning::Evicted)).collect();
-/// for turn in 0..9 {
-///     sequence.submission(ByteSize::from_mib(2), [heaps[turn % 3]])?;
-/// }
-/// let bound = sequence.lower_bound();
-/// // Every heap once, then every other use: LRU would page in all nine times.
-/// assert_eq!(bound.cold_bytes_in, ByteSize::from_mib(3));
-/// assert_eq!(bound.bytes_in, ByteSize::from_mib(6));
-/// # Ok::<(), heapwright_core::residency::offline::UnknownHeap>(())
-/// ```
 #[derive(Debug, Clone, Default)]
-pub struct Sequence {
+pub(crate) struct Sequence {
     heaps: Vec<Heap>,
     submissions: Vec<Submission>,
     /// The heaps of all submissions, one submission after the other. A heap may occur twice in a submission.
@@ -47,11 +30,11 @@ struct Submission {
 
 /// A heap of a [`Sequence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SequenceHeap(usize);
+pub(crate) struct SequenceHeap(usize);
 
 /// The residency of a heap of a [`Sequence`] before its first use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Beginning {
+pub(crate) enum Beginning {
     /// The heap is resident before the first submission, unless it is evicted.
     Resident,
     /// The heap is created resident right before its first use, so nothing is paged in.
@@ -62,7 +45,7 @@ pub enum Beginning {
 
 /// A submission named a heap that the sequence does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnknownHeap {
+pub(crate) struct UnknownHeap {
     submission: usize,
     heap: usize,
     heaps: usize,
@@ -79,22 +62,22 @@ impl Error for UnknownHeap {}
 
 /// The lower bound for every policy; see [`Sequence::lower_bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LowerBound {
+pub(crate) struct LowerBound {
     /// The total bytes paged in.
-    pub bytes_in: ByteSize,
+    pub(crate) bytes_in: ByteSize,
     /// The bytes paged in for the first use of a heap, which no budget can avoid.
-    pub cold_bytes_in: ByteSize,
+    pub(crate) cold_bytes_in: ByteSize,
 }
 
 /// The bytes that [`Sequence::belady`] moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Belady {
+pub(crate) struct Belady {
     /// The total bytes paged in.
-    pub bytes_in: ByteSize,
+    pub(crate) bytes_in: ByteSize,
     /// The total bytes evicted, including heaps that are never used again.
-    pub bytes_out: ByteSize,
+    pub(crate) bytes_out: ByteSize,
     /// The number of submissions over their budget, because their own heaps exceed it.
-    pub over_budget: usize,
+    pub(crate) over_budget: usize,
 }
 
 /// The value for no later use.
@@ -103,12 +86,12 @@ const NEVER: usize = usize::MAX;
 impl Sequence {
     /// Creates a sequence without heaps and submissions.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { heaps: Vec::new(), submissions: Vec::new(), uses: Vec::new() }
     }
 
     /// Adds a heap.
-    pub fn heap(&mut self, size: ByteSize, beginning: Beginning) -> SequenceHeap {
+    pub(crate) fn heap(&mut self, size: ByteSize, beginning: Beginning) -> SequenceHeap {
         self.heaps.push(Heap { size, beginning });
         SequenceHeap(self.heaps.len() - 1)
     }
@@ -119,7 +102,7 @@ impl Sequence {
     ///
     /// Returns [`UnknownHeap`] if a heap belongs to another sequence with more heaps. The submission is then
     /// not added.
-    pub fn submission(
+    pub(crate) fn submission(
         &mut self,
         budget: ByteSize,
         heaps: impl IntoIterator<Item = SequenceHeap>,
@@ -133,18 +116,6 @@ impl Sequence {
         }
         self.submissions.push(Submission { budget, uses_end: self.uses.len() });
         Ok(())
-    }
-
-    /// Returns the number of submissions.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.submissions.len()
-    }
-
-    /// Returns whether there are no submissions.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.submissions.is_empty()
     }
 
     /// Returns the bytes that any policy must page in at least.
@@ -165,7 +136,7 @@ impl Sequence {
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
     #[must_use]
-    pub fn lower_bound(&self) -> LowerBound {
+    pub(crate) fn lower_bound(&self) -> LowerBound {
         let mut bound = LowerBound::default();
         self.replay(Whole::Bytes, |paged| {
             bound.bytes_in = bound.bytes_in.saturating_add(paged.bytes);
@@ -186,7 +157,7 @@ impl Sequence {
     ///
     /// Cost: O(uses × log heaps) time, O(heaps + uses) space.
     #[must_use]
-    pub fn belady(&self) -> Belady {
+    pub(crate) fn belady(&self) -> Belady {
         let mut belady = Belady::default();
         let moved = self.replay(Whole::Heaps, |paged| {
             belady.bytes_in = belady.bytes_in.saturating_add(paged.bytes);

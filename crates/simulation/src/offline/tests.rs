@@ -71,9 +71,9 @@ fn a_heap_of_another_sequence_is_refused_and_nothing_is_added() {
     let own = sequence.heap(bytes(1), Beginning::Created);
     let error = sequence.submission(bytes(1), [own, stranger]).unwrap_err();
     assert_eq!(error.to_string(), "submission 0 uses heap 1, but the number of heaps is 1");
-    assert!(sequence.is_empty());
+    assert!(sequence.submissions.is_empty());
     sequence.submission(bytes(1), [own]).unwrap();
-    assert_eq!(sequence.len(), 1);
+    assert_eq!(sequence.submissions.len(), 1);
 }
 
 #[test]
