@@ -74,6 +74,7 @@ impl Inner {
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
+        let buffers = BufferSets::new(source.desc.suballocation_algorithm);
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let source = Arc::new(HeapSource {
                 allocator: Weak::clone(this) as Weak<dyn Any + Send + Sync>,
@@ -88,7 +89,7 @@ impl Inner {
                     parent.map(|parent| &parent.heaps),
                     owner,
                 ),
-                buffers: BufferSets::default(),
+                buffers,
                 requirements,
                 caps,
                 vendor_id: adapter.map(|adapter| adapter.vendor_id),

@@ -431,7 +431,7 @@ impl ResidencyHeap {
     ///
     /// # Errors
     ///
-    /// As [`unmanaged`](Self::unmanaged), and the callback's error.
+    /// As [`unmanaged`](Self::unmanaged), any flag, and the callback's error.
     pub fn create_unmanaged(
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,
