@@ -171,12 +171,13 @@ unsafe extern "system" fn query_stats(this: This, stats_out: *mut AllocatorStats
     call::hresult("IResourceAllocator::QueryStats", || {
         // SAFETY: C++ calls the method of a live object.
         let allocator = unsafe { &body::<Allocator>(this).allocator };
+        let stats = allocator.stats();
         allocator.record_counters();
         if stats_out.is_null() {
             return Ok(S_FALSE);
         }
         // SAFETY: writable space.
-        unsafe { stats_out.write(allocator.stats().into()) };
+        unsafe { stats_out.write(stats.into()) };
         Ok(S_OK)
     })
 }

@@ -14,7 +14,7 @@ use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
 use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps, UnusedRange};
-use crate::recording::Event;
+use crate::recording::{Event, Recording};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
@@ -37,6 +37,16 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// Makes a call, which is recorded with its duration.
+    pub(crate) fn traced<T>(
+        &self,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        Recording::traced(self.heaps.source.recording.as_deref(), name, args, call)
+    }
+
     /// Creates the state for a device. With a `parent`, the allocator is nested in another one of the same device and
     /// must use the parent's manager.
     pub(crate) fn new(
