@@ -212,8 +212,7 @@ mod tests {
                             }
                         }
                     }
-                    let is_tight = tight_alignment && caps.tight_alignment_tier > 0;
-                    assert_eq!(count > 0, is_tight, "{}: {count} were cached", profile.name);
+                    assert!(count > 0, "{}: none was cached", profile.name);
                 }
             }
         }
