@@ -122,7 +122,7 @@ struct RECORD_OPTIONS {
     RECORD_FLAGS Flags;
     RECORD_SCOPE EventScope;
     bool UseDetailedTimingEvents; /* counters after every allocation */
-    const char* TraceFile;        /* UTF-8; `.hws` is a session, any other name a Chrome trace (JSON); null is
+    const char* TraceFile;        /* UTF-8; `.hws` is a session, `.json` a Chrome trace; null is
                                      gpgmm_event_trace.json in the working directory, and with
                                      PER_INSTANCE a new file gpgmm_event_trace.1.json, .2.json, ... */
 };

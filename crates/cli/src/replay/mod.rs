@@ -151,7 +151,7 @@ enum ReplayError {
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
-    RecordingError(#[from] RecordingError),
+    Recording(#[from] RecordingError),
     #[error(transparent)]
     Trace(#[from] NoTrace),
     #[error(
@@ -175,7 +175,7 @@ impl ReplayError {
             Self::ManyReports(_)
             | Self::ReportOfMany { .. }
             | Self::ManyStdin(_)
-            | Self::RecordingError(_)
+            | Self::Recording(_)
             | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::ManyAllocators { .. } | Self::TooMuch { .. } => Exit::BadInput,

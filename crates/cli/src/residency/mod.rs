@@ -128,7 +128,7 @@ enum ResidencyError {
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: PolicyKind, error: SimulationFailed },
     #[error(transparent)]
-    RecordingError(#[from] RecordingError),
+    Recording(#[from] RecordingError),
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
 }

@@ -365,6 +365,64 @@ static void heaps(const environment &env) {
     }
 }
 
+/* Buffers of 1 MiB within a budget of 10 MiB, and as many again: the older ones are evicted, unless they are locked. */
+static void budgets(const environment &env) {
+    const UINT64 budget = 10 * MIB;
+    const auto resident = [](IResourceAllocation *made) {
+        return made->GetMemory()->GetInfo().Status == RESIDENCY_HEAP_STATUS_RESIDENT;
+    };
+    for (bool is_locked : {false, true}) {
+        RESIDENCY_MANAGER_DESC manager_desc = {};
+        manager_desc.MaxBudgetInBytes = budget;
+        RESOURCE_ALLOCATOR_DESC desc = {};
+        desc.Flags = RESOURCE_ALLOCATOR_FLAG_ALWAYS_IN_BUDGET;
+        /* GPGMM's default: a heap for each buffer of 1 MiB, so that none is in the heap of another. */
+        desc.SubAllocationAlgorithm = RESOURCE_ALLOCATION_ALGORITHM_SLAB;
+        desc.ResourceHeapGrowthFactor = 1.0f;
+        held<IResidencyManager> manager;
+        held<IResourceAllocator> allocator;
+        REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+        REQUIRE(CreateResourceAllocator(desc, env.device, env.dxgi(), manager, &allocator.self) == S_OK);
+        std::vector<held<IResourceAllocation>> below(64), above(64);
+        size_t first = 0, second = 0;
+        for (; stats_of(allocator).UsedHeapUsage + MIB <= budget; first++) {
+            REQUIRE(first < below.size() && create_buffer(allocator, GPU, MIB, &below[first].self) == S_OK);
+            EXPECT(resident(below[first]) && (!is_locked || below[first]->GetMemory()->Lock() == S_OK));
+        }
+        DXGI_QUERY_VIDEO_MEMORY_INFO memory = {};
+        EXPECT(manager->QueryVideoMemoryInfo(DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &memory) == S_OK);
+        if (is_locked) {
+            for (size_t i = 0; i < first; i++) EXPECT(below[i]->GetMemory()->GetInfo().IsLocked);
+            if (memory.Budget <= memory.CurrentUsage) EXPECT(FAILED(create_buffer(allocator, GPU, MIB, nullptr)));
+            for (size_t i = 0; i < first; i++) EXPECT(SUCCEEDED(below[i]->GetMemory()->Unlock()));
+            EXPECT(SUCCEEDED(create_buffer(allocator, GPU, MIB, nullptr)));
+            continue;
+        }
+        for (const UINT64 used = stats_of(allocator).UsedHeapUsage; used + budget > stats_of(allocator).UsedHeapUsage; second++) {
+            REQUIRE(second < above.size() && create_buffer(allocator, GPU, MIB, &above[second].self) == S_OK);
+        }
+        EXPECT(manager->QueryVideoMemoryInfo(DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &memory) == S_OK);
+        if (memory.Budget > memory.CurrentUsage) continue;
+        for (size_t i = 0; i < second; i++) EXPECT(resident(above[i]));
+        for (size_t i = 0; i < first; i++) EXPECT(!resident(below[i]));
+
+        /* Submissions page them in again. */
+        direct_queue direct;
+        REQUIRE(direct.create(env) && direct.recorded->Close() == S_OK);
+        for (bool is_first : {true, false}) {
+            held<IResidencyList> list;
+            REQUIRE(CreateResidencyList(&list.self) == S_OK);
+            for (size_t i = 0; i < (is_first ? first : second); i++) EXPECT(list->Add((is_first ? below : above)[i]->GetMemory()) == S_OK);
+            ID3D12CommandList *commands[] = {direct.recorded};
+            IResidencyList *lists[] = {list};
+            EXPECT(manager->ExecuteCommandLists(direct.queue, commands, lists, 1) == S_OK);
+            for (size_t i = 0; i < first; i++) EXPECT(resident(below[i]) == is_first);
+            for (size_t i = 0; i < second; i++) EXPECT(resident(above[i]) != is_first);
+        }
+        direct.wait();
+    }
+}
+
 /* Allocations of many threads leave nothing in use. */
 static void many_threads(const environment &env) {
     held<IResourceAllocator> allocator;
@@ -390,5 +448,6 @@ void test_as_gpgmm(const environment &env) {
     parts(env);
     alone(env);
     heaps(env);
+    budgets(env);
     many_threads(env);
 }

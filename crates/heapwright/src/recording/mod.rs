@@ -9,6 +9,8 @@
 //! | `HEAPWRIGHT_RECORD` | Path of the file. `%p` stands for the number of the process. |
 //! | `HEAPWRIGHT_RECORD_FLAGS` | The events: `objects`, `calls`, `timings`, `counters`, `capture` (objects and calls), `all`; commas separate several. Without it, all. |
 //!
+//! If the file cannot be written, the error is logged and the program goes on; [`check_environment`] returns the error.
+//!
 //! # Files
 //!
 //! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. One that ends with `.json` is a Chrome
