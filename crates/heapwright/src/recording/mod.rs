@@ -14,9 +14,9 @@
 //! # Files
 //!
 //! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. One that ends with `.json` is a Chrome
-//! trace, with the events of GPGMM of January 2024, whose capture replay reads it. Objects have lifetimes and snapshots (`N`, `D` and `O` events), calls and their
-//! parameters are instants, timings are complete events (`X`), and counters are counter tracks. The program `heapwright` reads both;
-//! only a session has everything that an exact replay needs.
+//! trace, with the events of GPGMM of January 2024, whose capture replay reads it. Objects have lifetimes and snapshots (`N`, `D` and
+//! `O` events), calls and their parameters are instants, timings are complete events (`X`), and counters are counter tracks. The
+//! program `heapwright` reads both; only a session has everything that an exact replay needs.
 //!
 //! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
 //! until the process ends. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one

@@ -160,7 +160,8 @@ impl<G: Opened> Replay<'_, G> {
         };
         let clear = &args["clearValue"];
         let clear = clear.as_object().is_some_and(|fields| !fields.is_empty()).then(|| {
-            let part = |name: &str| clear["Color"][name].as_f64().expect("a color") as f32;
+            let part =
+                |name: &str| serde_json::from_value::<f32>(clear["Color"][name].clone()).expect("a color");
             ClearValue::Color { format: int(clear, "Format"), color: ["R", "G", "B", "A"].map(part) }
         });
         let allocation = ResourceAllocationDesc {
