@@ -5,13 +5,17 @@ use std::{env, process};
 
 use crate::output_file::is_input;
 
-/// The recording would replace an input of the command.
+/// The requested recording cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("HEAPWRIGHT_RECORD={path}: the recording would overwrite an input file", path = .0.display())]
-pub(crate) struct RecordsOverInput(PathBuf);
+pub(crate) enum RecordingError {
+    #[error("HEAPWRIGHT_RECORD={path}: the recording would overwrite an input file", path = .0.display())]
+    OverInput(PathBuf),
+    #[error(transparent)]
+    Refused(#[from] heapwright::Error),
+}
 
-/// Checks that the program's own allocators do not record to a file that it reads. Their creation replaces the file.
-pub(crate) fn check_input(input: &Path) -> Result<(), RecordsOverInput> {
+/// Checks that the recording of the program's own allocators can be made, and replaces no file that the program reads.
+pub(crate) fn check_input(input: &Path) -> Result<(), RecordingError> {
     let Some(recorded) = env::var_os("HEAPWRIGHT_RECORD").filter(|path| !path.is_empty()) else {
         return Ok(());
     };
@@ -19,5 +23,8 @@ pub(crate) fn check_input(input: &Path) -> Result<(), RecordsOverInput> {
         Some(text) => text.replace("%p", &process::id().to_string()).into(),
         None => PathBuf::from(recorded),
     };
-    if is_input(input, &recorded) { Err(RecordsOverInput(recorded)) } else { Ok(()) }
+    if is_input(input, &recorded) {
+        return Err(RecordingError::OverInput(recorded));
+    }
+    Ok(heapwright::recording::check_environment()?)
 }

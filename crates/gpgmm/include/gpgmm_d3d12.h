@@ -122,7 +122,7 @@ struct RECORD_OPTIONS {
     RECORD_FLAGS Flags;
     RECORD_SCOPE EventScope;
     bool UseDetailedTimingEvents; /* counters after every allocation */
-    const char* TraceFile;        /* UTF-8; `.hws` is a session, any other name a Chrome trace (JSON); null is
+    const char* TraceFile;        /* UTF-8; `.hws` is a session, `.json` a Chrome trace; null is
                                      gpgmm_event_trace.json in the working directory, and with
                                      PER_INSTANCE a new file gpgmm_event_trace.1.json, .2.json, ... */
 };
@@ -147,7 +147,7 @@ DEFINE_ENUM_FLAG_OPERATORS(RESIDENCY_HEAP_FLAGS)
 
 /* Describes a residency heap. */
 struct RESIDENCY_HEAP_DESC {
-    DXGI_MEMORY_SEGMENT_GROUP HeapSegment; /* must be the object's, where D3D12 reports it */
+    DXGI_MEMORY_SEGMENT_GROUP HeapSegment; /* ignored where D3D12 reports the object's */
     UINT64 SizeInBytes;                    /* zero: the object's own; not less than that */
     UINT64 Alignment;                      /* zero: the object's own */
     RESIDENCY_HEAP_FLAGS Flags;
@@ -183,7 +183,7 @@ GPGMM_INTERFACE GPGMM_UUID("6f0c3f4e-2f52-4a87-8a0f-0bb0a7d2e912") IResidencyHea
     /* Makes the heap resident and keeps it so. Locks nest. S_FALSE without a residency manager. */
     virtual HRESULT STDMETHODCALLTYPE Lock() = 0;
 
-    /* Removes one lock. S_FALSE if others remain, or without a residency manager; E_INVALIDARG if it is not locked. */
+    /* Removes one lock. S_FALSE if others remain, or without a residency manager. Has no effect if it is not locked. */
     virtual HRESULT STDMETHODCALLTYPE Unlock() = 0;
 
     /* Returns the manager; with null, S_FALSE if there is one. E_POINTER without a manager. */
@@ -339,13 +339,13 @@ struct RESOURCE_ALLOCATOR_DESC {
     RECORD_OPTIONS RecordOptions;
     D3D12_RESOURCE_HEAP_TIER ResourceHeapTier; /* default: the device's; not above it */
     RESOURCE_ALLOCATION_ALGORITHM SubAllocationAlgorithm;
-    RESOURCE_ALLOCATION_ALGORITHM PoolAlgorithm;
+    RESOURCE_ALLOCATION_ALGORITHM PoolAlgorithm; /* default: SEGMENTED_POOL */
     UINT64 PreferredResourceHeapSize;     /* minimum size of heaps that resources share */
     UINT64 MaxResourceHeapSize;           /* a resource that needs more is E_OUTOFMEMORY */
     FLOAT ResourceHeapFragmentationLimit; /* SLAB: part of a heap that may be wasted, default 1/8 */
     FLOAT ResourceHeapGrowthFactor;       /* SLAB: size of a heap over that of the one before, default 1.25 */
     UINT64 ReleaseSizeInBytes;            /* empty heaps to release when memory is short; default: the request's size */
-    D3D12_RESOURCE_FLAGS ExtraRequiredResourceFlags;
+    D3D12_RESOURCE_FLAGS ExtraRequiredResourceFlags; /* 0x400 is D3D12's tight alignment, which is off without it */
 };
 
 /* Options of an allocation. */
@@ -402,8 +402,8 @@ GPGMM_INTERFACE GPGMM_UUID("f9e3714a-16db-4f38-a2c5-74d0368e1b56") IResourceAllo
                                                      ID3D12Resource* pCommittedResource,
                                                      IResourceAllocation** ppResourceAllocationOut) = 0;
 #endif
-    /* Creates a resource in an initial state. With a null out-pointer, only checks that it could, and returns S_FALSE.
-       E_OUTOFMEMORY if no memory is found. */
+    /* Creates a resource in an initial state. With a null out-pointer, releases it at once, and returns S_FALSE: an empty heap may
+       be kept. E_OUTOFMEMORY if no memory is found. */
     virtual HRESULT STDMETHODCALLTYPE CreateResource(const RESOURCE_ALLOCATION_DESC& allocationDescriptor,
                                                      const D3D12_RESOURCE_DESC& resourceDescriptor,
                                                      D3D12_RESOURCE_STATES initialResourceState,
@@ -517,7 +517,7 @@ inline HRESULT CreateResidencyList(IResidencyList** ppResidencyListOut) {
 }
 
 /* Creates an allocator and a residency manager. With a null ppResidencyManagerOut, there is no manager, and the adapter is
-   optional. */
+   optional: without IDXGIAdapter3 it is as null. */
 inline HRESULT CreateResourceAllocator(const RESOURCE_ALLOCATOR_DESC& allocatorDescriptor, ID3D12Device* pDevice,
                                        IDXGIAdapter* pAdapter, IResourceAllocator** ppResourceAllocatorOut,
                                        IResidencyManager** ppResidencyManagerOut) {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use heapwright::d3d12::*;
-use heapwright::{ByteSize, ClearValue, ResourceAllocator, ResourceDesc};
+use heapwright::{ByteSize, ClearValue, ResourceAllocator};
 use windows_core::{GUID, HRESULT, Interface};
 
 use crate::allocation::Allocation;
@@ -100,18 +100,30 @@ unsafe extern "system" fn create_resource(
                 clear_value.as_ref().map(|value| ClearValue::from_d3d12(value)),
             )
         };
-        if out.is_null() {
-            let resource = ResourceDesc { clear_value, ..ResourceDesc::in_state(resource, initial_state) };
-            allocator.probe(&allocation, &resource)?;
-            return Ok(S_FALSE);
-        }
+        let realigned = realigned(resource);
+        let resource = realigned.as_ref().unwrap_or(resource);
         // Without `?`, which would move the allocation once more.
         match allocator.create_resource(&allocation, resource, initial_state, clear_value) {
+            // Only the device knows whether there is memory. The heap is kept for the next resource.
+            Ok(_) if out.is_null() => return Ok(S_FALSE),
             Ok(made) => out.set(Allocation::object_of(made).into_raw()),
             Err(error) => return Err(error.into()),
         }
         Ok(S_OK)
     })
+}
+
+/// Returns the description of a buffer with another alignment, if GPGMM realigns it: no buffer has an alignment of more than
+/// 64 KiB or one that is no power of two, and parts have 4 bytes at least.
+fn realigned(desc: &D3D12_RESOURCE_DESC) -> Option<D3D12_RESOURCE_DESC> {
+    let alignment = match desc.Alignment {
+        0 => return None,
+        1 | 2 => 4,
+        asked if asked.is_power_of_two() && asked <= 64 << 10 => return None,
+        _ => 0,
+    };
+    let is_buffer = desc.Dimension == D3D12_RESOURCE_DIMENSION_BUFFER;
+    is_buffer.then_some(D3D12_RESOURCE_DESC { Alignment: alignment, ..*desc })
 }
 
 unsafe extern "system" fn import_resource(
@@ -159,12 +171,13 @@ unsafe extern "system" fn query_stats(this: This, stats_out: *mut AllocatorStats
     call::hresult("IResourceAllocator::QueryStats", || {
         // SAFETY: C++ calls the method of a live object.
         let allocator = unsafe { &body::<Allocator>(this).allocator };
+        let stats = allocator.stats();
         allocator.record_counters();
         if stats_out.is_null() {
             return Ok(S_FALSE);
         }
         // SAFETY: writable space.
-        unsafe { stats_out.write(allocator.stats().into()) };
+        unsafe { stats_out.write(stats.into()) };
         Ok(S_OK)
     })
 }

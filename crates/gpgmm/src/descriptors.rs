@@ -214,16 +214,16 @@ impl HeapDesc {
                 }
             },
         };
-        let known = ResidencyHeapFlags::all().bits();
+        let flags = ResidencyHeapFlags::from_bits_truncate(self.flags);
+        if flags.bits() != self.flags {
+            // GPGMM's replay passes flags of D3D12 heaps.
+            tracing::warn!("RESIDENCY_HEAP_DESC::Flags: unknown bits of {:#x} are ignored", self.flags);
+        }
         Ok(ResidencyHeapDesc {
             segment_group: Some(segment_group(self.heap_segment)?),
             size: ByteSize::new(self.size_in_bytes),
             alignment,
-            flags: ResidencyHeapFlags::from_bits_retain(check_bits(
-                "RESIDENCY_HEAP_DESC::Flags",
-                self.flags,
-                known,
-            )?),
+            flags,
             priority: None,
         })
     }
@@ -355,16 +355,18 @@ impl AllocatorDesc {
             }
         };
         let empty_heap_policy = match self.pool_algorithm {
-            0 => EmptyHeapPolicy::Default,
+            // GPGMM's default.
+            0 | 4 => EmptyHeapPolicy::SegmentedPool,
             3 => EmptyHeapPolicy::FixedPool,
-            4 => EmptyHeapPolicy::SegmentedPool,
             other => {
                 let rule = format!("{other} is not DEFAULT, FIXED_POOL or SEGMENTED_POOL");
                 return refuse("RESOURCE_ALLOCATOR_DESC::PoolAlgorithm", rule);
             }
         };
         Ok(ResourceAllocatorDesc {
-            flags: ResourceAllocatorFlags::from_bits_retain(flags),
+            // `GetDesc` returns what was asked for. Programs ask for tight alignment by the flag of resources.
+            flags: ResourceAllocatorFlags::from_bits_retain(flags)
+                | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
             resource_heap_tier,
             suballocation_algorithm,
             empty_heap_policy,

@@ -67,36 +67,20 @@ unsafe fn device_of(device: &*mut c_void) -> Result<&ID3D12Device, Failure> {
     unsafe { ID3D12Device::from_raw_borrowed(device) }.ok_or_else(|| Failure::null("pDevice"))
 }
 
-/// Returns the adapter as the library needs it, or `None` for null.
+/// Returns the adapter as the library needs it.
 ///
 /// # Errors
 ///
-/// E_NOINTERFACE for an adapter older than DXGI 1.4.
+/// E_POINTER for null, and E_NOINTERFACE for an adapter older than DXGI 1.4.
 ///
 /// # Safety
 ///
 /// `adapter` is null or points to a COM object that is alive.
-unsafe fn adapter_of(adapter: *mut c_void) -> Result<Option<IDXGIAdapter3>, Failure> {
+unsafe fn adapter_of(adapter: *mut c_void) -> Result<IDXGIAdapter3, Failure> {
     // SAFETY: the caller's promise.
-    let Some(adapter) = (unsafe { windows_core::IUnknown::from_raw_borrowed(&adapter) }) else {
-        return Ok(None);
-    };
-    let adapter = adapter.cast::<IDXGIAdapter3>();
-    adapter.map(Some).map_err(|error| Failure::Refused(error.code(), "pAdapter has no IDXGIAdapter3".into()))
-}
-
-/// As [`adapter_of`], and refuses null.
-///
-/// # Errors
-///
-/// As there.
-///
-/// # Safety
-///
-/// As there.
-unsafe fn required_adapter_of(adapter: *mut c_void) -> Result<IDXGIAdapter3, Failure> {
-    // SAFETY: the caller's promise.
-    unsafe { adapter_of(adapter) }?.ok_or_else(|| Failure::null("pAdapter"))
+    let adapter = unsafe { windows_core::IUnknown::from_raw_borrowed(&adapter) };
+    let adapter = adapter.ok_or_else(|| Failure::null("pAdapter"))?.cast();
+    adapter.map_err(|error| Failure::Refused(error.code(), "pAdapter has no IDXGIAdapter3".into()))
 }
 
 /// Returns the residency manager of a parameter, or `None` for null.
@@ -135,7 +119,7 @@ pub unsafe extern "C" fn GpgmmCreateResidencyManager(
             log::set_level(desc.min_log_level)?;
             let mut desc = desc.convert()?;
             desc.record_options = recording_of(out, desc.record_options);
-            let (device, adapter) = (device_of(&device)?, required_adapter_of(adapter)?);
+            let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
             Ok(Manager::of(ResidencyManager::new(device, Some(&adapter), desc)?))
         })
     }
@@ -243,7 +227,9 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocator(
     unsafe {
         create("CreateResourceAllocator", out, |out| {
             let desc = allocator_desc(desc, out)?;
-            let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
+            let device = device_of(&device)?;
+            // Without residency, null and an older adapter are allowed: nothing is known of them.
+            let adapter = adapter_of(adapter).ok();
             let allocator = match manager_of(manager)? {
                 Some(manager) => ResourceAllocator::with_residency(device, adapter.as_ref(), desc, manager)?,
                 None => ResourceAllocator::new(device, adapter.as_ref(), desc)?,
@@ -276,7 +262,7 @@ pub unsafe extern "C" fn GpgmmCreateResourceAllocatorAndResidencyManager(
     unsafe {
         create("CreateResourceAllocator", out, |out| {
             let desc = allocator_desc(desc, out)?;
-            let (device, adapter) = (device_of(&device)?, required_adapter_of(adapter)?);
+            let (device, adapter) = (device_of(&device)?, adapter_of(adapter)?);
             let record_options = match desc.record_options.scope {
                 RecordScope::PerProcess => desc.record_options.clone(),
                 // The file is the allocator's.

@@ -161,7 +161,16 @@ unsafe extern "system" fn unlock(this: This) -> HRESULT {
         if heap.manager().is_none() {
             return Ok(S_FALSE);
         }
-        Ok(if heap.unlock()? == 0 { S_OK } else { S_FALSE })
+        match heap.unlock() {
+            Ok(0) => Ok(S_OK),
+            Ok(_) => Ok(S_FALSE),
+            // As in GPGMM, one too many has no effect.
+            Err(error) if error.is_invalid_argument() => {
+                tracing::warn!("IResidencyHeap::Unlock: {error}");
+                Ok(S_OK)
+            }
+            Err(error) => Err(error.into()),
+        }
     })
 }
 

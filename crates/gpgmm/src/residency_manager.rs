@@ -227,12 +227,13 @@ unsafe extern "system" fn query_stats(this: This, stats_out: *mut ManagerStats) 
     call::hresult("IResidencyManager::QueryStats", || {
         // SAFETY: C++ calls the method of a live object.
         let manager = unsafe { &body::<Manager>(this).manager };
+        let stats = manager.stats();
         manager.record_counters();
         if stats_out.is_null() {
             return Ok(S_FALSE);
         }
         // SAFETY: writable space.
-        unsafe { stats_out.write(manager.stats().into()) };
+        unsafe { stats_out.write(stats.into()) };
         Ok(S_OK)
     })
 }

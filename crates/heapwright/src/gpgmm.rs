@@ -195,7 +195,7 @@
 //!
 //! | GPGMM | heapwright | difference |
 //! |---|---|---|
-//! | `HeapSegment` (`DXGI_MEMORY_SEGMENT_GROUP`, later `RESIDENCY_HEAP_SEGMENT`) | [`ResidencyHeapDesc::segment_group`] | `None` is determined from the heap properties; required for descriptor and query heaps on discrete GPUs. A wrong one is rejected |
+//! | `HeapSegment` (`DXGI_MEMORY_SEGMENT_GROUP`, later `RESIDENCY_HEAP_SEGMENT`) | [`ResidencyHeapDesc::segment_group`] | `None` is determined from the heap properties; required for descriptor and query heaps on discrete GPUs. Where D3D12 reports the object's own, another one is logged and ignored |
 //! | `SizeInBytes` | [`ResidencyHeapDesc::size`] | zero is determined from the object; budgets apply to it as well (code: the check is empty). Query heaps require one (code: E_INVALIDARG even with one) |
 //! | `Alignment` | [`ResidencyHeapDesc::alignment`] | |
 //! | `Flags` | [`ResidencyHeapDesc::flags`] | unknown bits are rejected |

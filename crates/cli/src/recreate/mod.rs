@@ -14,7 +14,6 @@ mod copies;
 mod objects;
 mod state;
 
-use heapwright_d3d12::hresult::Named;
 use heapwright_loader::Gpu;
 use serde::Serialize;
 
@@ -111,7 +110,7 @@ fn recreate(args: &RecreateArgs) -> Result<Report, RecreateError> {
     let ranges = objects::ranges(&state);
     let cannot_reserve =
         |reason: String| RecreateError::Reserve { device: choice.name(), count: ranges.len(), reason };
-    let of_call = |error: heapwright_d3d12::windows_core::Error| format!("{:#}", Named(error.code()));
+    let of_call = |error| objects::reason(&error);
     let at_addresses = com::has_tier(&device);
     let device = if at_addresses {
         // The ranges are reserved while the device is created.

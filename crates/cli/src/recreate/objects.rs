@@ -52,6 +52,10 @@ pub(super) struct Recreated {
     pub(super) failures: Vec<Failure>,
 }
 
+/// Sessions have no properties of CUSTOM heaps, as those of unified memory.
+const NO_HEAP_TYPE: &str =
+    "the heap type is unknown, or CUSTOM as in unified memory, whose properties are not recorded";
+
 /// Alignment of resources without tight alignment.
 const USUAL_ALIGNMENT: u64 = 65_536;
 
@@ -110,7 +114,7 @@ impl Recreation<'_> {
                 continue;
             }
             let Some(desc) = self.heap_desc(id) else {
-                self.fail("heap", id, recorded.address, "its heap type is not recorded".to_owned());
+                self.fail("heap", id, recorded.address, NO_HEAP_TYPE.to_owned());
                 continue;
             };
             let address = recorded.address.filter(|_| self.at_addresses);
@@ -162,7 +166,7 @@ impl Recreation<'_> {
 
     /// Creates a buffer, and returns it with the offset of the recorded one in it.
     fn create(&mut self, recorded: &RecordedBuffer) -> Result<(ID3D12Resource, u64), String> {
-        let heap_desc = self.heap_desc(recorded.heap).ok_or("the heap type of its heap is not recorded")?;
+        let heap_desc = self.heap_desc(recorded.heap).ok_or(NO_HEAP_TYPE)?;
         let state = match heap_desc.Properties.Type {
             D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
             D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
@@ -206,5 +210,17 @@ impl Recreation<'_> {
 }
 
 pub(super) fn refusal(call: &str, error: &windows_core::Error) -> String {
-    format!("{call} failed with {:#}", Named(error.code()))
+    format!("{call} failed with {}", reason(error))
+}
+
+/// Returns the HRESULT, and what may be the cause.
+pub(super) fn reason(error: &windows_core::Error) -> String {
+    let hresult = Named(error.code());
+    match error.code() {
+        E_INVALIDARG => format!(
+            "{hresult:#}; a device with the properties of the recorded one may be required, such as --device host:uma for a \
+             session of a GPU with unified memory"
+        ),
+        _ => format!("{hresult:#}"),
+    }
 }

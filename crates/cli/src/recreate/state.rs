@@ -118,6 +118,9 @@ impl State {
                 if let Some(buffer) = self.buffers.get_mut(&allocation) {
                     // It was moved, with its contents. Its new address follows.
                     (buffer.heap, buffer.offset, buffer.address) = (heap, offset, None);
+                } else if is_committed_texture(unplaced.get(&allocation)) {
+                    // Its implicit heap, which a residency manager records, cannot be created without it.
+                    self.heaps.remove(&heap);
                 } else if unplaced.get(&allocation).is_some_and(|(it, _)| it.kind != ResourceKind::Texture)
                     && let Some((of_buffer, description)) = unplaced.remove(&allocation)
                 {
@@ -143,6 +146,11 @@ impl State {
             }
         }
     }
+}
+
+fn is_committed_texture(allocation: Option<&(Allocation, Option<Box<Description>>)>) -> bool {
+    let Some((allocation, Some(description))) = allocation else { return false };
+    allocation.kind == ResourceKind::Texture && description.placement == PlacementKind::Committed
 }
 
 /// Reads and checks the whole session. Returns the number of records up to a time, or else up to the last one at which the

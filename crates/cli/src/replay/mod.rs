@@ -37,7 +37,7 @@ use self::heap_type::HeapTypeRefused;
 use self::recorded::{Excess, RecordedTrace};
 use crate::convert;
 use crate::device::{CannotOpen, DeviceChoice, NoDevice};
-use crate::environment::{self, RecordsOverInput};
+use crate::environment::{self, RecordingError};
 use crate::exit::Exit;
 use crate::format;
 use crate::input::{self, NoTrace};
@@ -151,7 +151,7 @@ enum ReplayError {
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
     #[error(transparent)]
-    RecordsOverInput(#[from] RecordsOverInput),
+    Recording(#[from] RecordingError),
     #[error(transparent)]
     Trace(#[from] NoTrace),
     #[error(
@@ -175,7 +175,7 @@ impl ReplayError {
             Self::ManyReports(_)
             | Self::ReportOfMany { .. }
             | Self::ManyStdin(_)
-            | Self::RecordsOverInput(_)
+            | Self::Recording(_)
             | Self::Setting(_) => Exit::BadInput,
             Self::HeapType(_) | Self::Trace(_) | Self::OverDeviceLimit { .. } => Exit::BadInput,
             Self::ManyAllocators { .. } | Self::TooMuch { .. } => Exit::BadInput,

@@ -16,7 +16,7 @@ use super::chart;
 use super::placements::{self, CannotReplay};
 use super::source::Source;
 use crate::convert;
-use crate::environment::{self, RecordsOverInput};
+use crate::environment::{self, RecordingError};
 use crate::exit::Exit;
 use crate::format;
 use crate::input;
@@ -35,7 +35,7 @@ enum CannotReport {
     #[error("{name}: {error}")]
     Replay { name: String, error: CannotReplay },
     #[error(transparent)]
-    RecordsOverInput(#[from] RecordsOverInput),
+    Recording(#[from] RecordingError),
     #[error("{0}; choose another path with -o")]
     IsInput(OutputFileError),
     #[error(transparent)]
@@ -45,9 +45,7 @@ enum CannotReport {
 impl CannotReport {
     fn exit(&self) -> Exit {
         match self {
-            Self::Input(_) | Self::Workload(_) | Self::History { .. } | Self::RecordsOverInput(_) => {
-                Exit::BadInput
-            }
+            Self::Input(_) | Self::Workload(_) | Self::History { .. } | Self::Recording(_) => Exit::BadInput,
             Self::Replay { .. } => Exit::Failure,
             Self::IsInput(error) | Self::Output(error) => error.exit(),
         }

@@ -20,7 +20,7 @@ use heapwright_trace::TraceError;
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
 use self::source::{Source, TRACES};
-use crate::environment::RecordsOverInput;
+use crate::environment::RecordingError;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
@@ -128,7 +128,7 @@ enum ResidencyError {
     #[error("{scenario} under {policy}: {error}")]
     Simulation { scenario: String, policy: Policy, error: SimulationFailed },
     #[error(transparent)]
-    RecordsOverInput(#[from] RecordsOverInput),
+    Recording(#[from] RecordingError),
     #[error("standard input (-) was given {0} times; it can be read only once")]
     ManyStdin(usize),
 }

@@ -220,15 +220,16 @@ fn the_environment_records_any_program() {
         assert_eq!(allocated.count(), 2, "{name}");
         assert_eq!(reader.truncated_at(), None);
     }
-    // What cannot be recorded does not make the program fail.
+    // What cannot be recorded makes this program fail, before it reads anything.
     for (variable, value, expected) in [
-        ("HEAPWRIGHT_RECORD", "/nowhere/at/all.hws", "nothing is recorded"),
+        ("HEAPWRIGHT_RECORD", "/nowhere/at/all.hws", "/nowhere/at/all.hws cannot be written"),
+        ("HEAPWRIGHT_RECORD", "recording.txt", "recording.txt must end with .hws"),
         ("HEAPWRIGHT_RECORD_FLAGS", "everything", "unknown \"everything\""),
     ] {
         let mut replay = command();
         replay.args(["replay", "--json", &trace]).env("HEAPWRIGHT_RECORD", folder.path().join("x.hws"));
         let outcome = run(replay.env(variable, value));
-        assert_eq!(outcome.code, 0);
+        assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains(expected), "{}", outcome.stderr);
     }
 }
@@ -440,6 +441,48 @@ fn heap(id: u64, heap_type: RecordedHeapType) -> Action {
 
 fn buffer(id: u64, size: u64, heap_type: RecordedHeapType) -> Action {
     Action::Allocate(Allocation { id, size, kind: ResourceKind::Buffer, heap_type, flags: 0, name: None })
+}
+
+/// A residency manager records the implicit heaps of committed resources, which may be smaller than any heap.
+#[test]
+fn small_committed_resources_are_no_obstacle() {
+    let folder = Folder::new();
+    let implicit = Heap {
+        id: 2,
+        size: 4096,
+        alignment: 4096,
+        heap_type: RecordedHeapType::Default,
+        flags: 0,
+        name: None,
+    };
+    let texture = Allocation {
+        id: 2,
+        size: 4096,
+        kind: ResourceKind::Texture,
+        heap_type: RecordedHeapType::Default,
+        flags: 0,
+        name: None,
+    };
+    let placement = PlacementKind::Committed;
+    let submit = Action::Submit { queue: 0, fence_value: 1, sets: vec![0] };
+    let path = folder.file(
+        "small.hws",
+        session([
+            heap(1, RecordedHeapType::Default),
+            buffer(1, 65536, RecordedHeapType::Default),
+            Action::Place { allocation: 1, heap: 1, offset: 0 },
+            Action::CreateHeap(implicit),
+            Action::Allocate(texture),
+            Action::Describe(Box::new(Description { allocation: 2, placement, ..Default::default() })),
+            Action::Place { allocation: 2, heap: 2, offset: 0 },
+            Action::DefineSet { set: 0, heaps: vec![1, 2] },
+            submit.clone(),
+            submit,
+        ]),
+    );
+    let made = heapwright(["recreate", &path]).ok();
+    assert!(made.starts_with("1 heaps and 1 buffers recreated"), "{made}");
+    heapwright(["residency", &path]).ok();
 }
 
 #[test]

@@ -37,7 +37,7 @@ void test_bad_input(const environment &env) {
         return CreateResourceAllocator(desc, env.device, env.dxgi(), foreign(manager.self), out);
     });
     refused_allocator(E_NOINTERFACE, [&](auto out) {
-        return CreateResourceAllocator(desc, env.device, foreign(env.dxgi()), no_manager, out);
+        return CreateResourceAllocator(desc, env.device, foreign(env.dxgi()), out, &no_manager);
     });
     held<IResidencyManager> refused_manager;
     EXPECT(CreateResidencyManager(manager_desc, nullptr, env.dxgi3(), &refused_manager.self) == E_POINTER && !refused_manager);
@@ -133,8 +133,9 @@ void test_bad_input(const environment &env) {
         return HRESULT(E_ABORT);
     };
     EXPECT(CreateResidencyHeap(heap_desc, nullptr, note_call, &is_called, &heap.self) == E_INVALIDARG && !heap && !is_called);
-    heap_desc.Flags = RESIDENCY_HEAP_FLAGS(8);
-    EXPECT(CreateResidencyHeap(heap_desc, manager, d3d12_heap, &heap.self) == E_INVALIDARG && !heap);
+    heap_desc.Flags = RESIDENCY_HEAP_FLAGS(0xc0); /* of D3D12_HEAP_FLAGS, as in GPGMM's replay */
+    EXPECT(CreateResidencyHeap(heap_desc, manager, d3d12_heap, &heap.self) == S_OK);
+    heap.release();
     heap_desc = {};
     heap_desc.SizeInBytes = 1; /* less than the heap */
     EXPECT(CreateResidencyHeap(heap_desc, manager, d3d12_heap, &heap.self) == E_INVALIDARG && !heap);

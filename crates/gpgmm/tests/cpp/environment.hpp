@@ -111,4 +111,5 @@ void test_com_rules(const environment &);
 void test_lifetimes(const environment &);
 void test_threads(const environment &);
 void test_bad_input(const environment &);
+void test_as_gpgmm(const environment &);
 void test_microsoft(const environment &);

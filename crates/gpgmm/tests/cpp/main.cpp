@@ -12,7 +12,8 @@ struct test {
 static const test TESTS[] = {{"allocators", test_allocators}, {"allocations", test_allocations}, {"mapping", test_mapping},
     {"residency", test_residency}, {"submission", test_submission}, {"recording", test_recording},
     {"names and leaks", test_names_and_leaks}, {"COM rules", test_com_rules}, {"lifetimes", test_lifetimes},
-    {"threads", test_threads}, {"bad input", test_bad_input}, {"Microsoft's C++ ABI", test_microsoft}};
+    {"threads", test_threads}, {"bad input", test_bad_input}, {"as GPGMM", test_as_gpgmm},
+    {"Microsoft's C++ ABI", test_microsoft}};
 
 static bool is_selected(const char *name, int count, char **names) {
     for (int i = 0; i < count; i++) {

@@ -20,7 +20,7 @@ use crate::memory::{
     AllocationId, Charge, HeapSource, Label, MemoryReference, OwnResource, PlacedRange, set_debug_name,
 };
 use crate::plan::{Decision, Placement, Reason};
-use crate::recording::{Event, RecordedAllocation, Recording};
+use crate::recording::{Event, RecordedAllocation, Recording, name_args};
 use crate::residency::ResidencyHeap;
 use crate::{Error, HeapType};
 
@@ -178,6 +178,11 @@ impl ResourceAllocation {
                 Some((made.residency.as_ref()?.heap()?.recorded()?.id_in(recording)?, 0))
             }
         }
+    }
+
+    /// Returns the allocation in the arguments of a recorded call.
+    fn recorded_args(&self) -> String {
+        self.recorded().map_or_else(String::new, |it| format!("\"allocation\":\"{:#x}\",", it.id()))
     }
 
     fn recorded(&self) -> Option<&RecordedAllocation> {
@@ -406,6 +411,18 @@ impl ResourceAllocation {
     ///
     /// Returns the device's error.
     pub fn set_debug_name(&mut self, name: &str) -> Result<(), Error> {
+        let recording = self.source().recording.clone();
+        let args = || format!("{}{}", self.recorded_args(), name_args(name));
+        let args = recording.as_ref().map(|_| args()).unwrap_or_default();
+        Recording::traced(
+            recording.as_deref(),
+            "ResourceAllocation.SetDebugName",
+            || args,
+            || self.name(name),
+        )
+    }
+
+    fn name(&mut self, name: &str) -> Result<(), Error> {
         let user_data = self.user_data();
         let name_in_reports: Arc<str> = Arc::from(name);
         if let Some(recorded) = self.recorded().filter(|_| !name.is_empty()) {

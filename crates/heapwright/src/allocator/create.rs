@@ -9,7 +9,7 @@ use super::allocation::ResourceAllocation;
 use super::allocation_desc::ResourceAllocationDesc;
 use super::inner::Inner;
 use super::live_list::LiveAllocation;
-use crate::buffers::{BackingSource, BufferRange, alignment_within};
+use crate::buffers::{BackingSource, BufferRange, part_of};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
 use crate::heap_family::{HeapFamily, check_initial_state};
@@ -20,8 +20,8 @@ use crate::{Error, HeapType};
 
 /// A placement to try.
 pub(crate) enum Attempt<'a> {
-    /// A part of a buffer, with this alignment.
-    Within(Alignment),
+    /// A part of a buffer, with this size and alignment.
+    Within(ByteSize, Alignment),
     /// In a shared heap or in a heap of its own.
     Placed(&'a Arc<TypedHeaps>, &'a ResourceRequirements, Decision),
     /// Committed, and charged like these heaps.
@@ -112,8 +112,8 @@ impl Inner {
         if !request.flags.contains(ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) {
             return None;
         }
-        let alignment = alignment_within(request, self.desc().extra_required_resource_flags)?;
-        self.buffers.of(&request.granted).take(ByteSize::new(request.resource.desc.Width), alignment)
+        let (size, alignment) = part_of(request, self.desc().extra_required_resource_flags)?;
+        self.buffers.of(&request.granted).take(size, alignment)
     }
 
     /// Places a buffer in the usual way: in a shared heap of the allocator.
@@ -213,9 +213,9 @@ impl Inner {
     ) -> Result<ResourceAllocation, Refusal> {
         let granted = &request.granted;
         let attempt = |attempt: &Attempt<'_>| match *attempt {
-            Attempt::Within(alignment) => {
+            Attempt::Within(size, alignment) => {
                 let (buffers, width) = (self.buffers.of(granted), request.resource.desc.Width);
-                let part = buffers.allocate(ByteSize::new(width), alignment, &self.backing(request))?;
+                let part = buffers.allocate(size, alignment, &self.backing(request))?;
                 Ok(ResourceAllocation::within(buffers.range(part, alignment), width, granted))
             }
             Attempt::Placed(heaps, placed, Decision { placement, reason }) => {
@@ -266,8 +266,8 @@ impl Inner {
     ) -> Result<T, Refusal> {
         let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
         if tried.is_none() && request.flags.contains(within) {
-            if let Some(alignment) = alignment_within(request, self.desc().extra_required_resource_flags) {
-                match attempt(Attempt::Within(alignment)) {
+            if let Some((size, alignment)) = part_of(request, self.desc().extra_required_resource_flags) {
+                match attempt(Attempt::Within(size, alignment)) {
                     // There is no memory for a backing buffer; the buffer itself may be smaller.
                     Err(refusal) if refusal.fatal.is_none() => {}
                     made => return made,
@@ -454,12 +454,7 @@ pub(crate) fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool 
 
 /// Logs a warning when an allocation takes more than a buffer's width or a texture's texels.
 fn warn_on_mismatch(made: &ResourceAllocation, resource: &ResourceDesc<'_>) {
-    let alignment = made.alignment();
-    let size = match made.info().decision.placement {
-        // No other part uses the bytes up to the next multiple of the alignment.
-        Placement::WithinResource => made.size().align_up(alignment).unwrap_or(made.size()),
-        _ => made.info().size,
-    };
+    let (size, alignment) = (made.info().size, made.alignment());
     let asked = if resource.is_buffer() {
         ByteSize::new(resource.desc.Width)
     } else {

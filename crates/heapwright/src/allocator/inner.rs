@@ -14,7 +14,7 @@ use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
 use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps, UnusedRange};
-use crate::recording::Event;
+use crate::recording::{Event, Recording};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
 use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
@@ -37,6 +37,16 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// Makes a call, which is recorded with its duration.
+    pub(crate) fn traced<T>(
+        &self,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        Recording::traced(self.heaps.source.recording.as_deref(), name, args, call)
+    }
+
     /// Creates the state for a device. With a `parent`, the allocator is nested in another one of the same device and
     /// must use the parent's manager.
     pub(crate) fn new(
@@ -74,6 +84,7 @@ impl Inner {
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
+        let buffers = BufferSets::new(source.desc.suballocation_algorithm);
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let source = Arc::new(HeapSource {
                 allocator: Weak::clone(this) as Weak<dyn Any + Send + Sync>,
@@ -88,7 +99,7 @@ impl Inner {
                     parent.map(|parent| &parent.heaps),
                     owner,
                 ),
-                buffers: BufferSets::default(),
+                buffers,
                 requirements,
                 caps,
                 vendor_id: adapter.map(|adapter| adapter.vendor_id),

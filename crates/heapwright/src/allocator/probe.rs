@@ -91,8 +91,7 @@ impl Inner {
             memory,
         };
         self.in_order(allocation, request, None, |attempt| match attempt {
-            Attempt::Within(alignment) => {
-                let size = ByteSize::new(request.resource.desc.Width);
+            Attempt::Within(size, alignment) => {
                 let memory = self.buffers.of(granted).probe(size, alignment, &self.backing(request))?;
                 self.check_asked(request, size)?;
                 let decision = Decision::new(Placement::WithinResource, Reason::Usual);

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use crate::desc::ResourceDesc;
 use crate::memory::{Sharing, TypedHeaps};
 use crate::plan::Placement;
-use crate::recording::{Allocated, Event, HeapMemory, Recording};
+use crate::recording::{Allocated, Event, HeapMemory, Recording, resource_call};
 use crate::{Error, InitialState, RecordFlags, SegmentGroup};
 
 impl Inner {
@@ -28,7 +28,8 @@ impl Inner {
     ) -> Result<ResourceAllocation, Error> {
         self.heaps.insert_prefetched();
         let create = || self.create_unrecorded(allocation, resource);
-        let mut made = recording.time("ResourceAllocator.CreateResource", create)?;
+        let made = recording.time(CREATE_RESOURCE, create);
+        let mut made = made.inspect_err(|_| note_call(recording, allocation, resource))?;
         record(recording, &mut made, allocation, resource);
         recording.count(|| self.counters());
         Ok(made)
@@ -98,7 +99,7 @@ fn record(
     resource: &ResourceDesc<'_>,
 ) {
     if !recording.records(RecordFlags::API_OBJECTS) {
-        return;
+        return note_call(recording, allocation, resource);
     }
     let taken = made.size().get();
     let is_buffer = resource.is_buffer();
@@ -115,7 +116,7 @@ fn record(
     };
     let id = recorded.id();
     let description =
-        recording.records(RecordFlags::API_CALLS).then(|| Box::new(describe(id, made, allocation, resource)));
+        recording.records(RecordFlags::API_CALLS).then(|| Box::new(describe(made, id, allocation, resource)));
     recording.push(Event::Allocate(Box::new(Allocated {
         instance: recording.instance(),
         id,
@@ -127,6 +128,7 @@ fn record(
         place,
         address: if is_buffer { made.gpu_virtual_address().map(|address| address.get()) } else { None },
         description,
+        clear_value: resource.clear_value,
         pool: allocation.pool.and_then(|pool| Some(pool.recorded.as_ref()?.id())),
     })));
     made.set_recorded(recorded);
@@ -138,25 +140,43 @@ fn implicit_heap(made: &ResourceAllocation) -> HeapMemory {
     // SAFETY: a live COM object, and two results of the right types. If the call fails, they are zeros, which stand for unknown.
     let _ = unsafe { made.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
     let (size, alignment) = (made.size().get(), made.alignment().get());
-    HeapMemory { size, alignment, heap_type: properties.Type, flags }
+    HeapMemory { size, alignment, properties, flags }
+}
+
+const CREATE_RESOURCE: &str = "ResourceAllocator.CreateResource";
+
+/// Records a call without an allocation: one that failed, or of which only calls are recorded.
+fn note_call(recording: &Recording, allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) {
+    recording.note(CREATE_RESOURCE, || {
+        let asked = allocation.heap_type.and_then(|asked| asked.heap_types().first().copied());
+        let heap_type = asked.map_or(0, |heap_type| u8::try_from(heap_type.to_d3d12()).unwrap_or(0));
+        let description = describe_call(allocation, resource);
+        resource_call(&description, heap_type, resource.desc.Flags, resource.clear_value.as_ref())
+    });
 }
 
 fn describe(
-    allocation_id: u64,
     made: &ResourceAllocation,
+    id: u64,
     allocation: &ResourceAllocationDesc<'_>,
     resource: &ResourceDesc<'_>,
 ) -> Description {
+    let placement = match made.info().decision.placement {
+        Placement::WithinResource => PlacementKind::WithinResource,
+        Placement::SharedHeap => PlacementKind::SharedHeap,
+        Placement::OwnHeap => PlacementKind::OwnHeap,
+        Placement::Committed => PlacementKind::Committed,
+        Placement::Imported => PlacementKind::Imported,
+    };
+    Description { allocation: id, placement, ..describe_call(allocation, resource) }
+}
+
+/// Returns the description of a call whose result is not known.
+fn describe_call(allocation: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) -> Description {
     let desc = &resource.desc;
     Description {
-        allocation: allocation_id,
-        placement: match made.info().decision.placement {
-            Placement::WithinResource => PlacementKind::WithinResource,
-            Placement::SharedHeap => PlacementKind::SharedHeap,
-            Placement::OwnHeap => PlacementKind::OwnHeap,
-            Placement::Committed => PlacementKind::Committed,
-            Placement::Imported => PlacementKind::Imported,
-        },
+        allocation: 0,
+        placement: PlacementKind::SharedHeap,
         allocation_flags: allocation.flags.bits(),
         heap_flags: allocation.extra_required_heap_flags,
         padding: allocation.extra_required_resource_padding.get(),

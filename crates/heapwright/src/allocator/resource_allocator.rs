@@ -16,7 +16,7 @@ use super::pool::Pool;
 use super::stats::{MemoryTotals, ResourceAllocatorStats};
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::plan::Decision;
-use crate::recording::Event;
+use crate::recording::{Event, name_args};
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
@@ -268,7 +268,7 @@ impl ResourceAllocator {
     /// ```
     #[must_use]
     pub fn stats(&self) -> ResourceAllocatorStats {
-        self.inner.stats()
+        self.inner.traced("ResourceAllocator.QueryStats", String::new, || self.inner.stats())
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
@@ -322,7 +322,11 @@ impl ResourceAllocator {
             let bytes = bytes.get();
             recording.call(|instance| Event::ReleaseHeaps { instance, bytes });
         }
-        self.inner.heaps.release(bytes)
+        let release = || self.inner.heaps.release(bytes);
+        match &self.inner.heaps.source.recording {
+            Some(recording) => recording.time("ResourceAllocator.ReleaseResourceHeaps", release),
+            None => release(),
+        }
     }
 
     /// Releases all empty heaps, and returns their size in bytes.
@@ -377,7 +381,13 @@ impl ResourceAllocator {
 
     /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
-        *self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        self.inner.traced(
+            "ResourceAllocator.SetDebugName",
+            || name_args(name),
+            || {
+                *self.inner.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+            },
+        );
     }
 
     /// Returns the name that was set.

@@ -212,7 +212,7 @@ fn release(left: Vec<BackingRef>) {
 }
 
 impl BackingBuffers {
-    pub(crate) fn new(kind: BackingKind) -> Arc<Self> {
+    pub(crate) fn new(kind: BackingKind, retention: HeapRetention) -> Arc<Self> {
         // Backing buffers are ranges of shared heaps, so small ones waste little. They are as large as a batch of
         // requests needs.
         let sizing = HeapSizing {
@@ -222,7 +222,7 @@ impl BackingBuffers {
         };
         let set = SharedHeapSet::new(
             sizing,
-            HeapRetention::default(),
+            retention,
             SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
             SharedHeapSet::<BackingRef>::LANES,
         );

@@ -1,6 +1,6 @@
-//! Decides which buffers may be parts of others, and their alignment there.
+//! Decides which buffers may be parts of others, and their size and alignment there.
 
-use heapwright_core::Alignment;
+use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use crate::desc::{ResourceAllocationFlags, ResourceDesc};
@@ -22,18 +22,19 @@ pub(crate) const fn canonical_state(heap_type: HeapType) -> D3D12_RESOURCE_STATE
     }
 }
 
-/// Returns the alignment of a buffer within a resource, or `None` if it must not be placed there.
+/// Returns size and alignment of a buffer within a resource, or `None` if it must not be placed there.
 ///
 /// Eligible are buffers below 64 KiB, without flags, in heaps that the CPU can access and in the canonical state of
 /// these heaps (a resource has one state, so a part cannot change its own). The alignment is the one that the
 /// description requests; otherwise the one that the uses need; otherwise 256 in state GENERIC_READ, because it may
 /// become a constant buffer, and in other states the width's next power of two, 4 to 256, because copies and shader
-/// views need whole multiples of 32 bits.
+/// views need whole multiples of 32 bits. The size is a multiple of the alignment, as in GPGMM, so that a constant buffer
+/// view, which has multiples of 256 bytes, does not end in another part.
 #[inline]
-pub(crate) fn alignment_within(
+pub(crate) fn part_of(
     request: &ResourceRequest<'_>,
     extra_flags: D3D12_RESOURCE_FLAGS,
-) -> Option<Alignment> {
+) -> Option<(ByteSize, Alignment)> {
     let ResourceRequest { resource, granted, .. } = request;
     let desc = &resource.desc;
     let heap_type = granted.heap_type;
@@ -63,14 +64,16 @@ pub(crate) fn alignment_within(
         return None;
     }
     let floor = request.uses.floor();
-    if desc.Alignment != 0 {
-        return Alignment::new(desc.Alignment).filter(|a| a.get() <= BELOW).map(|a| a.max(floor));
-    }
-    if floor > Alignment::ONE {
-        return Some(floor);
-    }
-    let usual = if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
-    Alignment::new(usual.clamp(LEAST_ALIGNMENT, 256))
+    let alignment = if desc.Alignment != 0 {
+        Alignment::new(desc.Alignment).filter(|a| a.get() <= BELOW)?.max(floor)
+    } else if floor > Alignment::ONE {
+        floor
+    } else {
+        let usual =
+            if state == D3D12_RESOURCE_STATE_GENERIC_READ { 256 } else { desc.Width.next_power_of_two() };
+        Alignment::new(usual.clamp(LEAST_ALIGNMENT, 256))?
+    };
+    Some((ByteSize::new(desc.Width).align_up(alignment)?, alignment))
 }
 
 /// Checks whether the device would accept the description, so that an invalid buffer is not accepted just because it is

@@ -6,4 +6,4 @@ mod eligibility;
 
 pub(crate) use self::backing_buffers::{BackingBuffers, BackingSource, BufferRange};
 pub(crate) use self::buffer_sets::BufferSets;
-pub(crate) use self::eligibility::alignment_within;
+pub(crate) use self::eligibility::part_of;

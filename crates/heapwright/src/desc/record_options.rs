@@ -47,7 +47,7 @@ pub struct RecordOptions {
     pub use_detailed_timing_events: bool,
     /// Path of the output file. `None` is `gpgmm_event_trace.json` in the working directory, or for [`RecordScope::PerInstance`] a new
     /// file `gpgmm_event_trace.1.json`, `gpgmm_event_trace.2.json` and so on. The extension `.hws` selects the
-    /// [session format](crate::recording#files).
+    /// [session format](crate::recording#files), and `.json` a Chrome trace; any other is an error.
     pub trace_file: Option<PathBuf>,
 }
 

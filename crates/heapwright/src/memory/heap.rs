@@ -64,7 +64,7 @@ impl Heap {
         let memory = HeapMemory {
             size: self.size.get(),
             alignment: properties.Alignment,
-            heap_type: properties.Properties.Type,
+            properties: properties.Properties,
             flags: properties.Flags,
         };
         if let Some(recorded) = recording.heap(&memory) {

@@ -12,7 +12,7 @@ use super::managed::{OwnMemory, begins_evicted};
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::plan::Constraints;
-use crate::recording::{InstanceKind, Recording};
+use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
 use crate::residency::ResidencyManager;
 use crate::{DeviceCaps, Error, SegmentGroup, VideoMemoryInfo};
 
@@ -58,7 +58,10 @@ impl HeapSource {
         let devices = Devices::of(device);
         let of_parent = parent.and_then(|parent| parent.recording.as_deref());
         let recording =
-            Recording::begin(&desc.record_options, InstanceKind::Allocator, of_parent, || desc.options())?;
+            Recording::begin(&desc.record_options, InstanceKind::Allocator, of_parent, || Settings {
+                options: desc.options(),
+                fields: allocator_fields(&desc, desc.resource_heap_tier.unwrap_or(caps.resource_heap_tier)),
+            })?;
         Ok(Self {
             recording,
             max_heap_size: max_heap_size(&desc, caps),

@@ -4,10 +4,16 @@ use std::collections::HashSet;
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-use heapwright_trace::session::{Counter, Description, Heap};
+use heapwright_core::ByteSize;
+use heapwright_d3d12::*;
+use heapwright_trace::session::{Counter, Description, Heap, PlacementKind};
 
-use super::event::{Allocated, Entry, Event, InstanceKind};
+use super::event::{Allocated, Entry, Event, InstanceKind, Settings};
+use super::instance::HeapMemory;
 use super::recorder::thread_name;
+use crate::desc::HEAP_GRANULARITY;
+use crate::residency::ResidencyManagerDesc;
+use crate::{ClearValue, EmptyHeapPolicy, ResourceAllocatorDesc, SuballocationAlgorithm};
 
 /// A trace that is being written. Between two checkpoints, only the end is missing in the file.
 pub(super) struct ChromeTrace<W: Write> {
@@ -53,8 +59,8 @@ impl<W: Write + Seek> ChromeTrace<W> {
         }
         let time = time_ns;
         match event {
-            Event::Begin { instance, kind, parent, options } => {
-                self.begin(time, thread, instance, kind, parent, &options)
+            Event::Begin { instance, kind, parent, settings } => {
+                self.begin(time, thread, instance, kind, parent, &settings)
             }
             Event::End { instance, kind } => self.object(time, thread, name_of(kind), 'D', instance),
             Event::DropAllocator { instance } => {
@@ -97,7 +103,12 @@ impl<W: Write + Seek> ChromeTrace<W> {
             }
             // The bytes are in sessions only.
             Event::Contents { .. } => Ok(()),
-            Event::CreateHeap(heap) => self.create_heap(time, thread, &heap),
+            Event::CreateHeap(heap, call) => {
+                if let Some(args) = call {
+                    self.call(time, thread, "Heap.CreateResidencyHeap", &args)?;
+                }
+                self.create_heap(time, thread, &heap)
+            }
             Event::DestroyHeap { heap } => self.object(time, thread, HEAP, 'D', heap),
             Event::Frame { instance } => {
                 self.of_instance(time, thread, "ResourceAllocator.Frame", instance, "")
@@ -110,12 +121,8 @@ impl<W: Write + Seek> ChromeTrace<W> {
                 self.of_instance(time, thread, "ResourceAllocator.ReleaseResourceHeaps", instance, &args)
             }
             Event::Submit { queue, fence_value, lists } => {
-                let mut args = format!("\"Queue\":{queue},\"FenceValue\":{fence_value},\"ResidencyLists\":[");
-                for (index, heaps) in lists.iter().enumerate() {
-                    let comma = if index == 0 { "" } else { "," };
-                    write_to(&mut args, format_args!("{comma}{{\"Heaps\":{}}}", References(heaps)));
-                }
-                args.push(']');
+                let lists = submit_args(&lists);
+                let args = format!("{lists},\"Queue\":{queue},\"FenceValue\":{fence_value}");
                 self.call(time, thread, "ResidencyManager.ExecuteCommandLists", &args)
             }
             Event::MakeResident { heaps } => {
@@ -129,6 +136,7 @@ impl<W: Write + Seek> ChromeTrace<W> {
             Event::Count { instance, kind: _, values } => {
                 values.iter().try_for_each(|&(counter, value)| self.count(time, instance, counter, value))
             }
+            Event::Call { name, args } => self.call(time, thread, name, &args),
             Event::Timing { call, duration_ns } => {
                 let start = time.saturating_sub(duration_ns);
                 self.event(start, thread, call, 'X', format_args!(",\"dur\":{}", Microseconds(duration_ns)))
@@ -143,23 +151,27 @@ impl<W: Write + Seek> ChromeTrace<W> {
         instance: u64,
         kind: InstanceKind,
         parent: Option<u64>,
-        options: &[(&'static str, String)],
+        settings: &Settings,
     ) -> io::Result<()> {
         self.object(time, thread, name_of(kind), 'N', instance)?;
-        let mut snapshot = String::new();
+        let mut snapshot = settings.fields.clone();
         if let Some(parent) = parent {
-            write_to(&mut snapshot, format_args!("\"parent\":{{\"id_ref\":\"{parent:#x}\"}}"));
+            write_to(&mut snapshot, format_args!(",\"parent\":{{\"id_ref\":\"{parent:#x}\"}}"));
         }
-        for (name, value) in options {
-            let comma = if snapshot.is_empty() { "" } else { "," };
+        // All of them, also where GPGMM has no field.
+        snapshot.push_str(",\"heapwright\":{");
+        for (index, (name, value)) in settings.options.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
             write_to(&mut snapshot, format_args!("{comma}{}:{}", Text(name), Text(value)));
         }
+        snapshot.push('}');
         self.snapshot(time, thread, name_of(kind), instance, &snapshot)
     }
 
     fn allocate(&mut self, time: u64, thread: u32, allocated: &Allocated) -> io::Result<()> {
         if let Some(description) = &allocated.description {
-            let args = resource_call(description, allocated);
+            let Allocated { heap_type, resource_flags, clear_value, .. } = allocated;
+            let args = resource_call(description, *heap_type, *resource_flags, clear_value.as_ref());
             self.call(time, thread, "ResourceAllocator.CreateResource", &args)?;
         }
         self.object(time, thread, ALLOCATION, 'N', allocated.id)?;
@@ -260,13 +272,13 @@ impl<W: Write + Seek> ChromeTrace<W> {
     }
 }
 
-const ALLOCATION: &str = "ResourceAllocation";
-const HEAP: &str = "Heap";
+const ALLOCATION: &str = "IResourceAllocation";
+const HEAP: &str = "IResidencyHeap";
 
 fn name_of(kind: InstanceKind) -> &'static str {
     match kind {
-        InstanceKind::Allocator => "ResourceAllocator",
-        InstanceKind::ResidencyManager => "ResidencyManager",
+        InstanceKind::Allocator => "IResourceAllocator",
+        InstanceKind::ResidencyManager => "IResidencyManager",
     }
 }
 
@@ -277,8 +289,14 @@ fn program_name() -> String {
 }
 
 /// Returns the arguments of `CreateResource`.
-fn resource_call(description: &Description, allocated: &Allocated) -> String {
+pub(crate) fn resource_call(
+    description: &Description,
+    heap_type: u8,
+    resource_flags: u32,
+    clear_value: Option<&ClearValue>,
+) -> String {
     let Description {
+        placement,
         allocation_flags,
         heap_flags,
         padding,
@@ -295,15 +313,111 @@ fn resource_call(description: &Description, allocated: &Allocated) -> String {
         layout,
         ..
     } = description;
-    let Allocated { heap_type, resource_flags, .. } = allocated;
+    // A replay does not create what was imported.
+    let asked = match placement {
+        PlacementKind::Imported => String::new(),
+        _ => format!(
+            "\"allocationDescriptor\":{{\"Flags\":{},\"HeapType\":{heap_type},\
+             \"ExtraRequiredHeapFlags\":{heap_flags},\"ExtraRequiredResourcePadding\":{padding}}},",
+            allocation_flags & ALLOCATION_FLAGS
+        ),
+    };
+    let clear_value = clear_value.map(|value| match *value {
+        ClearValue::Color { format, color: [red, green, blue, alpha] } => {
+            format!("\"Format\":{format},\"Color\":{{\"R\":{red},\"G\":{green},\"B\":{blue},\"A\":{alpha}}}")
+        }
+        ClearValue::DepthStencil { format, depth, stencil } => {
+            format!("\"Format\":{format},\"DepthStencil\":{{\"Depth\":{depth},\"Stencil\":{stencil}}}")
+        }
+    });
+    let clear_value = clear_value.unwrap_or_default();
     format!(
-        "\"allocationDescriptor\":{{\"Flags\":{allocation_flags},\"HeapType\":{heap_type},\
-         \"ExtraRequiredHeapFlags\":{heap_flags},\"ExtraRequiredResourcePadding\":{padding}}},\
-         \"resourceDescriptor\":{{\"Dimension\":{dimension},\"Alignment\":{alignment},\"Width\":{width},\
+        "{asked}\"resourceDescriptor\":{{\"Dimension\":{dimension},\"Alignment\":{alignment},\"Width\":{width},\
          \"Height\":{height},\"DepthOrArraySize\":{depth_or_array_size},\"MipLevels\":{mip_levels},\
          \"Format\":{format},\"Layout\":{layout},\
          \"SampleDesc\":{{\"Count\":{sample_count},\"Quality\":{sample_quality}}},\"Flags\":{resource_flags}}},\
-         \"initialResourceState\":{initial_state},\"clearValue\":{{}}"
+         \"initialResourceState\":{initial_state},\"clearValue\":{{{clear_value}}}"
+    )
+}
+
+/// GPGMM's flags of allocations and of allocators. A replay must not see others.
+const ALLOCATION_FLAGS: u32 = 0x3ff;
+const ALLOCATOR_FLAGS: u32 = 0xff;
+
+/// Returns the residency lists of a submission, as one: GPGMM has one list for each call.
+pub(crate) fn submit_args(lists: &[Vec<u64>]) -> String {
+    format!("\"ResidencyLists\":[{{\"Heaps\":{}}}]", References(&lists.concat()))
+}
+
+/// Returns a name in the arguments of a call.
+pub(crate) fn name_args(name: &str) -> String {
+    format!("\"Name\":{}", Text(name))
+}
+
+/// Returns the fields of GPGMM's snapshot of an allocator. Zero is a default.
+pub(crate) fn allocator_fields(desc: &ResourceAllocatorDesc, resource_heap_tier: u8) -> String {
+    let size = |size: Option<ByteSize>| size.map_or(0, ByteSize::get);
+    let dividing = match desc.suballocation_algorithm {
+        SuballocationAlgorithm::Default | SuballocationAlgorithm::Linear => 0,
+        SuballocationAlgorithm::Slab => 1,
+        SuballocationAlgorithm::BuddySystem => 2,
+        SuballocationAlgorithm::Dedicated => 5,
+    };
+    let keeping = match desc.empty_heap_policy {
+        EmptyHeapPolicy::FixedPool => 3,
+        EmptyHeapPolicy::SegmentedPool => 4,
+        _ => 0,
+    };
+    format!(
+        "\"Flags\":{},\"RecordOptions\":{{\"Flags\":{}}},\"ResourceHeapTier\":{resource_heap_tier},\
+         \"SubAllocationAlgorithm\":{dividing},\"PoolAlgorithm\":{keeping},\"PreferredResourceHeapSize\":{},\
+         \"MaxResourceHeapSize\":{},\"ResourceHeapFragmentationLimit\":{},\"ResourceHeapGrowthFactor\":{}",
+        desc.flags.bits() & ALLOCATOR_FLAGS,
+        desc.record_options.flags.bits(),
+        size(desc.preferred_heap_size),
+        size(desc.max_heap_size),
+        desc.heap_fragmentation_limit.unwrap_or(0.0),
+        desc.heap_growth_factor.unwrap_or(0.0),
+    )
+}
+
+/// Returns the fields of GPGMM's snapshot of a residency manager. Zero is a default.
+pub(crate) fn manager_fields(desc: &ResidencyManagerDesc, is_uma: bool) -> String {
+    format!(
+        "\"Flags\":{},\"RecordOptions\":{{\"Flags\":{}}},\"MaxPctOfVideoMemoryToBudget\":{},\
+         \"MinPctOfBudgetToReserve\":{},\"MaxBudgetInBytes\":{},\"EvictSizeInBytes\":{},\"InitialFenceValue\":{},\
+         \"IsUMA\":{is_uma}",
+        desc.flags.bits(),
+        desc.record_options.flags.bits(),
+        desc.max_pct_of_video_memory_to_budget.unwrap_or(0.0),
+        desc.min_pct_of_budget_to_reserve.unwrap_or(0.0),
+        desc.max_budget.get(),
+        desc.evict_size.get(),
+        desc.initial_fence_value.get(),
+    )
+}
+
+/// Returns the arguments of `CreateResidencyHeap`, by which a heap like it can be created.
+pub(super) fn heap_call(memory: &HeapMemory) -> String {
+    let &HeapMemory { size, alignment, properties, flags } = memory;
+    if properties.Type == 0 {
+        // As in GPGMM: neither a heap nor a resource.
+        return "\"Heap\":{}".to_owned();
+    }
+    // Those of a small committed resource are not possible for a heap.
+    let alignment = alignment.max(HEAP_GRANULARITY.get());
+    let size = size.checked_next_multiple_of(alignment).unwrap_or(size);
+    let D3D12_HEAP_PROPERTIES {
+        Type,
+        CPUPageProperty,
+        MemoryPoolPreference,
+        CreationNodeMask,
+        VisibleNodeMask,
+    } = properties;
+    format!(
+        "\"Heap\":{{\"SizeInBytes\":{size},\"Properties\":{{\"Type\":{Type},\"CPUPageProperty\":{CPUPageProperty},\
+         \"MemoryPoolPreference\":{MemoryPoolPreference},\"CreationNodeMask\":{CreationNodeMask},\
+         \"VisibleNodeMask\":{VisibleNodeMask}}},\"Alignment\":{alignment},\"Flags\":{flags}}}"
     )
 }
 

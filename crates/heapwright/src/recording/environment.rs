@@ -1,42 +1,62 @@
 //! The environment variables that switch recording on.
 
 use std::env;
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::{RecordFlags, RecordOptions, RecordScope};
+use super::recorder::check_extension;
+use crate::{Error, RecordFlags, RecordOptions, RecordScope};
 
 const FILE: &str = "HEAPWRIGHT_RECORD";
 const FLAGS: &str = "HEAPWRIGHT_RECORD_FLAGS";
 
-/// Returns the options of the environment, which are read once.
-pub(super) fn options() -> Option<&'static RecordOptions> {
-    static OPTIONS: OnceLock<Option<RecordOptions>> = OnceLock::new();
-    OPTIONS
-        .get_or_init(|| {
-            let file = env::var_os(FILE).filter(|file| !file.is_empty())?;
-            let flags = match env::var(FLAGS) {
-                Err(env::VarError::NotPresent) => Ok(RecordFlags::ALL),
-                Ok(text) => flags_of(&text),
-                Err(env::VarError::NotUnicode(_)) => Err("a value that is not Unicode".to_owned()),
-            };
-            match flags {
-                Ok(flags) => Some(RecordOptions {
-                    flags,
-                    scope: RecordScope::PerProcess,
-                    use_detailed_timing_events: false,
-                    trace_file: Some(path_of(file)),
-                }),
-                Err(unknown) => {
-                    tracing::error!(
-                        "{FLAGS}: unknown {unknown}; use objects, calls, timings, counters, capture or all, separated by \
-                         commas; nothing is recorded"
-                    );
-                    None
-                }
-            }
-        })
-        .as_ref()
+/// Checks that the recording that the environment requests can be made: its file can be written, and its flags are known. A program that
+/// must not go on without its recording calls this first; an allocator only logs the error.
+///
+/// # Errors
+///
+/// Invalid argument, with the variable and the reason.
+pub fn check_environment() -> Result<(), Error> {
+    let options = options().as_ref().map_err(|rule| Error::invalid_argument(FLAGS, rule.clone()))?;
+    let Some(file) = options.as_ref().and_then(|it| it.trace_file.as_deref()) else { return Ok(()) };
+    check_extension(file)?;
+    let created = match File::create_new(file) {
+        Ok(_) => std::fs::remove_file(file),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            File::options().write(true).open(file).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    created.map_err(|error| {
+        Error::invalid_argument(FILE, format!("{} cannot be written: {error}", file.display()))
+    })
+}
+
+/// Returns the options of the environment, which are read once, or what is wrong with them.
+pub(super) fn options() -> &'static Result<Option<RecordOptions>, String> {
+    static OPTIONS: OnceLock<Result<Option<RecordOptions>, String>> = OnceLock::new();
+    OPTIONS.get_or_init(|| {
+        let Some(file) = env::var_os(FILE).filter(|file| !file.is_empty()) else { return Ok(None) };
+        let flags = match env::var(FLAGS) {
+            Err(env::VarError::NotPresent) => Ok(RecordFlags::ALL),
+            Ok(text) => flags_of(&text),
+            Err(env::VarError::NotUnicode(_)) => Err("a value that is not Unicode".to_owned()),
+        };
+        let flags = flags.map_err(|unknown| {
+            let known = "objects, calls, timings, counters, capture or all, separated by commas";
+            let rule = format!("unknown {unknown}; use {known}");
+            tracing::error!("{FLAGS}: {rule}; nothing is recorded");
+            rule
+        })?;
+        Ok(Some(RecordOptions {
+            flags,
+            scope: RecordScope::PerProcess,
+            use_detailed_timing_events: false,
+            trace_file: Some(path_of(file)),
+        }))
+    })
 }
 
 fn path_of(file: std::ffi::OsString) -> PathBuf {

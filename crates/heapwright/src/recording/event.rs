@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use heapwright_trace::session::{Counter, Description, Heap, ResourceKind};
 
+use crate::ClearValue;
+
 /// An event, with its time and thread.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -21,7 +23,7 @@ pub(crate) enum Event {
         kind: InstanceKind,
         /// The allocator in which it is nested, if that is recorded in the same file.
         parent: Option<u64>,
-        options: Vec<(&'static str, String)>,
+        settings: Settings,
     },
     End {
         instance: u64,
@@ -74,7 +76,8 @@ pub(crate) enum Event {
         offset: u64,
         bytes: Vec<u8>,
     },
-    CreateHeap(Box<Heap>),
+    /// With the arguments of `CreateResidencyHeap`, in a Chrome trace with calls.
+    CreateHeap(Box<Heap>, Option<String>),
     DestroyHeap {
         heap: u64,
     },
@@ -105,6 +108,11 @@ pub(crate) enum Event {
         kind: InstanceKind,
         values: Vec<(Counter, u64)>,
     },
+    /// A call with its arguments. Chrome traces only.
+    Call {
+        name: &'static str,
+        args: String,
+    },
     Timing {
         call: &'static str,
         duration_ns: u64,
@@ -122,6 +130,15 @@ impl Event {
             _ => 0,
         }
     }
+}
+
+/// The description of an instance.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// As names and texts.
+    pub(crate) options: Vec<(&'static str, String)>,
+    /// As fields of GPGMM's snapshot, in JSON.
+    pub(crate) fields: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +164,7 @@ pub(crate) struct Allocated {
     pub(crate) address: Option<u64>,
     /// `None` if calls are not recorded.
     pub(crate) description: Option<Box<Description>>,
+    pub(crate) clear_value: Option<ClearValue>,
     /// The pool from which it was requested.
     pub(crate) pool: Option<u64>,
 }

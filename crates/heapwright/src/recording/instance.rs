@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use heapwright_d3d12::*;
 use heapwright_trace::session::{Counter, Heap, HeapType, MAX_CONTENTS_LEN};
 
+use super::chrome;
 use super::environment;
-use super::event::{Event, InstanceKind};
+use super::event::{Event, InstanceKind, Settings};
 use super::recorder::Recorder;
 use crate::{Error, RecordFlags, RecordOptions};
 
@@ -33,11 +34,11 @@ impl Recording {
         options: &RecordOptions,
         kind: InstanceKind,
         parent: Option<&Self>,
-        settings: impl FnOnce() -> Vec<(&'static str, String)>,
+        settings: impl FnOnce() -> Settings,
     ) -> Result<Option<Arc<Self>>, Error> {
         let is_of_environment = options.flags.is_empty();
         let options = match environment::options() {
-            Some(of_environment) if is_of_environment => of_environment,
+            Ok(Some(of_environment)) if is_of_environment => of_environment,
             _ if is_of_environment => return Ok(None),
             _ => options,
         };
@@ -59,13 +60,13 @@ impl Recording {
             next_count: AtomicU64::new(0),
         };
         if recording.records(RecordFlags::API_OBJECTS) {
-            let (instance, options) = (recording.instance, settings());
+            let (instance, settings) = (recording.instance, settings());
             // A parent whose beginning is not in the file cannot be named there.
             let is_known = |parent: &&Self| {
                 parent.shares_file_with(&recording) && parent.records(RecordFlags::API_OBJECTS)
             };
             let parent = parent.filter(is_known).map(Self::instance);
-            recording.push(Event::Begin { instance, kind, parent, options });
+            recording.push(Event::Begin { instance, kind, parent, settings });
         }
         Ok(Some(Arc::new(recording)))
     }
@@ -92,6 +93,25 @@ impl Recording {
         if self.records(RecordFlags::API_CALLS) {
             self.push(event(self.instance));
         }
+    }
+
+    /// Records a call in a Chrome trace, if calls are recorded.
+    pub(crate) fn note(&self, name: &'static str, args: impl FnOnce() -> String) {
+        if self.records(RecordFlags::API_CALLS) && !self.recorder.is_session() {
+            self.push(Event::Call { name, args: args() });
+        }
+    }
+
+    /// Makes a call, which is recorded with its duration.
+    pub(crate) fn traced<T>(
+        this: Option<&Self>,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        let Some(this) = this else { return call() };
+        this.note(name, args);
+        this.time(name, call)
     }
 
     /// Makes a call, whose duration is recorded if timings are.
@@ -137,11 +157,15 @@ impl Recording {
             return None;
         }
         let id = self.recorder.next_id();
-        let &HeapMemory { size, alignment, heap_type, flags } = memory;
-        let heap_type = u8::try_from(heap_type).ok().and_then(HeapType::from_d3d12);
+        let &HeapMemory { size, alignment, properties, flags } = memory;
+        let heap_type = u8::try_from(properties.Type).ok().and_then(HeapType::from_d3d12);
         let heap_type = heap_type.unwrap_or(HeapType::Unknown);
         let heap = Heap { id, size, alignment, heap_type, flags, name: None };
-        self.push(Event::CreateHeap(Box::new(heap)));
+        // Without a manager in the file, GPGMM's replay could not create the heap.
+        let has_call = self.kind == InstanceKind::ResidencyManager
+            && self.records(RecordFlags::API_CALLS)
+            && !self.recorder.is_session();
+        self.push(Event::CreateHeap(Box::new(heap), has_call.then(|| chrome::heap_call(memory))));
         Some(RecordedHeap { recording: Arc::clone(self), id })
     }
 
@@ -198,7 +222,7 @@ impl Drop for Recording {
 pub(crate) struct HeapMemory {
     pub(crate) size: u64,
     pub(crate) alignment: u64,
-    pub(crate) heap_type: D3D12_HEAP_TYPE,
+    pub(crate) properties: D3D12_HEAP_PROPERTIES,
     pub(crate) flags: D3D12_HEAP_FLAGS,
 }
 

@@ -9,12 +9,14 @@
 //! | `HEAPWRIGHT_RECORD` | Path of the file. `%p` stands for the number of the process. |
 //! | `HEAPWRIGHT_RECORD_FLAGS` | The events: `objects`, `calls`, `timings`, `counters`, `capture` (objects and calls), `all`; commas separate several. Without it, all. |
 //!
+//! If the file cannot be written, the error is logged and the program goes on; [`check_environment`] returns the error.
+//!
 //! # Files
 //!
-//! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. Every other file is a Chrome trace
-//! (JSON), with the names of GPGMM's events. Objects have lifetimes and snapshots (`N`, `D` and `O` events), calls and their
-//! parameters are instants, timings are complete events (`X`), and counters are counter tracks. The program `heapwright` reads both;
-//! only a session has everything that an exact replay needs.
+//! A file that ends with `.hws` is a session, the binary format of the crate `heapwright-trace`. One that ends with `.json` is a Chrome
+//! trace, with the events of GPGMM of January 2024, whose capture replay reads it. Objects have lifetimes and snapshots (`N`, `D` and
+//! `O` events), calls and their parameters are instants, timings are complete events (`X`), and counters are counter tracks. The
+//! program `heapwright` reads both; only a session has everything that an exact replay needs.
 //!
 //! With [`RecordScope::PerProcess`](crate::RecordScope::PerProcess), all instances that name the same file write to it together,
 //! until the process ends. With [`PerInstance`](crate::RecordScope::PerInstance), the file belongs to one instance, and naming one
@@ -23,8 +25,8 @@
 //! | flag | what is recorded |
 //! |---|---|
 //! | `API_OBJECTS` | allocators, managers, heaps, allocations with their placement and name |
-//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents |
-//! | `API_TIMINGS` | the duration of `CreateResource` and `ExecuteCommandLists` (Chrome traces only) |
+//! | `API_CALLS` | the descriptions of allocations, frames and idle periods, pools, prefetched heaps, dropped allocators, submissions and paging, contents; in Chrome traces also calls that failed, and those of the other methods of GPGMM |
+//! | `API_TIMINGS` | the duration of these calls (Chrome traces only) |
 //! | `COUNTERS` | budget, usage, resident bytes; reserved and used bytes and fragmentation of each allocator; at most every 10 ms, or after each allocation with `use_detailed_timing_events`, and by `record_counters` of allocators and managers |
 //!
 //! [`ResourceAllocation::record_contents`](crate::ResourceAllocation::record_contents) records the bytes of a buffer that the CPU can
@@ -38,7 +40,7 @@
 //! * calls of several threads are repeated in the order in which they were recorded;
 //! * while a recording is made, the thread that prefetches creates heaps, and the next call that allocates, releases heaps or counts a
 //!   frame adds them to the allocator; until then, limits and statistics do not include them;
-//! * an allocation that fails is not recorded, although it may have released empty heaps;
+//! * an allocation that fails is not recorded in a session, although it may have released empty heaps;
 //! * budgets are those of the replay, which has no residency manager;
 //! * deferred frees are recorded when they happen;
 //! * a resource in a `D3D12_BARRIER_LAYOUT` is created in state COMMON, and a pool in a protected session outside of it.
@@ -66,5 +68,7 @@ mod instance;
 mod recorder;
 mod session;
 
-pub(crate) use self::event::{Allocated, Event, InstanceKind};
+pub(crate) use self::chrome::{allocator_fields, manager_fields, name_args, resource_call, submit_args};
+pub use self::environment::check_environment;
+pub(crate) use self::event::{Allocated, Event, InstanceKind, Settings};
 pub(crate) use self::instance::{HeapMemory, RecordedAllocation, RecordedHeap, RecordedPool, Recording};

@@ -112,7 +112,7 @@ impl Queue {
 static RECORDERS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 struct Known {
-    path: PathBuf,
+    file: FileId,
     recorder: Weak<Recorder>,
     /// Keeps the file of a process open, to which later instances write, too.
     of_process: Option<Arc<Recorder>>,
@@ -126,33 +126,38 @@ impl Recorder {
             |path: &Path, error: io::Error| refuse(format!("{} cannot be written: {error}", path.display()));
         let mut recorders = RECORDERS.lock().unwrap_or_else(PoisonError::into_inner);
         recorders.retain(|known| known.recorder.strong_count() > 0);
-        let (absolute, file) = match (path, scope) {
+        let (path, file) = match (path, scope) {
             (None, RecordScope::PerInstance) => {
                 create_numbered().map_err(|error| refuse_file(DEFAULT_FILE_OF_INSTANCE.as_ref(), error))?
             }
             (path, _) => {
                 let path = path.unwrap_or(DEFAULT_FILE.as_ref());
-                let absolute = std::path::absolute(path).map_err(|error| refuse_file(path, error))?;
-                if let Some(known) = recorders.iter().find(|known| known.path == absolute) {
-                    return match (&known.of_process, scope) {
-                        (Some(recorder), RecordScope::PerProcess) => {
-                            recorder.add_user().map_err(|error| refuse_file(path, error))?;
-                            Ok(Arc::clone(recorder))
-                        }
-                        _ => Err(refuse(format!("{} is being written by another instance", path.display()))),
-                    };
-                }
-                let file = File::create(&absolute).map_err(|error| refuse_file(path, error))?;
-                (absolute, file)
+                let open = || {
+                    // What it has is kept until it is known that no other instance writes it.
+                    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+                    Ok((std::path::absolute(path)?, file))
+                };
+                check_extension(path)?;
+                open().map_err(|error| refuse_file(path, error))?
             }
         };
-        let recorder = Self::new(absolute.clone(), file).and_then(|recorder| {
+        let id = FileId::of(&path, &file).map_err(|error| refuse_file(&path, error))?;
+        if let Some(known) = recorders.iter().find(|known| known.file == id) {
+            return match (&known.of_process, scope) {
+                (Some(recorder), RecordScope::PerProcess) if recorder.is_session() == is_session(&path) => {
+                    recorder.add_user().map_err(|error| refuse_file(&path, error))?;
+                    Ok(Arc::clone(recorder))
+                }
+                _ => Err(refuse(format!("{} is being written by another instance", path.display()))),
+            };
+        }
+        let recorder = Self::new(path.clone(), file).and_then(|recorder| {
             recorder.add_user()?;
             Ok(Arc::new(recorder))
         });
-        let recorder = recorder.map_err(|error| refuse_file(&absolute, error))?;
+        let recorder = recorder.map_err(|error| refuse_file(&path, error))?;
         recorders.push(Known {
-            path: absolute,
+            file: id,
             recorder: Arc::downgrade(&recorder),
             of_process: (scope == RecordScope::PerProcess).then(|| Arc::clone(&recorder)),
         });
@@ -160,6 +165,9 @@ impl Recorder {
     }
 
     fn new(path: PathBuf, file: File) -> io::Result<Self> {
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
         let output = Output::new(&path, file)?;
         let shared = Arc::new(Shared {
             path,
@@ -340,6 +348,47 @@ impl Drop for FailOnDrop<'_> {
     }
 }
 
+/// What is the same for two paths of one file.
+#[derive(Debug, PartialEq, Eq)]
+#[cfg(unix)]
+struct FileId(u64, u64);
+
+#[derive(Debug, PartialEq, Eq)]
+#[cfg(not(unix))]
+struct FileId(PathBuf);
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(_: &Path, file: &File) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = file.metadata()?;
+        Ok(Self(metadata.dev(), metadata.ino()))
+    }
+
+    /// Without hard links.
+    #[cfg(not(unix))]
+    fn of(path: &Path, _: &File) -> io::Result<Self> {
+        path.canonicalize().map(Self)
+    }
+}
+
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
+fn is_session(path: &Path) -> bool {
+    has_extension(path, "hws")
+}
+
+/// Refuses a path whose extension names no format.
+pub(super) fn check_extension(path: &Path) -> Result<(), Error> {
+    if is_session(path) || has_extension(path, "json") {
+        return Ok(());
+    }
+    let rule = format!("{} must end with .hws (a session) or .json (a Chrome trace)", path.display());
+    Err(Error::invalid_argument("RecordOptions::trace_file", rule))
+}
+
 /// Creates the first of the default files of single instances that does not exist.
 fn create_numbered() -> io::Result<(PathBuf, File)> {
     for number in 1_u64.. {
@@ -369,8 +418,7 @@ impl fmt::Debug for Output {
 
 impl Output {
     fn new(path: &Path, file: File) -> io::Result<Self> {
-        let is_session = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("hws"));
-        let mut output = match is_session {
+        let mut output = match is_session(path) {
             true => Self::Session(Box::new(Session::new(file)?)),
             false => Self::Chrome(ChromeTrace::new(file)?),
         };
@@ -428,7 +476,7 @@ mod tests {
         for id in 0..=u64::from(MAX_LIVE) {
             let heap_type = HeapType::Default;
             let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
-            recorder.push(Event::CreateHeap(Box::new(heap)));
+            recorder.push(Event::CreateHeap(Box::new(heap), None));
         }
         recorder.flush();
         recorder.push(Event::DestroyHeap { heap: 0 });
@@ -457,14 +505,8 @@ mod tests {
             assert!(Arc::ptr_eq(&first, &second) && has_writer(&first));
             let heap_type = HeapType::Default;
             let id = first.next_id();
-            first.push(Event::CreateHeap(Box::new(Heap {
-                id,
-                size: 1,
-                alignment: 1,
-                heap_type,
-                flags: 0,
-                name: None,
-            })));
+            let heap = Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None };
+            first.push(Event::CreateHeap(Box::new(heap), None));
             first.remove_user();
             assert!(has_writer(&first));
             second.push(Event::DestroyHeap { heap: id });

@@ -53,19 +53,21 @@ impl<W: Write + Seek> Session<W> {
     pub(super) fn write(&mut self, entry: Entry) -> io::Result<()> {
         self.time_us = entry.time_ns / 1000;
         match entry.event {
-            Event::Begin { instance, kind: InstanceKind::Allocator, parent, options } => {
+            Event::Begin { instance, kind: InstanceKind::Allocator, parent, settings } => {
                 self.select(instance)?;
                 if let Some(parent) = parent {
                     self.record(Action::NestAllocator { parent })?;
                 }
-                for (name, value) in options {
+                for (name, value) in settings.options {
                     self.record(Action::SetOption { name: name.into(), value: value.into() })?;
                 }
                 Ok(())
             }
-            Event::Begin { .. } | Event::End { .. } | Event::RecordContents { .. } | Event::Timing { .. } => {
-                Ok(())
-            }
+            Event::Begin { .. }
+            | Event::End { .. }
+            | Event::RecordContents { .. }
+            | Event::Call { .. }
+            | Event::Timing { .. } => Ok(()),
             Event::DropAllocator { instance } => {
                 self.of_allocator(instance, Action::DropAllocator)?;
                 // It cannot be selected any more.
@@ -93,7 +95,7 @@ impl<W: Write + Seek> Session<W> {
             Event::Contents { allocation, offset, bytes } => {
                 self.record(Action::Contents { allocation, offset, bytes })
             }
-            Event::CreateHeap(heap) => {
+            Event::CreateHeap(heap, _) => {
                 self.live_heaps.insert(heap.id);
                 self.record(Action::CreateHeap(*heap))
             }
@@ -239,7 +241,7 @@ mod tests {
 
     fn new_heap(id: u64) -> Event {
         let heap_type = HeapType::Default;
-        Event::CreateHeap(Box::new(Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None }))
+        Event::CreateHeap(Box::new(Heap { id, size: 1, alignment: 1, heap_type, flags: 0, name: None }), None)
     }
 
     /// Other threads drop heaps while a call pages or submits them, and the event of the call comes later.
@@ -278,6 +280,7 @@ mod tests {
                 place: Some((1, 0)),
                 address: Some(0x1000),
                 description: None,
+                clear_value: None,
                 pool: None,
             })),
             new_heap(3),

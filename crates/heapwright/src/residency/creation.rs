@@ -16,7 +16,11 @@ use crate::Error;
 
 /// Creates a residency heap without a manager for an existing object.
 pub(super) fn unmanaged(desc: &ResidencyHeapDesc, pageable: &ID3D12Pageable) -> Result<ResidencyHeap, Error> {
-    check_unmanaged(desc)?;
+    if desc.flags.contains(ResidencyHeapFlags::CREATE_RESIDENT) {
+        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+    }
+    let flags = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
+    check_unmanaged(&ResidencyHeapDesc { flags, ..*desc })?;
     adopt_unmanaged(desc, pageable)
 }
 
@@ -32,13 +36,9 @@ pub(super) fn create_unmanaged(
 /// Checks a description of a heap without a manager, before there is an object.
 fn check_unmanaged(desc: &ResidencyHeapDesc) -> Result<(), Error> {
     desc.check()?;
-    let needs_manager = desc.flags.difference(ResidencyHeapFlags::CREATE_RESIDENT);
-    if !needs_manager.is_empty() {
-        let rule = format!("{needs_manager:?} requires a residency manager");
-        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
-    }
     if !desc.flags.is_empty() {
-        tracing::warn!("CREATE_RESIDENT has no effect without a residency manager");
+        let rule = format!("{:?} requires a residency manager", desc.flags);
+        return Err(Error::invalid_argument("ResidencyHeapDesc::flags", rule));
     }
     Ok(())
 }

@@ -11,7 +11,8 @@ use windows_core::Interface;
 use super::desc::{ResidencyHeapInfo, ResidencyHeapStatus, level};
 use super::paged_object::PagedObject;
 use super::parts::ManagerParts;
-use crate::recording::RecordedHeap;
+use super::recorded::ManagerRecording;
+use crate::recording::{RecordedHeap, name_args};
 use crate::{Error, SegmentGroup};
 
 /// An object that can be resident or evicted: `IResidencyHeap` of GPGMM. It is a heap, a committed resource, a
@@ -116,7 +117,7 @@ impl ResidencyHeap {
     /// Invalid argument without a manager; out of memory; otherwise the device's error. Nothing is locked then.
     pub fn lock(&self) -> Result<(), Error> {
         let (manager, id) = self.require_manager()?;
-        manager.pager.lock_heap(id)
+        manager.traced("ResidencyHeap.Lock", || self.recorded_args(), || manager.pager.lock_heap(id))
     }
 
     /// Removes one lock, and returns how many are left: `Unlock`. O(1), under the manager's lock.
@@ -126,7 +127,11 @@ impl ResidencyHeap {
     /// Invalid argument without a lock, or without a manager.
     pub fn unlock(&self) -> Result<u32, Error> {
         let (manager, id) = self.require_manager()?;
-        manager.pager.books.unlock_heap(id)
+        manager.traced(
+            "ResidencyHeap.Unlock",
+            || self.recorded_args(),
+            || manager.pager.books.unlock_heap(id),
+        )
     }
 
     /// Sets the priority, one of D3D12's five levels, for the manager and, if the device has `ID3D12Device1`, for D3D12.
@@ -149,6 +154,20 @@ impl ResidencyHeap {
 
     /// Sets the name of the heap and of its object: `SetDebugName`.
     pub fn set_debug_name(&self, name: &str) {
+        let recording = self.manager_parts().and_then(|manager| manager.pager.recording.as_ref());
+        let args = || format!("{},{}", self.recorded_args(), name_args(name));
+        ManagerRecording::traced(recording, "ResidencyHeap.SetDebugName", args, || self.name(name));
+    }
+
+    /// Returns the heap in the arguments of a recorded call.
+    fn recorded_args(&self) -> String {
+        format!(
+            "\"Heap\":{{\"id_ref\":\"{:#x}\"}}",
+            self.recorded.as_ref().map_or(u64::MAX, RecordedHeap::id)
+        )
+    }
+
+    fn name(&self, name: &str) {
         *self.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
         if let Ok(object) = self.pageable().cast::<ID3D12Object>() {
             let wide: Vec<u16> = name.encode_utf16().chain([0]).collect();

@@ -13,6 +13,7 @@ use super::heap::ResidencyHeap;
 use super::list::ResidencyList;
 use super::parts::ManagerParts;
 use super::{creation, submit};
+use crate::recording::name_args;
 use crate::{Error, SegmentGroup, VideoMemoryInfo};
 
 /// Keeps the memory that the GPU uses resident, and evicts other memory when memory is short: `IResidencyManager` of
@@ -335,7 +336,8 @@ impl ResidencyManager {
     /// Returns the statistics: `QueryStats`. O(1), under a lock.
     #[must_use]
     pub fn stats(&self) -> ResidencyManagerStats {
-        self.parts.pager.books.stats(self.parts.pager.cpu_stalls())
+        let stats = || self.parts.pager.books.stats(self.parts.pager.cpu_stalls());
+        self.parts.traced("ResidencyManager.QueryStats", String::new, stats)
     }
 
     /// Records the counters now, if a [recording](crate::recording) with counters is made: `QueryStats` with null.
@@ -348,7 +350,13 @@ impl ResidencyManager {
 
     /// Sets the name in logs and reports.
     pub fn set_debug_name(&self, name: &str) {
-        *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+        self.parts.traced(
+            "ResidencyManager.SetDebugName",
+            || name_args(name),
+            || {
+                *self.parts.debug_name.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::from(name));
+            },
+        );
     }
 
     /// Returns the name that was set.
@@ -430,7 +438,7 @@ impl ResidencyHeap {
     ///
     /// # Errors
     ///
-    /// As [`unmanaged`](Self::unmanaged), and the callback's error.
+    /// As [`unmanaged`](Self::unmanaged), any flag, and the callback's error.
     pub fn create_unmanaged(
         desc: &ResidencyHeapDesc,
         create: impl FnOnce() -> Result<ID3D12Pageable, windows_core::Error>,

@@ -49,7 +49,7 @@ struct Found {
 /// # Errors
 ///
 /// Invalid argument, with the reason: an object of another device, a reserved resource, an object that is never paged,
-/// a size or a segment group that contradicts the object's, or one that is required and not given. A *placed* resource
+/// a size that is less than the object's, or a size or segment group that is required and not given. A *placed* resource
 /// cannot be recognized (its heap properties and flags are those of a committed one of the same heap type), so it is
 /// taken for committed here; D3D12 refuses it when it is first paged.
 pub(crate) fn inspect(
@@ -198,7 +198,6 @@ fn segment_group(
     unifies_memory: bool,
     desc: &ResidencyHeapDesc,
 ) -> Result<SegmentGroup, Error> {
-    let field = "ResidencyHeapDesc::segment_group";
     let kind = found.kind;
     let is_uma = architecture != Architecture::Discrete;
     if is_uma && !unifies_memory {
@@ -206,19 +205,17 @@ fn segment_group(
         return Ok(desc.segment_group.or(found.segment_group).unwrap_or(SegmentGroup::Local));
     }
     let known = found.segment_group.or(is_uma.then_some(SegmentGroup::Local));
-    match (known, desc.segment_group) {
-        (Some(known), Some(given)) if given != known => {
-            let rule = format!(
-                "{given} does not match the memory of the {kind}, which is {known} on this {architecture} GPU"
+    if let (Some(known), Some(given)) = (known, desc.segment_group) {
+        if given != known {
+            tracing::warn!(
+                "ResidencyHeapDesc::segment_group: {given} is ignored: the {kind} is in {known} memory"
             );
-            Err(Error::invalid_argument(field, rule))
         }
-        (Some(group), _) | (None, Some(group)) => Ok(group),
-        (None, None) => Err(Error::invalid_argument(
-            field,
-            format!("is required for a {kind}, because D3D12 does not report its segment group"),
-        )),
     }
+    known.or(desc.segment_group).ok_or_else(|| {
+        let rule = format!("is required for a {kind}, because D3D12 does not report its segment group");
+        Error::invalid_argument("ResidencyHeapDesc::segment_group", rule)
+    })
 }
 
 impl fmt::Display for PageableKind {

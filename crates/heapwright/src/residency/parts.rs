@@ -13,7 +13,7 @@ use super::device::{ManagedDevice, create_fence};
 use super::pager::Pager;
 use super::recorded::ManagerRecording;
 use super::upkeep::Upkeep;
-use crate::{DeviceCaps, Error};
+use crate::{Architecture, DeviceCaps, Error};
 
 /// The state of a residency manager.
 #[derive(Debug)]
@@ -26,6 +26,16 @@ pub(crate) struct ManagerParts {
 }
 
 impl ManagerParts {
+    /// Makes a call, which is recorded with its duration.
+    pub(super) fn traced<T>(
+        &self,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        ManagerRecording::traced(self.pager.recording.as_ref(), name, args, call)
+    }
+
     pub(super) fn new(
         device: &ID3D12Device,
         adapter: Option<&IDXGIAdapter3>,
@@ -33,8 +43,8 @@ impl ManagerParts {
     ) -> Result<Arc<Self>, Error> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
         desc.check()?;
-        let recording = ManagerRecording::begin(desc)?;
         let caps = DeviceCaps::query(device)?;
+        let recording = ManagerRecording::begin(desc, caps.architecture != Architecture::Discrete)?;
         let is_unified = unifies_memory(&caps, desc.flags);
         let budgets = Budgets::new(adapter, is_unified, desc)?;
         let paging_fence = create_fence(device, desc.initial_fence_value)?;

@@ -11,7 +11,9 @@ use windows_core::Interface;
 use super::books::Books;
 use super::desc::ResidencyManagerDesc;
 use super::list::ResidencyList;
-use crate::recording::{Event, HeapMemory, InstanceKind, RecordedHeap, Recording};
+use crate::recording::{
+    Event, HeapMemory, InstanceKind, RecordedHeap, Recording, Settings, manager_fields, submit_args,
+};
 use crate::{Error, SegmentGroup};
 
 /// The recording of a residency manager.
@@ -51,8 +53,11 @@ impl Numbers {
 }
 
 impl ManagerRecording {
-    pub(super) fn begin(desc: &ResidencyManagerDesc) -> Result<Option<Self>, Error> {
-        let settings = || vec![("policy", desc.policy.name().to_owned())];
+    pub(super) fn begin(desc: &ResidencyManagerDesc, is_uma: bool) -> Result<Option<Self>, Error> {
+        let settings = || Settings {
+            options: vec![("policy", desc.policy.name().to_owned())],
+            fields: manager_fields(desc, is_uma),
+        };
         let recording =
             Recording::begin(&desc.record_options, InstanceKind::ResidencyManager, None, settings)?;
         Ok(recording.map(|recording| Self { recording, numbers: Mutex::default() }))
@@ -70,8 +75,8 @@ impl ManagerRecording {
         size: u64,
         alignment: u64,
     ) -> Option<RecordedHeap> {
-        let (heap_type, flags) = kind_of(pageable);
-        let recorded = self.recording.heap(&HeapMemory { size, alignment, heap_type, flags });
+        let (properties, flags) = kind_of(pageable);
+        let recorded = self.recording.heap(&HeapMemory { size, alignment, properties, flags });
         self.numbers().set(id, recorded.as_ref().map(RecordedHeap::id));
         recorded
     }
@@ -88,6 +93,16 @@ impl ManagerRecording {
         self.numbers().of(heaps)
     }
 
+    /// Makes a call, which is recorded with its duration.
+    pub(super) fn traced<T>(
+        this: Option<&Self>,
+        name: &'static str,
+        args: impl FnOnce() -> String,
+        call: impl FnOnce() -> T,
+    ) -> T {
+        Recording::traced(this.map(|this| &*this.recording), name, args, call)
+    }
+
     /// Makes a call that submits command lists, and records it if it succeeds.
     pub(super) fn submit(
         &self,
@@ -102,7 +117,10 @@ impl ManagerRecording {
             .iter()
             .map(|(_, list)| list.read(manager, |heaps| self.ids(heaps)).unwrap_or_default())
             .collect();
-        let fence_value = self.recording.time("ResidencyManager.ExecuteCommandLists", execute)?;
+        let executed = self.recording.time("ResidencyManager.ExecuteCommandLists", execute);
+        let fence_value = executed.inspect_err(|_| {
+            self.recording.note("ResidencyManager.ExecuteCommandLists", || submit_args(&heaps));
+        })?;
         let pointer = queue.as_raw().addr();
         self.recording.call(|_| {
             let queues = &mut self.numbers().queues;
@@ -136,22 +154,22 @@ fn counters(books: &Books) -> Vec<(Counter, u64)> {
     [of_group(SegmentGroup::Local, local), of_group(SegmentGroup::NonLocal, non_local)].concat()
 }
 
-/// Returns the heap type and the flags of an object; zeros if it has none.
-fn kind_of(pageable: &ID3D12Pageable) -> (D3D12_HEAP_TYPE, D3D12_HEAP_FLAGS) {
+/// Returns the heap properties and the flags of an object; zeros if it has none.
+fn kind_of(pageable: &ID3D12Pageable) -> (D3D12_HEAP_PROPERTIES, D3D12_HEAP_FLAGS) {
     if let Ok(heap) = pageable.cast::<ID3D12Heap>() {
         // SAFETY: a live COM object.
         let D3D12_HEAP_DESC { Properties: properties, Flags: flags, .. } = unsafe { heap.GetDesc() };
-        return (properties.Type, flags);
+        return (properties, flags);
     }
     let (mut properties, mut flags) = (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
     if let Ok(resource) = pageable.cast::<ID3D12Resource>() {
         // SAFETY: a live COM object, and two results of the right types.
         let answered = unsafe { resource.GetHeapProperties(Some(&mut properties), Some(&mut flags)) };
         if answered.is_err() {
-            return (0, D3D12_HEAP_FLAG_NONE);
+            return (D3D12_HEAP_PROPERTIES::default(), D3D12_HEAP_FLAG_NONE);
         }
     }
-    (properties.Type, flags)
+    (properties, flags)
 }
 
 #[cfg(test)]

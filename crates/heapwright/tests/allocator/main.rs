@@ -19,6 +19,8 @@ mod faults;
 mod faulty_device;
 #[path = "../gpu/mod.rs"]
 mod gpu;
+
+mod gpgmm_replay;
 mod hostile;
 mod import;
 #[path = "../log_lines/mod.rs"]

@@ -228,9 +228,12 @@ fn empty_frame(begin: usize) -> Frame {
     }
 }
 
+/// What a heap takes of video memory is a multiple of 64 KiB, also if it is that of a small committed resource.
+const GRANULARITY: u64 = 64 << 10;
+
 fn work_heap(heap: &Heap) -> WorkHeap {
     WorkHeap {
-        size: ByteSize::new(heap.size),
+        size: ByteSize::new(heap.size.checked_next_multiple_of(GRANULARITY).unwrap_or(heap.size)),
         group: match heap.heap_type {
             HeapType::Upload | HeapType::Readback => SegmentGroup::NonLocal,
             HeapType::Default | HeapType::GpuUpload | HeapType::Custom | HeapType::Unknown => {
@@ -293,6 +296,17 @@ mod tests {
         let records = (0..).map(|step| step * 100).zip(actions);
         let records = records.map(|(time_us, action)| Ok(Record { time_us, action }));
         from_session("s", "s.hws".into(), records)
+    }
+
+    /// The adapter and the planner count the same bytes for a committed resource of 4 KiB.
+    #[test]
+    fn small_committed_resources_can_be_simulated() {
+        let small =
+            Heap { id: 1, size: 4096, alignment: 4096, heap_type: HeapType::Default, flags: 0, name: None };
+        let actions = vec![Action::CreateHeap(small), heap(2, 1), define(1, &[1, 2]), submit(1), submit(1)];
+        let workload = workload(actions).expect("a workload");
+        let policy = heapwright_core::residency::policy::PolicyKind::Lru;
+        crate::simulate(&workload, &policy, ByteSize::ZERO, &mut |_| ()).expect("simulated");
     }
 
     #[test]

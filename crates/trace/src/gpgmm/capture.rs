@@ -1,9 +1,7 @@
 //! Records of a capture.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io::Read;
-
-use serde_json::Value;
 
 use super::event::{
     AllocationSnapshot, AllocatorSnapshot, CreateHeap, CreateResource, Event, ExecuteCommandLists, HeapDesc,
@@ -198,17 +196,13 @@ impl State {
         if std::mem::replace(&mut self.has_options, true) {
             return Ok(());
         }
-        let Some(fields) = event.snapshot::<BTreeMap<String, Value>>()? else { return Ok(()) };
-        // GPGMM's fields have names in PascalCase; those of heapwright's recordings are options, with their values as text.
-        if !fields.keys().any(|name| name.starts_with(|first: char| first.is_ascii_uppercase())) {
-            for (name, value) in fields {
-                if let Value::String(value) = value {
-                    self.record(Action::SetOption { name: name.into(), value: value.into() });
-                }
+        let Some(snapshot) = event.snapshot::<AllocatorSnapshot>()? else { return Ok(()) };
+        if let Some(options) = snapshot.heapwright {
+            for (name, value) in options {
+                self.record(Action::SetOption { name: name.into(), value: value.into() });
             }
             return Ok(());
         }
-        let Some(snapshot) = event.snapshot::<AllocatorSnapshot>()? else { return Ok(()) };
         // Earlier versions had these algorithms alone.
         let algorithm = match snapshot.sub_allocation_algorithm.unwrap_or(0) {
             0 | 1 => "slab",

@@ -1,6 +1,7 @@
 //! Events of a capture, as JSON.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -125,6 +126,9 @@ pub(super) struct AllocatorSnapshot {
     #[serde(alias = "MemoryFragmentationLimit", alias = "ResourceFragmentationLimit")]
     pub(super) resource_heap_fragmentation_limit: Option<f64>,
     pub(super) resource_heap_growth_factor: Option<f64>,
+    /// All options of an allocator of heapwright, as text.
+    #[serde(rename = "heapwright")]
+    pub(super) heapwright: Option<BTreeMap<String, String>>,
 }
 
 /// Snapshot of an allocation.

@@ -11,6 +11,9 @@ use crate::Error;
 use crate::allocator::mapping::{Mapping, map_subresource, map_whole, unmap_subresource};
 use crate::allocator::texture_mapping::TextureMapping;
 use crate::memory::{KeptResident, OwnResource};
+use crate::recording::Recording;
+
+const MAP: &str = "ResourceAllocation.Map";
 
 impl ResourceAllocation {
     /// Maps the buffer for the CPU until the mapping is dropped. For a part of a resource, the mapping begins at the
@@ -129,6 +132,17 @@ impl ResourceAllocation {
     }
 
     fn map_bytes(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
+        let recording = self.source().recording.clone();
+        let args = recording.as_ref().map(|_| self.map_args(0)).unwrap_or_default();
+        Recording::traced(recording.as_deref(), MAP, || args, move || self.map_unrecorded(readable))
+    }
+
+    /// Returns the arguments of a recorded `Map`.
+    fn map_args(&self, subresource: u32) -> String {
+        format!("{}\"Subresource\":{subresource}", self.recorded_args())
+    }
+
+    fn map_unrecorded(&mut self, readable: Option<Range<u64>>) -> Result<Mapping<'_>, Error> {
         if self.width == 0 {
             return Err(Error::invalid_argument("resource", "is a texture; use map_texture"));
         }
@@ -170,8 +184,16 @@ impl ResourceAllocation {
         if self.width != 0 {
             return Err(Error::invalid_argument("resource", "is a buffer; use map"));
         }
-        let kept = self.keep_mappable()?;
-        TextureMapping::new(self.resource(), subresource, kept)
+        let recording = self.source().recording.as_deref();
+        Recording::traced(
+            recording,
+            MAP,
+            || self.map_args(subresource),
+            || {
+                let kept = self.keep_mappable()?;
+                TextureMapping::new(self.resource(), subresource, kept)
+            },
+        )
     }
 
     /// Maps a subresource as `ID3D12Resource::Map` does, and returns the address of its first byte. [`map`](Self::map) and
@@ -192,6 +214,21 @@ impl ResourceAllocation {
     /// before the matching [`unmap_subresource`](Self::unmap_subresource). The allocation is neither moved by a defragmentation nor
     /// dropped before that.
     pub unsafe fn map_subresource(
+        &self,
+        subresource: u32,
+        read_range: Option<D3D12_RANGE>,
+        wants_address: bool,
+    ) -> Result<Option<NonNull<u8>>, Error> {
+        let recording = self.source().recording.as_deref();
+        Recording::traced(
+            recording,
+            MAP,
+            || self.map_args(subresource),
+            || self.map_subresource_unrecorded(subresource, read_range, wants_address),
+        )
+    }
+
+    fn map_subresource_unrecorded(
         &self,
         subresource: u32,
         read_range: Option<D3D12_RANGE>,

@@ -29,8 +29,9 @@ use crate::{Error, SegmentGroup};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResidencyHeapDesc {
-    /// Segment group of the memory. `None` takes it from the heap properties of a heap or a committed resource, and is the local group on
-    /// UMA. Required for descriptor heaps and query heaps on a discrete GPU.
+    /// Segment group of the memory, for objects whose D3D12 interface does not report it: required for descriptor heaps and query heaps
+    /// on a discrete GPU. That of a heap or a committed resource follows from its heap properties, and all memory is local on UMA; another one
+    /// given here is logged and ignored.
     pub segment_group: Option<SegmentGroup>,
     /// Size of the object in bytes; zero takes the object's own. A larger value is accepted (driver overhead); a smaller one is an error.
     /// Required for query heaps.
