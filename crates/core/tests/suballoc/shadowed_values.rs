@@ -29,7 +29,7 @@ pub(crate) struct Request {
 }
 
 enum Heap {
-    Tlsf(Tlsf<Value>),
+    Tlsf(Box<Tlsf<Value>>),
     Linear(Linear<Value>),
 }
 
@@ -45,7 +45,7 @@ macro_rules! each {
 impl Heap {
     fn new(algorithm: Algorithm, capacity: ByteSize) -> Result<Self, SuballocError> {
         match algorithm {
-            Algorithm::Tlsf => Tlsf::with_values(capacity).map(Self::Tlsf),
+            Algorithm::Tlsf => Tlsf::with_values(capacity).map(Box::new).map(Self::Tlsf),
             Algorithm::Linear => Linear::with_values(capacity).map(Self::Linear),
         }
     }
