@@ -1,23 +1,22 @@
-//! Every algorithm, in a virtual block, compared with an interval map.
+//! Every suballocator, with values, compared with an interval map.
 //!
 //! After each step, checks the audit, every range and counter against the map, the values against their
 //! suballocations, and the number of instances of each value. A refused step must change nothing. Once
-//! everything is freed, the block must look and behave like a new one.
+//! everything is freed, the suballocator must look and behave like a new one.
 #![no_main]
 
 #[allow(dead_code, reason = "the tests of the crate use the rest")]
 #[path = "../../crates/core/tests/suballoc/interval_map.rs"]
 mod interval_map;
 #[allow(dead_code, reason = "the tests of the crate use the rest")]
-#[path = "../../crates/core/tests/suballoc/shadowed_block.rs"]
-mod shadowed_block;
+#[path = "../../crates/core/tests/suballoc/shadowed_values.rs"]
+mod shadowed_values;
 
 use arbitrary::Arbitrary;
-use heapwright_core::suballoc::virtual_block::{End, Feature};
-use heapwright_core::suballoc::{Algorithm, Strategy, VirtualAllocationDesc};
+use heapwright_core::suballoc::Strategy;
 use heapwright_core::{Alignment, ByteSize};
 use libfuzzer_sys::fuzz_target;
-use shadowed_block::ShadowedBlock;
+use shadowed_values::{Algorithm, Request, ShadowedValues};
 
 /// A size with a bias towards interesting values: all magnitudes up to a tebibyte, and neighbours of powers of
 /// two.
@@ -61,15 +60,15 @@ impl Size {
 }
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
-struct Request {
+struct Input {
     size: Size,
     alignment_log2: u8,
-    /// Selects optional features of the request.
+    /// Selects the strategy and the end.
     extra: u8,
 }
 
-impl Request {
-    fn get(self, algorithm: Algorithm, capacity: u64) -> VirtualAllocationDesc {
+impl Input {
+    fn get(self, capacity: u64) -> Request {
         // Mostly 1 B to 4 MiB; sometimes any alignment, and often none.
         let log2 = match self.alignment_log2 {
             log2 @ 0..=191 => log2 % 23,
@@ -77,17 +76,13 @@ impl Request {
             _ => 0,
         };
         let alignment = Alignment::from_log2(log2.into()).expect("63 at most");
-        let desc =
-            VirtualAllocationDesc::new(ByteSize::new(self.size.get(capacity))).with_alignment(alignment);
-        // Mostly features of the algorithm, and sometimes others.
-        let asks = |feature| algorithm.has(feature) || self.extra >= 240;
-        match self.extra % 8 {
-            0 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinMemory),
-            1 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinTime),
-            2 if asks(Feature::Strategies) => desc.with_strategy(Strategy::MinOffset),
-            3..=5 if asks(Feature::UpperEnd) => desc.with_end(End::Upper),
-            _ => desc,
-        }
+        let strategy = match self.extra % 8 {
+            1 => Strategy::MinTime,
+            2 => Strategy::MinOffset,
+            _ => Strategy::MinMemory,
+        };
+        let upper = (3..=5).contains(&(self.extra % 8));
+        Request { size: ByteSize::new(self.size.get(capacity)), alignment, strategy, upper }
     }
 }
 
@@ -105,9 +100,9 @@ enum Order {
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Step {
-    Allocate(Request),
+    Allocate(Input),
     /// The same request until it is refused, or this many times.
-    Fill(Request, u8),
+    Fill(Input, u8),
     Free {
         index: u16,
     },
@@ -122,7 +117,7 @@ enum Step {
     Retire(i8),
 }
 
-fn free_many(shadowed: &mut ShadowedBlock, order: Order, count: usize) {
+fn free_many(shadowed: &mut ShadowedValues, order: Order, count: usize) {
     for _ in 0..count.min(shadowed.live.len()) {
         let start = |at: &usize| shadowed.live[*at].made.range.start();
         let length = shadowed.live.len();
@@ -138,25 +133,25 @@ fn free_many(shadowed: &mut ShadowedBlock, order: Order, count: usize) {
     }
 }
 
-fuzz_target!(|input: (u8, Size, Vec<Step>, Order)| {
-    let (algorithm, capacity, steps, last_order) = input;
-    let algorithm = Algorithm::ALL[usize::from(algorithm) % Algorithm::ALL.len()];
+fuzz_target!(|input: (bool, Size, Vec<Step>, Order)| {
+    let (is_linear, capacity, steps, last_order) = input;
+    let algorithm = if is_linear { Algorithm::Linear } else { Algorithm::Tlsf };
     let capacity = capacity.get(1 << 41);
-    let Some(mut shadowed) = ShadowedBlock::new(algorithm, capacity) else { return };
-    let mut descs = Vec::new();
+    let Some(mut shadowed) = ShadowedValues::new(algorithm, capacity) else { return };
+    let mut requests = Vec::new();
     shadowed.check();
     for step in steps.into_iter().take(150) {
         match step {
             Step::Allocate(request) => {
-                descs.push(request.get(algorithm, capacity));
-                shadowed.allocate(&request.get(algorithm, capacity));
+                requests.push(request.get(capacity));
+                shadowed.allocate(&request.get(capacity));
             }
             Step::Fill(request, count) => {
-                let desc = request.get(algorithm, capacity);
-                descs.push(desc);
+                let request = request.get(capacity);
+                requests.push(request);
                 for _ in 0..count {
                     // More would only take longer.
-                    if shadowed.live.len() >= 400 || !shadowed.allocate(&desc) {
+                    if shadowed.live.len() >= 400 || !shadowed.allocate(&request) {
                         break;
                     }
                 }
@@ -177,5 +172,5 @@ fuzz_target!(|input: (u8, Size, Vec<Step>, Order)| {
     }
     free_many(&mut shadowed, last_order, usize::MAX);
     shadowed.check();
-    shadowed.compare_with_fresh(&descs);
+    shadowed.compare_with_fresh(&requests);
 });

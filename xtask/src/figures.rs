@@ -212,7 +212,7 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
 
 /// Reads the times of suballocators from `bench/TABLE.md`.
 fn suballocators(root: &Path) -> Result<Figures, String> {
-    const RIVALS: [&str; 4] = ["heapwright slabs", "heapwright TLSF", "VMA default", "offset-allocator"];
+    const RIVALS: [&str; 3] = ["heapwright TLSF, values", "VMA default", "offset-allocator"];
     const WORKLOADS: [(&str, &str); 3] = [
         ("S1, alignment 1", "free and allocate 1 to 2,056 B, 7,200 live"),
         ("S1, alignment 256", "the same in units of 256 B, at alignment 256"),
@@ -230,7 +230,7 @@ fn suballocators(root: &Path) -> Result<Figures, String> {
         }
         rows.push(format!("| {} |", cells.join(" | ")));
     }
-    let heading = ["| | slabs | TLSF | VMA | offset-allocator |", "|---|---|---|---|---|"];
+    let heading = ["| | `Tlsf` with values | VMA | offset-allocator |", "|---|---|---|---|"];
     Ok(Figures {
         name: "suballocators",
         heading: heading.map(str::to_owned).into(),

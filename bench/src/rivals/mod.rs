@@ -20,7 +20,7 @@ use self::checked::{Checked, CheckedShared};
 use self::combined::{OurCombined, OurShared};
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
-use self::ours::{OurBuddy, OurRing, OurSlabs, OurTlsf, OurTlsfMinTime};
+use self::ours::{OurLinear, OurTlsf, OurTlsfMinTime, OurTlsfWithValues};
 use self::range_alloc::RangeAlloc;
 use self::vma::Vma;
 use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
@@ -86,10 +86,9 @@ fn shared<S: SharedRival, J: SharedJob>(name: &'static str) -> Entrant<J, J::Out
 pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
         entrant::<OurCombined, J>("heapwright combined"),
-        entrant::<OurSlabs, J>("heapwright slabs"),
         entrant::<OurTlsf, J>("heapwright TLSF"),
+        entrant::<OurTlsfWithValues, J>("heapwright TLSF, values"),
         entrant::<OurTlsfMinTime, J>("heapwright TLSF min-time"),
-        entrant::<OurBuddy, J>("heapwright buddy"),
         entrant::<Vma<vma::Default>, J>(BASELINE),
         entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
         entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
@@ -107,7 +106,7 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
 #[must_use]
 pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     let mut entrants = any_order();
-    entrants.insert(0, entrant::<OurRing, J>("heapwright ring"));
+    entrants.insert(0, entrant::<OurLinear, J>("heapwright linear"));
     entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
     entrants.insert(2, entrant::<XallocRing, J>("xalloc ring"));
     entrants
@@ -119,7 +118,6 @@ pub fn threads<J: SharedJob>() -> Vec<Entrant<J, J::Outcome>> {
     vec![
         shared::<OurShared, J>("heapwright combined"),
         shared::<Locked<OurCombined>, J>("heapwright combined, one lock"),
-        shared::<Locked<OurSlabs>, J>("heapwright slabs"),
         shared::<Locked<OurTlsf>, J>("heapwright TLSF"),
         shared::<Locked<Vma<vma::Default>>, J>(BASELINE),
         shared::<Locked<Vma<vma::MinMemory>>, J>("VMA min-memory"),

@@ -1,8 +1,6 @@
 //! Heapwright's own suballocators.
 
-use heapwright_core::suballoc::{
-    Buddy, Ring, Slabs, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf,
-};
+use heapwright_core::suballoc::{Linear, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
@@ -49,18 +47,24 @@ ours! {
     OurTlsfMinTime(Tlsf) = |terms| Tlsf::new(terms.capacity), min_time
 }
 ours! {
-    /// [`Slabs`] on top of TLSF.
-    OurSlabs(Slabs) = |terms| Slabs::new(terms.capacity)
+    /// [`Tlsf`] with a value for each suballocation, like VMA's virtual block.
+    OurTlsfWithValues(Tlsf<u64>) = |terms| Tlsf::with_values(terms.capacity), with_value
 }
 
 ours! {
-    /// [`Buddy`].
-    OurBuddy(Buddy) = |terms| Buddy::new(terms.capacity)
+    /// [`Linear`], used as a ring.
+    OurLinear(Linear) = |terms| Linear::new(terms.capacity)
 }
 
-ours! {
-    /// [`Ring`].
-    OurRing(Ring) = |terms| Ring::new(terms.capacity)
+#[inline]
+fn with_value(
+    tlsf: &mut Tlsf<u64>,
+    size: ByteSize,
+    alignment: Alignment,
+) -> Result<Suballocation, SuballocError> {
+    let suballocation = tlsf.allocate(size, alignment)?;
+    tlsf.set_value(suballocation.id, Some(size.get()))?;
+    Ok(suballocation)
 }
 
 #[inline]

@@ -73,7 +73,7 @@ impl<C: Choice> Rival for Vma<C> {
         let info = VirtualAllocationCreateInfo {
             size: size.get(),
             alignment: alignment.get(),
-            user_data: 0,
+            user_data: usize::try_from(size.get()).unwrap_or_default(),
             flags: C::ALLOCATION,
         };
         // SAFETY: VMA requires a size that is not zero, which workloads promise, and an alignment that is a power of

@@ -1,7 +1,7 @@
 //! A ring of upload memory. Each frame writes its uploads after those of the previous frame, while the GPU still copies
 //! from there.
 //!
-//! One buffer in an UPLOAD heap stays mapped. `suballoc::Ring` allocates its offsets in order, records the fence value
+//! One buffer in an UPLOAD heap stays mapped. `suballoc::Linear` allocates its offsets in order, records the fence value
 //! of each frame, and frees a frame's bytes when the GPU has reached the value. Nothing is created or destroyed in the
 //! steady state.
 //!
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use heapwright::d3d12::windows_core::Interface as _;
 use heapwright::d3d12::*;
-use heapwright::suballoc::{Ring, SuballocError, Suballocation};
+use heapwright::suballoc::{Linear, SuballocError, Suballocation};
 use heapwright::{
     Alignment, ByteSize, FenceValue, HeapType, ResourceAllocation, ResourceAllocationDesc, ResourceAllocator,
     buffer_desc,
@@ -56,7 +56,7 @@ pub(crate) fn run(device: Option<&str>) -> Result<(), Box<dyn Error>> {
     // A reference of its own, because the mapping borrows the allocation for its lifetime, which is all frames.
     let ring_buffer = memory.resource().clone();
     let mut mapped = memory.map()?;
-    let mut ring = Ring::new(RING)?;
+    let mut ring = Linear::new(RING)?;
     let mut queue = Queue::new(&gpu.device)?;
 
     let alignment = Alignment::new(16).ok_or("no power of two")?;

@@ -32,7 +32,7 @@
 //! | [`report`] | everything that an allocator holds, as plain data |
 //! | [`recording`] | records memory events to a file |
 //! | [`DeviceCaps`], [`AdapterDesc`], [`VideoMemoryInfo`] | properties of a device and its adapter, as plain values |
-//! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own, including [`VirtualBlock`](suballoc::VirtualBlock) and upload rings, and the planner of aliased memory |
+//! | [`suballoc`], [`aliasing`] | the algorithms without a device: suballocators over offsets of your own ([`Tlsf`](suballoc::Tlsf), D3D12MA's virtual block, and [`Linear`](suballoc::Linear) for upload rings), and the planner of aliased memory |
 //! | [`windows_interop!`], [`on_windows`] | conversions from and to any version of the crate `windows`; Windows, the Agility SDK and the debug layer |
 //! | [`gpgmm`] | the equivalent of each name of GPGMM |
 //!

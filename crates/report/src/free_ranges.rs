@@ -32,9 +32,9 @@ pub fn heap_external_fragmentation(heap: &HeapReport) -> f64 {
 
 /// Returns the external fragmentation of all heaps, 0 to 1.
 ///
-/// It is `1 - (sum of the largest free range of each heap) / (sum of all free ranges)`, the
-/// [formula](heapwright::suballoc::statistics) of the suballocators, for the ranges of [`free_ranges`]. Takes
-/// O(allocations) time.
+/// It is `1 - (sum of the largest free range of each heap) / (sum of all free ranges)`, for the ranges of
+/// [`free_ranges`]: the part of the free bytes that one request cannot have, because they are in several ranges
+/// of a heap. Takes O(allocations) time.
 #[must_use]
 pub fn external_fragmentation(report: &AllocatorReport) -> f64 {
     let mut largest = ByteSize::ZERO;

@@ -3,8 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::virtual_block::{Algorithm, Feature};
-use super::{FenceOrderError, SuballocationId};
+use super::SuballocationId;
 use crate::{Alignment, ByteSize};
 
 /// An error of a suballocator. The suballocator's state is unchanged.
@@ -52,29 +51,10 @@ pub enum SuballocError {
         limit: ByteSize,
     },
 
-    /// The range does not hold a single block of the requested minimum size.
-    CapacityBelowMinimum {
-        /// The size of the range.
-        capacity: ByteSize,
-        /// The size of the smallest block.
-        minimum: Alignment,
-    },
-
     /// The id does not name a live suballocation: it was freed before, or comes from another suballocator.
     StaleId {
         /// The id that was passed.
         id: SuballocationId,
-    },
-
-    /// A batch was submitted with a fence value below that of an earlier batch.
-    FenceOrder(FenceOrderError),
-
-    /// The algorithm does not support a feature that the request needs.
-    Unsupported {
-        /// The algorithm.
-        algorithm: Algorithm,
-        /// The unsupported feature.
-        feature: Feature,
     },
 }
 
@@ -104,25 +84,12 @@ impl fmt::Display for SuballocError {
             Self::CapacityOutOfBounds { capacity, limit } => {
                 write!(f, "a capacity of {capacity} is out of range; 1 B to {limit} is allowed")
             }
-            Self::CapacityBelowMinimum { capacity, minimum } => {
-                write!(f, "a capacity of {capacity} is less than the minimum block size of {minimum}")
-            }
             Self::StaleId { id } => write!(f, "{id:?} is not a live suballocation of this suballocator"),
-            Self::FenceOrder(error) => error.fmt(f),
-            Self::Unsupported { algorithm, feature } => {
-                write!(f, "the {algorithm} algorithm does not support {feature}")
-            }
         }
     }
 }
 
 impl Error for SuballocError {}
-
-impl From<FenceOrderError> for SuballocError {
-    fn from(error: FenceOrderError) -> Self {
-        Self::FenceOrder(error)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,35 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 
-use super::{Suballocation, Suballocator};
-use crate::{Alignment, ByteSize};
+use super::buddy::Buddy;
+use super::{AuditError, Linear, SuballocError, Suballocation, SuballocationId, Tlsf};
+use crate::{Alignment, ByteSize, HeapRange};
+
+/// A suballocator without values.
+pub(super) trait Suballocator {
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError>;
+    fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError>;
+    fn audit(&self) -> Result<(), AuditError>;
+}
+
+macro_rules! suballocators {
+    ($($type:ty)*) => {$(
+        impl Suballocator for $type {
+            fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+                self.allocate(size, alignment)
+            }
+
+            fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+                self.free(id)
+            }
+
+            fn audit(&self) -> Result<(), AuditError> {
+                self.audit()
+            }
+        }
+    )*};
+}
+suballocators! { Tlsf Linear Buddy }
 
 pub(super) fn put(heap: &mut impl Suballocator, size: u64) -> Suballocation {
     heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap()

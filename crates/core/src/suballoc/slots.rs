@@ -47,7 +47,7 @@ impl SlotIndex {
 }
 
 /// The type of a table's entries.
-pub(super) trait Note: Copy {
+pub(super) trait Note: Sized {
     /// Creates the content of a vacant slot, with the next slot in the stack of vacant slots.
     ///
     /// It must differ from every note that an id may name.
@@ -141,6 +141,11 @@ impl<N: Note> Slots<N> {
         self.notes.truncate(SlotIndex(self.fixed).position());
         self.first_vacant = SlotIndex::ZERO;
         self.vacant_count = 0;
+    }
+
+    /// Calls a function for every slot, fixed and vacant ones included. O(n).
+    pub(super) fn for_each(&mut self, change: impl FnMut(&mut N)) {
+        self.notes.iter_mut().for_each(change);
     }
 
     /// Returns the note that an id names, if that slot exists.

@@ -25,6 +25,10 @@ impl Suballocation {
     }
 }
 
+/// The type of the values of a suballocator without values: it has none, and takes no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoValue {}
+
 /// Creates a range of a suballocator's offsets, whose end is at most 2^63.
 #[inline]
 pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {

@@ -1,17 +1,12 @@
-//! Tests the public behaviour of `Linear` and `DoubleStack` against a simple interval map that cannot fail in
-//! the same way.
+//! Tests the public behaviour of `Linear` against a simple interval map that cannot fail in the same way.
 
-use crate::shadowed::{self, IntervalMap, Shadowed, Step, alignment};
-use heapwright_core::suballoc::{DoubleStack, Linear, RangeUse, SuballocError, Suballocator};
-use heapwright_core::{Alignment, ByteSize, HeapOffset};
+use crate::shadowed::{self, IntervalMap, STEPS, Shadowed, Step, alignment, config};
+use heapwright_core::suballoc::{Linear, RangeUse, SuballocError, Suballocation, SuballocationId};
+use heapwright_core::{Alignment, ByteSize, FenceValue, HeapOffset};
 use proptest::prelude::*;
 
 fn linear(capacity: u64) -> Linear {
     Linear::new(ByteSize::new(capacity)).unwrap()
-}
-
-fn double(capacity: u64) -> DoubleStack {
-    DoubleStack::new(ByteSize::new(capacity)).unwrap()
 }
 
 /// Returns whether the request fits between two offsets.
@@ -21,30 +16,62 @@ fn fits((start, end): (u64, u64), size: u64, alignment: Alignment) -> bool {
     aligned + u128::from(size) <= u128::from(end)
 }
 
-/// Returns the range above the highest used byte.
-fn above_all(shadow: &IntervalMap) -> (u64, u64) {
-    let top = shadow.used_ranges().last().map_or(0, |(start, size)| start + size);
-    (top, shadow.capacity())
-}
-
-/// A stack is exact: no request that fits above everything is refused.
-fn linear_may_refuse(_: &Linear, shadow: &IntervalMap, size: u64, alignment: Alignment) {
-    assert!(!fits(above_all(shadow), size, alignment), "{size} at {alignment} fits on top");
-}
-
-fn free_gaps(heap: &impl Suballocator) -> Vec<(u64, u64)> {
+fn free_gaps(heap: &Linear) -> Vec<(u64, u64)> {
     let free = heap.ranges().filter(RangeUse::is_free).map(|free| free.range());
     free.map(|range| (range.start().get(), range.end().get())).collect()
 }
 
-/// Checks the free gap, that the largest request succeeds, and that freeing it restores the state.
-fn check_gap<A: Suballocator>(heap: &mut Shadowed<A>, expected: (u64, u64)) {
-    let expected: Vec<_> = (expected.0 < expected.1).then_some(expected).into_iter().collect();
-    assert_eq!(free_gaps(&heap.heap), expected);
-    let largest = heap.heap.largest_free_range().get();
-    assert_eq!(largest, expected.iter().map(|(start, end)| end - start).sum::<u64>());
+/// The lower end is exact: no request that fits into a reported free range is refused.
+fn may_refuse(heap: &Linear, _: &IntervalMap, size: u64, alignment: Alignment) {
+    for gap in free_gaps(heap) {
+        assert!(!fits(gap, size, alignment), "{size} at {alignment} fits");
+    }
+}
+
+/// Returns the live suballocations of one end in allocation order.
+fn in_order(heap: &Shadowed<Linear>, upper: &[SuballocationId], of_upper: bool) -> Vec<Suballocation> {
+    let of_end = heap.live.iter().filter(|live| upper.contains(&live.id) == of_upper);
+    let mut in_order: Vec<_> = of_end.copied().collect();
+    // Stamps are private but printed. They define the order.
+    in_order.sort_by_key(|live| -> u64 {
+        let text = format!("{:?}", live.id);
+        text.trim_end_matches(')').rsplit('#').next().unwrap().parse().unwrap()
+    });
+    in_order
+}
+
+/// Returns the free gaps, computed from the live suballocations in allocation order alone, and whether the
+/// ring has wrapped.
+fn expected_free(capacity: u64, lower: &[Suballocation], upper: &[Suballocation]) -> (Vec<(u64, u64)>, bool) {
+    let to = upper.iter().map(|live| live.range.start().get()).min().unwrap_or(capacity);
+    let (oldest, newest) = match (lower.first(), lower.last()) {
+        (Some(oldest), Some(newest)) => (oldest.range.start().get(), newest.range.end().get()),
+        _ => (0, 0),
+    };
+    let has_wrapped = lower.windows(2).any(|pair| pair[1].range.start() < pair[0].range.start());
+    let gaps = match (has_wrapped, upper.is_empty()) {
+        (true, _) => vec![(newest, oldest)],
+        (false, true) => vec![(0, oldest), (newest, to)],
+        (false, false) => vec![(newest, to)],
+    };
+    (gaps.into_iter().filter(|(start, end)| start < end).collect(), has_wrapped)
+}
+
+/// Checks the free gaps, that the largest request succeeds, and that freeing it restores the state.
+fn check_gaps(heap: &mut Shadowed<Linear>, upper: &[SuballocationId]) {
+    let [lower_live, upper_live] = [false, true].map(|of_upper| in_order(heap, upper, of_upper));
+    let (expected, has_wrapped) = expected_free(heap.shadow.capacity(), &lower_live, &upper_live);
+    let gaps = free_gaps(&heap.heap);
+    assert_eq!(gaps, expected);
+    let largest = gaps.iter().map(|(start, end)| end - start).max().unwrap_or(0);
+    assert_eq!(heap.heap.largest_free_range().get(), largest);
     let before = heap.state();
     assert!(heap.allocate(largest + 1, Alignment::ONE).is_err());
+    let one = ByteSize::new(1);
+    if has_wrapped {
+        let refused = heap.heap.allocate_upper(one, Alignment::ONE).unwrap_err();
+        assert!(refused.is_out_of_space());
+    }
     if largest > 0 {
         heap.allocate(largest, Alignment::ONE).unwrap();
         heap.free(heap.live.len() - 1);
@@ -53,26 +80,12 @@ fn check_gap<A: Suballocator>(heap: &mut Shadowed<A>, expected: (u64, u64)) {
 }
 
 fn run(capacity: u64, _: u64, steps: Vec<Step>) {
-    shadowed::run(
-        || linear(capacity),
-        linear_may_refuse,
-        steps,
-        |heap| {
-            let expected = above_all(&heap.shadow);
-            check_gap(heap, expected);
-        },
-    );
-}
-
-fn double_may_refuse(heap: &DoubleStack, _: &IntervalMap, size: u64, alignment: Alignment) {
-    for gap in free_gaps(heap) {
-        assert!(!fits(gap, size, alignment), "{size} at {alignment} fits");
-    }
+    shadowed::run(|| linear(capacity), may_refuse, steps, |heap| check_gaps(heap, &[]));
 }
 
 /// Runs steps at both ends; each bit of `ends` is an end.
-fn run_double(capacity: u64, ends: u64, steps: Vec<Step>) {
-    let mut heap = Shadowed::new(double(capacity), double_may_refuse);
+fn run_both(capacity: u64, ends: u64, steps: Vec<Step>) {
+    let mut heap = Shadowed::new(linear(capacity), |_, _, _, _| ());
     let mut upper = Vec::new();
     for (number, step) in steps.into_iter().enumerate() {
         let at_upper = ends >> (number % 64) & 1 == 1;
@@ -84,20 +97,14 @@ fn run_double(capacity: u64, ends: u64, steps: Vec<Step>) {
                         heap.allocate_by(size, alignment, |heap| heap.allocate_upper(bytes, alignment));
                     upper.extend(answer.ok().map(|suballocation| suballocation.id));
                 } else {
-                    let _ = heap.allocate_by(size, alignment, |heap| heap.allocate_lower(bytes, alignment));
+                    let _ = heap.allocate(size, alignment);
                 }
             }
             Step::Free(at) if !heap.live.is_empty() => heap.free(at.index(heap.live.len())),
             Step::FreeAgain(at) if !heap.freed.is_empty() => heap.free_again(at.index(heap.freed.len())),
             Step::Free(_) | Step::FreeAgain(_) => {}
         }
-        let upper = &upper;
-        let ranges = |of_upper| {
-            heap.live.iter().filter(move |live| upper.contains(&live.id) == of_upper).map(|live| live.range)
-        };
-        let lower_end = ranges(false).map(|range| range.end().get()).max().unwrap_or(0);
-        let upper_start = ranges(true).map(|range| range.start().get()).min().unwrap_or(capacity);
-        check_gap(&mut heap, (lower_end, upper_start));
+        check_gaps(&mut heap, &upper);
     }
     if heap.live.len() % 4 == 3 {
         heap.clear();
@@ -105,26 +112,85 @@ fn run_double(capacity: u64, ends: u64, steps: Vec<Step>) {
     while !heap.live.is_empty() {
         heap.free(heap.live.len() / 2);
     }
-    heap.assert_as_fresh(double(capacity));
+    heap.assert_as_fresh(linear(capacity));
 }
 
-every_algorithm!(Linear, linear_may_refuse, run);
+every_algorithm!(Linear, may_refuse, run);
 
-mod double {
+mod both_ends {
     use super::*;
 
-    every_algorithm!(DoubleStack, double_may_refuse, run_double);
+    every_algorithm!(Linear, may_refuse, run_both);
+}
+
+/// Frees the oldest, and keeps the order of the others.
+fn free_oldest(heap: &mut Shadowed<Linear>) {
+    heap.live.reverse();
+    heap.free(heap.live.len() - 1);
+    heap.live.reverse();
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// A renderer with a number of frames in flight, and a maximum number of bytes per frame.
+    #[test]
+    fn a_ring_for_the_frames_in_flight_never_refuses(
+        frames in prop::collection::vec(prop::collection::vec(1_u64..=256, 0..16), 1..STEPS / 4),
+        in_flight in 1_u64..4,
+    ) {
+        // One frame is recorded while the others are in flight, and the end of the ring may be skipped.
+        let frame = 16 * 256;
+        let mut ring = linear((in_flight + 1) * frame + 256);
+        for (number, uploads) in (1_u64..).zip(frames) {
+            ring.retire(FenceValue::new(number.saturating_sub(in_flight + 1)));
+            for size in uploads {
+                ring.allocate(ByteSize::new(size), alignment(8)).unwrap();
+            }
+            ring.submit(FenceValue::new(number)).unwrap();
+            ring.audit().unwrap();
+        }
+    }
+
+    /// At the upper end, a request fits exactly if it fits between the two ends and the ring has not wrapped.
+    #[test]
+    fn the_upper_end_is_exact(
+        lower in prop::collection::vec(1_u64..300, 0..6),
+        freed in 0_usize..4,
+        requests in prop::collection::vec((1_u64..400, 0_u32..9), 1..8),
+    ) {
+        let mut heap = linear(1000);
+        let mut live: Vec<_> =
+            lower.into_iter().filter_map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).ok()).collect();
+        for one in live.drain(..freed.min(live.len())) {
+            heap.free(one.id).unwrap();
+        }
+        live.extend(heap.allocate(ByteSize::new(200), Alignment::ONE));
+        let start = live.last().map_or(0, |newest| newest.range.end().get());
+        let has_wrapped = live.windows(2).any(|pair| pair[1].range.start() < pair[0].range.start());
+        let mut end = 1000;
+        for (size, log2) in requests {
+            let latest = u64::checked_sub(end, size).map(|latest| latest & !((1 << log2) - 1));
+            let expected = latest.filter(|&latest| latest >= start && !has_wrapped);
+            let answer = heap.allocate_upper(ByteSize::new(size), alignment(log2));
+            prop_assert_eq!(answer.ok().map(|made| made.range.start().get()), expected);
+            end = expected.unwrap_or(end);
+            heap.audit().unwrap();
+        }
+    }
 }
 
 #[test]
 fn the_largest_ranges_there_are() {
-    let mut heap = Shadowed::new(linear(1 << 63), linear_may_refuse);
-    heap.allocate(1, Alignment::ONE).unwrap();
+    let mut heap = Shadowed::new(linear(1 << 63), may_refuse);
+    heap.allocate(1 << 62, Alignment::MAX).unwrap();
     assert!(heap.allocate(1, Alignment::MAX).unwrap_err().is_out_of_space());
     assert_eq!(heap.allocate(1 << 62, alignment(62)).unwrap().range.end(), HeapOffset::new(1 << 63));
     assert!(heap.allocate(1, Alignment::ONE).unwrap_err().is_out_of_space());
+    free_oldest(&mut heap);
+    assert_eq!(heap.allocate(1, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
 
-    let mut heap = double(1 << 63);
+    let mut heap = linear(1 << 63);
     let (size, at) = (ByteSize::new(1 << 62), alignment(62));
     assert_eq!(heap.allocate_upper(size, at).unwrap().range.start(), HeapOffset::new(1 << 62));
     assert_eq!(heap.allocate_upper(size, Alignment::MAX).unwrap().range.start(), HeapOffset::ZERO);
@@ -132,13 +198,11 @@ fn the_largest_ranges_there_are() {
 }
 
 #[test]
-fn requests_that_can_never_succeed_say_so() {
-    let mut heap = double(4096);
+fn requests_at_the_upper_end_that_can_never_succeed_say_so() {
+    let mut heap = linear(4096);
     for size in [4097, 1 << 63, u64::MAX].map(ByteSize::new) {
-        for refused in [heap.allocate_lower(size, Alignment::MAX), heap.allocate_upper(size, Alignment::MAX)]
-        {
-            assert!(matches!(refused, Err(SuballocError::LargerThanCapacity { .. })), "{refused:?}");
-        }
+        let refused = heap.allocate_upper(size, Alignment::MAX);
+        assert!(matches!(refused, Err(SuballocError::LargerThanCapacity { .. })), "{refused:?}");
     }
     assert_eq!(heap.allocate_upper(ByteSize::ZERO, Alignment::ONE), Err(SuballocError::ZeroSize));
     assert!(heap.is_empty());

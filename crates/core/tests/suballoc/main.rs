@@ -3,12 +3,9 @@
 
 #[macro_use]
 mod every_algorithm;
-mod buddy;
 mod interval_map;
 mod linear;
-mod ring;
 mod shadowed;
-mod shadowed_block;
-mod slabs;
+mod shadowed_values;
 mod tlsf;
-mod virtual_block;
+mod values;

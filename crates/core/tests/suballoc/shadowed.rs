@@ -1,8 +1,10 @@
 //! A suballocator and an interval map that check each other at every step, and random steps for both.
 
 pub(crate) use crate::interval_map::IntervalMap;
-use heapwright_core::suballoc::{RangeUse, SuballocError, Suballocation, Suballocator};
-use heapwright_core::{Alignment, ByteSize};
+use heapwright_core::suballoc::{
+    AuditError, Linear, RangeUse, SuballocError, Suballocation, SuballocationId, Tlsf,
+};
+use heapwright_core::{Alignment, ByteSize, HeapRange};
 use proptest::prelude::*;
 
 /// The number of cases per property, and the maximum number of steps per case. Miri takes a thousand times as
@@ -17,6 +19,72 @@ pub(crate) fn config() -> ProptestConfig {
 pub(crate) fn alignment(log2: u32) -> Alignment {
     Alignment::from_log2(log2).unwrap()
 }
+
+/// A suballocator without values.
+pub(crate) trait Suballocator {
+    fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError>;
+    fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError>;
+    fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError>;
+    fn clear(&mut self);
+    fn capacity(&self) -> ByteSize;
+    fn used(&self) -> ByteSize;
+    fn free_size(&self) -> ByteSize;
+    fn allocation_count(&self) -> u64;
+    fn largest_free_range(&self) -> ByteSize;
+    fn ranges(&self) -> impl Iterator<Item = RangeUse>;
+    fn audit(&self) -> Result<(), AuditError>;
+}
+
+macro_rules! suballocators {
+    ($($type:ty)*) => {$(
+        impl Suballocator for $type {
+            fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
+                self.allocate(size, alignment)
+            }
+
+            fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+                self.free(id)
+            }
+
+            fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
+                self.range_of(id)
+            }
+
+            fn clear(&mut self) {
+                self.clear();
+            }
+
+            fn capacity(&self) -> ByteSize {
+                self.capacity()
+            }
+
+            fn used(&self) -> ByteSize {
+                self.used()
+            }
+
+            fn free_size(&self) -> ByteSize {
+                self.free_size()
+            }
+
+            fn allocation_count(&self) -> u64 {
+                self.allocation_count()
+            }
+
+            fn largest_free_range(&self) -> ByteSize {
+                self.largest_free_range()
+            }
+
+            fn ranges(&self) -> impl Iterator<Item = RangeUse> {
+                self.ranges()
+            }
+
+            fn audit(&self) -> Result<(), AuditError> {
+                self.audit()
+            }
+        }
+    )*};
+}
+suballocators! { Tlsf Linear }
 
 /// Panics if a request of this size and alignment should not have been refused, given the free ranges.
 pub(crate) type Guarantee<A> = fn(&A, &IntervalMap, u64, Alignment);

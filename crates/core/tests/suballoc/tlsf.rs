@@ -85,7 +85,7 @@ fn allocate_with(
 proptest! {
     #![proptest_config(config())]
 
-    /// Tests all strategies in one heap. The lowest offset is exact while fewer than 64 ranges do not fit.
+    /// Tests all strategies in one heap. The lowest offset is exact.
     #[test]
     fn strategies_agree_with_an_interval_map(
         capacity in 1_u64..20_000,
@@ -95,15 +95,15 @@ proptest! {
         for (mut step, strategy) in steps {
             let strategy = [suballoc::Strategy::MinMemory, suballoc::Strategy::MinTime, suballoc::Strategy::MinOffset][strategy];
             match step.remove(0) {
-                Step::Allocate { size, alignment_log2 } if size < 1 << 60 => {
+                Step::Allocate { size, alignment_log2 } if (1..1 << 60).contains(&size) => {
                     let alignment = alignment(alignment_log2);
                     let lowest = heap.shadow.free_ranges().filter_map(|(start, length)| {
                         let aligned = start.next_multiple_of(alignment.get());
                         (aligned + size <= start + length).then_some(aligned)
                     }).next();
                     let answer = allocate_with(&mut heap, size, alignment, strategy);
-                    if let (suballoc::Strategy::MinOffset, Some(lowest), Ok(made)) = (strategy, lowest, answer) {
-                        prop_assert_eq!(made.range.start().get(), lowest);
+                    if strategy == suballoc::Strategy::MinOffset {
+                        prop_assert_eq!(answer.ok().map(|made| made.range.start().get()), lowest);
                     }
                 }
                 Step::Free(at) | Step::FreeAgain(at) if !heap.live.is_empty() => {

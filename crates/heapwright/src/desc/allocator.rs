@@ -123,7 +123,7 @@ impl ResourceAllocatorDesc {
         }
         if self.suballocation_algorithm == SuballocationAlgorithm::Linear {
             let rule =
-                "Linear is only supported for custom pools, because freed ranges are not reused until the heap drains".to_owned();
+                "Linear is only supported for custom pools, because freed ranges are not reused while older and newer ones are in use".to_owned();
             return error("ResourceAllocatorDesc::suballocation_algorithm", rule);
         }
         for (size, field) in [

@@ -69,7 +69,7 @@ impl HeapReport {
         self
     }
 
-    /// Sets the algorithm; [`Algorithm`](heapwright_core::suballoc::Algorithm) prints the expected names.
+    /// Sets the name of the algorithm, such as "tlsf".
     #[must_use]
     pub fn with_algorithm(mut self, algorithm: impl Into<String>) -> Self {
         self.algorithm = algorithm.into();

@@ -48,8 +48,8 @@ pub enum EngineDesc {
     Linear {
         /// The size of a heap. Larger requests need a heap of their own.
         heap_size: ByteSize,
-        /// Limits the engine to one heap, a ring that becomes a double stack while something is live at its
-        /// upper end.
+        /// Limits the engine to one heap, whose upper end can be used as well: a
+        /// [`Linear`](crate::suballoc::Linear) suballocator.
         one_heap: bool,
     },
     /// One heap per request.

@@ -85,8 +85,7 @@ impl<H: Clone> HeapEngine<H> {
             EngineDesc::BuddySystem { preferred, maximum, granularity } => {
                 Rule::BuddySystem { heap_size: buddy_heap_size(preferred, maximum, granularity) }
             }
-            EngineDesc::Linear { heap_size, one_heap: false } => Rule::Linear { heap_size },
-            EngineDesc::Linear { heap_size, one_heap: true } => Rule::LinearInOneHeap { heap_size },
+            EngineDesc::Linear { heap_size, one_heap } => Rule::Linear { heap_size, one_heap },
             EngineDesc::Dedicated { granularity } => Rule::Dedicated { granularity },
         };
         Self(Inner::Locked(rule.algorithm(), Mutex::new(Heaps::new(rule))))

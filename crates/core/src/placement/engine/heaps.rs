@@ -146,9 +146,7 @@ impl<H: Clone> Heaps<H> {
             return Err(PlacementError::OneHeapFull { requested: request.size });
         }
         match &self.rule {
-            Rule::BuddySystem { heap_size }
-            | Rule::Linear { heap_size }
-            | Rule::LinearInOneHeap { heap_size } => Ok(*heap_size),
+            Rule::BuddySystem { heap_size } | Rule::Linear { heap_size, .. } => Ok(*heap_size),
             Rule::Dedicated { granularity } => {
                 let size = request.size.align_up(*granularity).filter(|&size| size <= LARGEST_HEAP);
                 size.ok_or(PlacementError::TooLarge { requested: request.size })
@@ -218,7 +216,7 @@ impl<H: Clone> Heaps<H> {
             Ranges::Blocks(blocks) => {
                 blocks.allocation_count() >= u64::from(blocks.block_count().div_ceil(2))
             }
-            Ranges::Buddy(_) | Ranges::Linear(_) | Ranges::RingOrStacks(_) => false,
+            Ranges::Buddy(_) | Ranges::Linear(_) => false,
         };
         if with_room.next().is_some() || last.is_some_and(|last| !is_half_full(last)) {
             return None;

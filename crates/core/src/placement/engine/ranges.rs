@@ -6,7 +6,7 @@ use crate::placement::heap_set::PlacementId;
 use crate::placement::shared_heap_set::SurveyedRanges;
 use crate::placement::{HeapSurvey, SharedPlacementId, SurveyedRange};
 use crate::suballoc::{
-    AuditError, Buddy, Linear, RangeUse, RingOrStacks, Stamp, SuballocError, Suballocation, SuballocationId,
+    AuditError, Buddy, Linear, RangeUse, Stamp, SuballocError, Suballocation, SuballocationId,
 };
 use crate::{ByteSize, HeapRange};
 
@@ -16,7 +16,6 @@ pub(super) enum Ranges {
     Blocks(Blocks),
     Buddy(Buddy),
     Linear(Linear),
-    RingOrStacks(RingOrStacks),
 }
 
 macro_rules! each {
@@ -25,7 +24,6 @@ macro_rules! each {
             Ranges::Blocks($one) => $call,
             Ranges::Buddy($one) => $call,
             Ranges::Linear($one) => $call,
-            Ranges::RingOrStacks($one) => $call,
         }
     };
 }
@@ -36,9 +34,8 @@ impl Ranges {
         match self {
             Self::Blocks(blocks) => blocks.allocate(size),
             Self::Buddy(buddy) => buddy.allocate(size, alignment),
+            Self::Linear(linear) if upper => linear.allocate_upper(size, alignment),
             Self::Linear(linear) => linear.allocate(size, alignment),
-            Self::RingOrStacks(ring) if upper => ring.allocate_upper(size, alignment),
-            Self::RingOrStacks(ring) => ring.allocate(size, alignment),
         }
     }
 
@@ -49,9 +46,8 @@ impl Ranges {
         match self {
             Self::Blocks(blocks) => blocks.largest_free_range() >= size,
             Self::Buddy(buddy) => buddy.find(size, alignment).is_ok(),
+            Self::Linear(linear) if upper => linear.find_upper(size, alignment).is_ok(),
             Self::Linear(linear) => linear.find(size, alignment).is_ok(),
-            Self::RingOrStacks(ring) if upper => ring.find_upper(size, alignment).is_ok(),
-            Self::RingOrStacks(ring) => ring.find(size, alignment).is_ok(),
         }
     }
 
@@ -98,7 +94,6 @@ impl Ranges {
             }
             Self::Buddy(buddy) => of_uses(&mut buddy.ranges()),
             Self::Linear(linear) => of_uses(&mut linear.ranges()),
-            Self::RingOrStacks(ring) => of_uses(&mut ring.ranges()),
         };
         HeapSurvey { heap, size: self.capacity(), is_closed: false, ranges }
     }

@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::ranges::Ranges;
 use super::{EmptyHeaps, PlacementAlgorithm, PlacementRequest, SlabSizing};
 use crate::placement::PlacementError;
-use crate::suballoc::{Buddy, Linear, RingOrStacks, SuballocError};
+use crate::suballoc::{Buddy, Linear, SuballocError};
 use crate::{Alignment, ByteSize};
 
 /// The maximum size of a heap.
@@ -21,10 +21,8 @@ pub(super) enum Rule {
     SlabBySize(SlabSizing),
     /// GPGMM's buddy system, in heaps of one size.
     BuddySystem { heap_size: ByteSize },
-    /// D3D12MA's linear algorithm, in heaps of one size.
-    Linear { heap_size: ByteSize },
-    /// D3D12MA's linear algorithm limited to one heap, which has an upper end.
-    LinearInOneHeap { heap_size: ByteSize },
+    /// D3D12MA's linear algorithm, in heaps of one size. Limited to one heap, it has an upper end.
+    Linear { heap_size: ByteSize, one_heap: bool },
     /// GPGMM's dedicated allocator: each request has its own heap, of its size rounded up to the granularity.
     Dedicated { granularity: Alignment },
 }
@@ -34,13 +32,13 @@ impl Rule {
         match self {
             Self::SlabBySize(_) => PlacementAlgorithm::SlabBySize,
             Self::BuddySystem { .. } => PlacementAlgorithm::BuddySystem,
-            Self::Linear { .. } | Self::LinearInOneHeap { .. } => PlacementAlgorithm::Linear,
+            Self::Linear { .. } => PlacementAlgorithm::Linear,
             Self::Dedicated { .. } => PlacementAlgorithm::Dedicated,
         }
     }
 
     pub(super) fn has_one_heap(&self) -> bool {
-        matches!(self, Self::LinearInOneHeap { .. })
+        matches!(self, Self::Linear { one_heap: true, .. })
     }
 
     /// Returns the group of requests that share a heap: the size of their block, or zero.
@@ -53,18 +51,14 @@ impl Rule {
         if size.is_zero() {
             return Err(SuballocError::ZeroSize.into());
         }
-        if upper && !matches!(self, Self::LinearInOneHeap { .. } | Self::Dedicated { .. }) {
+        if upper && !self.has_one_heap() && !matches!(self, Self::Dedicated { .. }) {
             return Err(PlacementError::NoUpperEnd { algorithm: self.algorithm() });
         }
         match *self {
             Self::SlabBySize(_) => {
                 SlabSizing::block_size(size, alignment).ok_or(PlacementError::TooLarge { requested: size })
             }
-            Self::BuddySystem { heap_size }
-            | Self::Linear { heap_size }
-            | Self::LinearInOneHeap { heap_size }
-                if size > heap_size =>
-            {
+            Self::BuddySystem { heap_size } | Self::Linear { heap_size, .. } if size > heap_size => {
                 Err(PlacementError::NeedsOwnHeap { requested: size, largest: heap_size })
             }
             _ => Ok(ByteSize::ZERO),
@@ -87,7 +81,6 @@ impl Rule {
             Self::Dedicated { .. } => Blocks::new(heap_size, request.size, 1).map(Ranges::Blocks),
             Self::BuddySystem { .. } => Buddy::new(heap_size).ok().map(Ranges::Buddy),
             Self::Linear { .. } => Linear::new(heap_size).ok().map(Ranges::Linear),
-            Self::LinearInOneHeap { .. } => RingOrStacks::new(heap_size).ok().map(Ranges::RingOrStacks),
         }
     }
 
@@ -98,9 +91,7 @@ impl Rule {
             // A free block is aligned to its size.
             Self::BuddySystem { .. } => Some(size.max(ByteSize::new(alignment.get()))),
             Self::SlabBySize(_) | Self::Dedicated { .. } => Some(size),
-            Self::Linear { .. } | Self::LinearInOneHeap { .. } => {
-                size.checked_add(ByteSize::new(alignment.get() - 1))
-            }
+            Self::Linear { .. } => size.checked_add(ByteSize::new(alignment.get() - 1)),
         }
     }
 
@@ -124,7 +115,7 @@ impl Rule {
                 let block = request.size.get().checked_next_power_of_two()?;
                 empty.smallest_from(ByteSize::new(block))
             }
-            Self::Linear { .. } | Self::LinearInOneHeap { .. } => empty.smallest_from(request.size),
+            Self::Linear { .. } => empty.smallest_from(request.size),
             Self::Dedicated { .. } => Some(wanted).filter(|&size| empty.contains(size)),
         }
     }

@@ -14,8 +14,7 @@ impl<H> HeapSet<H> {
     ///
     /// If none of the 256 heaps with the lowest numbers has room, the result is that of [`find`](Self::find).
     ///
-    /// The cost is bounded: a comparison for each of those heaps, and O(log n) for n free ranges in those
-    /// that may have room.
+    /// The cost is a comparison for each of those heaps, and O(n) for n ranges in those that may have room.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
     /// Places a request like [`allocate`](Self::allocate), but never in a slab, and at the lowest offset of
-    /// the heap with the lowest number that has room. The cost is bounded: see `HeapSet::find_lowest`.
+    /// the heap with the lowest number that has room. The cost is that of `HeapSet::find_lowest`.
     ///
     /// # Errors
     ///

@@ -21,8 +21,8 @@ fn block(buddy: &Buddy, index: SlotIndex) -> Result<&Block, String> {
 }
 
 /// Returns the size of the block. A used block stores only the requested size.
-fn block_size(buddy: &Buddy, block: &Block) -> u64 {
-    if block.is_used() { buddy.order_for(block.size()).bytes() } else { block.size() }
+fn block_size(block: &Block) -> u64 {
+    if block.is_used() { Order::holding(block.size()).bytes() } else { block.size() }
 }
 
 /// Checks that the blocks in address order cover the range, that no two free blocks are buddies, and that the
@@ -42,10 +42,8 @@ fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
             format!("{block:?} does not start at {end:#x}, where the previous block ends")
         })?;
         check((1..=1 << 63).contains(&block.size()), || format!("{block:?} has an invalid size"))?;
-        let size = block_size(buddy, block);
-        check(size.is_power_of_two() && size >= buddy.minimum.bytes(), || {
-            format!("the size of {block:?} is not a power of two or is below the minimum")
-        })?;
+        let size = block_size(block);
+        check(size.is_power_of_two(), || format!("the size of {block:?} is not a power of two"))?;
         check(block.start() & (size - 1) == 0, || {
             format!("{block:?} does not start at a multiple of its size")
         })?;
@@ -73,9 +71,7 @@ fn audit_blocks(buddy: &Buddy) -> Result<(), String> {
     check(edge.below == below_index, || {
         format!("the highest block is {below_index:?}, recorded {:?}", edge.below)
     })?;
-    check(end == buddy.in_blocks(), || {
-        format!("the blocks end at {end:#x} instead of {:#x}", buddy.in_blocks())
-    })?;
+    check(end == buddy.capacity, || format!("the blocks end at {end:#x} instead of {:#x}", buddy.capacity))?;
     check(used == buddy.used, || format!("found {used} used bytes, recorded {}", buddy.used))?;
     check(free == buddy.free, || format!("found {free} free bytes, recorded {}", buddy.free))?;
     check(used_count == buddy.allocation_count, || {

@@ -46,11 +46,6 @@
 //! refused, mean of 200 runs): with sizes of 4 KiB to 1 MiB the range was 99.5 % full whether the last, the
 //! first or the lowest block was taken; with 32 KiB to 16 MiB, 81.1, 81.4 and 83.1 %. Taking the lowest would
 //! require a search.
-//!
-//! # When to use it
-//!
-//! If sizes are powers of two, no bytes are lost, and every block is aligned to its size. Otherwise up to
-//! half of each block is padding, a quarter on average, and [`Tlsf`](super::Tlsf) is the better choice.
 
 mod audit;
 mod blocks;
@@ -61,5 +56,4 @@ mod suballocator;
 #[cfg(test)]
 mod tests;
 
-pub use ranges::Ranges;
-pub use suballocator::Buddy;
+pub(crate) use suballocator::Buddy;

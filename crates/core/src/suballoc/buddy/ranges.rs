@@ -1,19 +1,16 @@
 //! Iterator over all ranges of a buddy suballocator.
 
-use std::fmt;
-use std::iter::FusedIterator;
-
 use super::super::slots::SlotIndex;
 use super::super::suballocation::{RangeUse, Suballocation, heap_range};
 use super::Buddy;
 use super::blocks::EDGE;
+use super::order::Order;
 
 /// An iterator over the ranges of a [`Buddy`] in address order, O(1) per step.
 ///
 /// A free range is one free block, so two free ranges may be neighbours. The bytes by which a request was
 /// rounded up are a padding range after the suballocation. Created by [`Buddy::ranges`].
-#[derive(Clone)]
-pub struct Ranges<'a> {
+pub(crate) struct Ranges<'a> {
     buddy: &'a Buddy,
     next: SlotIndex,
     /// The end of the previous range.
@@ -43,8 +40,7 @@ impl Iterator for Ranges<'_> {
         }
         let index = self.next;
         if index == EDGE {
-            self.block_end = self.buddy.capacity;
-            return self.padding_up_to(self.block_end);
+            return None;
         }
         let block = &self.buddy.blocks.slots[index];
         let (start, size) = (block.start(), block.size());
@@ -52,7 +48,7 @@ impl Iterator for Ranges<'_> {
         self.end = start + size;
         Some(match block.stamp() {
             Some(stamp) => {
-                self.block_end = start + self.buddy.order_for(size).bytes();
+                self.block_end = start + Order::holding(size).bytes();
                 RangeUse::Used(Suballocation::new(index.slot(), stamp, start, size))
             }
             None => {
@@ -60,13 +56,5 @@ impl Iterator for Ranges<'_> {
                 RangeUse::Free(heap_range(start, size))
             }
         })
-    }
-}
-
-impl FusedIterator for Ranges<'_> {}
-
-impl fmt::Debug for Ranges<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
     }
 }

@@ -1,35 +1,40 @@
 //! Full check of the invariants that the module page lists.
 
 use super::super::slots::SlotIndex;
-use super::live_ranges::{Chain, LiveRange, LiveRanges};
+use super::Linear;
+use super::live_ranges::{Chain, LOWER, LiveRange, LiveRanges, UPPER};
 
-pub(super) fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {
+/// Returns the first violated invariant. O(n).
+pub(super) fn audit<T>(linear: &Linear<T>) -> Result<(), String> {
+    let Linear { live, batches, capacity } = linear;
+    let (lower, upper) = (chain(live, LOWER)?, chain(live, UPPER)?);
+    let count = lower.len() + upper.len();
+    check(u64::try_from(count) == Ok(live.slots.count()), || {
+        format!("found {count} linked ranges, recorded {}", live.slots.count())
+    })?;
+    let used: u64 = lower.iter().chain(&upper).map(|range| range.size).sum();
+    check(used == live.used, || format!("found {used} used bytes, recorded {}", live.used))?;
+    live.slots.audit_vacant()?;
+    let oldest = live.oldest(LOWER).start;
+    match lower.iter().position(|range| range.start < oldest) {
+        None => ascending(lower.iter().chain(upper.iter().rev()), *capacity)?,
+        Some(wrapped) => {
+            check(upper.is_empty(), || "a wrapped ring has ranges at the upper end".to_owned())?;
+            ascending(lower[..wrapped].iter(), *capacity)?;
+            ascending(lower[wrapped..].iter(), oldest)?;
+        }
+    }
+    batches.audit(live.oldest_stamp(), live.next_stamp)
+}
+
+fn check(holds: bool, finding: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(finding()) }
 }
 
-/// Checks the links, stamps and counters, and returns the live ranges of each chain from oldest to newest.
-pub(super) fn chains<const CHAINS: usize>(
-    live: &LiveRanges,
-    which: [Chain; CHAINS],
-) -> Result<[Vec<LiveRange>; CHAINS], String> {
-    let mut found = [const { Vec::new() }; CHAINS];
-    for (chain, found) in which.into_iter().zip(&mut found) {
-        *found = chain_of(live, chain)?;
-    }
-    let count = found.iter().map(Vec::len).sum::<usize>();
-    check(u64::try_from(count) == Ok(live.count()), || {
-        format!("found {count} linked ranges, recorded {}", live.count())
-    })?;
-    let used: u64 = found.iter().flatten().map(|range| range.size).sum();
-    check(used == live.used, || format!("found {used} used bytes, recorded {}", live.used))?;
-    live.slots.audit_vacant()?;
-    Ok(found)
-}
-
-fn chain_of(live: &LiveRanges, chain: Chain) -> Result<Vec<LiveRange>, String> {
-    let note = |index: SlotIndex| {
-        live.slots.get(index).copied().ok_or_else(|| format!("{index:?} is not in the table"))
-    };
+/// Checks the links and stamps of a chain, and returns its ranges from the oldest to the newest.
+fn chain<T>(live: &LiveRanges<T>, chain: Chain) -> Result<Vec<&LiveRange<T>>, String> {
+    let note =
+        |index: SlotIndex| live.slots.get(index).ok_or_else(|| format!("{index:?} is not in the table"));
     let (mut found, mut stamp) = (Vec::new(), None);
     let (mut older, mut index) = (chain.head(), note(chain.head())?.newer);
     while index != chain.head() {
@@ -49,13 +54,9 @@ fn chain_of(live: &LiveRanges, chain: Chain) -> Result<Vec<LiveRange>, String> {
     Ok(found)
 }
 
-/// Checks that the ranges lie between two offsets, in ascending order and without overlap.
-pub(super) fn ascending<'a>(
-    ranges: impl Iterator<Item = &'a LiveRange>,
-    from: u64,
-    to: u64,
-) -> Result<(), String> {
-    let mut end = from;
+/// Checks that the ranges end at or below `to`, in ascending order and without overlap.
+fn ascending<'a, T: 'a>(ranges: impl Iterator<Item = &'a &'a LiveRange<T>>, to: u64) -> Result<(), String> {
+    let mut end = 0;
     for range in ranges {
         check(range.start >= end, || format!("{range:?} starts before {end:#x}"))?;
         end = range.end();

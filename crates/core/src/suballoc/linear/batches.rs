@@ -1,4 +1,4 @@
-//! Batches of suballocations by fence value, used by `Linear` and `Ring`.
+//! Batches of suballocations by fence value, used by `Linear`.
 //!
 //! Stamps ascend in allocation order, so a batch is not a list: it ends before a stamp, and begins where the
 //! previous batch ended. Suballocations that are freed individually need no entry here.
@@ -14,8 +14,7 @@ use super::super::suballocation::Stamp;
 use super::FenceOrderError;
 use crate::{ByteSize, FenceValue};
 
-/// The suballocations that one call of [`Ring::retire`](super::Ring::retire) or
-/// [`Linear::retire`](super::Linear::retire) freed.
+/// The suballocations that one call of [`Linear::retire`](super::Linear::retire) freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retired {
     /// The number of suballocations.
@@ -66,20 +65,6 @@ impl Batches {
             _ => self.pending.push_back(Batch { fence, end }),
         }
         Ok(())
-    }
-
-    /// Removes the batches whose fence value is reached, and returns the end of the last of them. O(1) per
-    /// batch.
-    pub(super) fn retire(&mut self, completed: FenceValue) -> Option<Stamp> {
-        let mut end = None;
-        while let Some(batch) = self.pending.front() {
-            if batch.fence > completed {
-                break;
-            }
-            end = Some(batch.end);
-            self.pending.pop_front();
-        }
-        end
     }
 
     /// Removes the leading batches that have no live suballocation left, given the stamp of the oldest live

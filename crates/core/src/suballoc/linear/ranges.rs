@@ -4,16 +4,14 @@ use std::fmt;
 use std::iter::FusedIterator;
 
 use super::super::slots::SlotIndex;
-use super::super::suballocation::{RangeUse, Suballocation, heap_range};
+use super::super::suballocation::{NoValue, RangeUse, Suballocation, heap_range};
 use super::live_ranges::{Chain, LiveRanges};
 
-/// An iterator over the ranges of a [`Linear`](super::Linear), a [`DoubleStack`](super::DoubleStack) or a
-/// [`Ring`](super::Ring) in address order, O(1) per step.
+/// An iterator over the ranges of a [`Linear`](super::Linear) in address order, O(1) per step.
 ///
-/// Created by their `ranges` methods.
-#[derive(Clone)]
-pub struct Ranges<'a> {
-    live: &'a LiveRanges,
+/// Created by [`Linear::ranges`](super::Linear::ranges).
+pub struct Ranges<'a, T = NoValue> {
+    live: &'a LiveRanges<T>,
     /// The live ranges in address order.
     runs: [Run; 2],
     /// The offsets at which free gaps start. All other gaps are padding.
@@ -33,15 +31,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) const NONE: Self = Self { next: SlotIndex::ZERO, until: SlotIndex::ZERO, to_older: false };
-
     /// Creates the run of a whole chain from the oldest to the newest range.
-    pub(super) fn to_newer(live: &LiveRanges, chain: Chain) -> Self {
+    pub(super) fn to_newer<T>(live: &LiveRanges<T>, chain: Chain) -> Self {
         Self { next: live.slots[chain.head()].newer, until: chain.head(), to_older: false }
     }
 
     /// Creates the run of a whole chain from the newest to the oldest range.
-    pub(super) fn to_older(live: &LiveRanges, chain: Chain) -> Self {
+    pub(super) fn to_older<T>(live: &LiveRanges<T>, chain: Chain) -> Self {
         Self { next: live.slots[chain.head()].older, until: chain.head(), to_older: true }
     }
 
@@ -55,8 +51,8 @@ impl Run {
     }
 }
 
-impl<'a> Ranges<'a> {
-    pub(super) fn new(live: &'a LiveRanges, runs: [Run; 2], free_starts: [u64; 2], capacity: u64) -> Self {
+impl<'a, T> Ranges<'a, T> {
+    pub(super) fn new(live: &'a LiveRanges<T>, runs: [Run; 2], free_starts: [u64; 2], capacity: u64) -> Self {
         Self { live, runs, free_starts, end: 0, capacity }
     }
 
@@ -68,7 +64,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-impl Iterator for Ranges<'_> {
+impl<T> Iterator for Ranges<'_, T> {
     type Item = RangeUse;
 
     fn next(&mut self) -> Option<RangeUse> {
@@ -87,9 +83,15 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-impl FusedIterator for Ranges<'_> {}
+impl<T> FusedIterator for Ranges<'_, T> {}
 
-impl fmt::Debug for Ranges<'_> {
+impl<T> Clone for Ranges<'_, T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<T> fmt::Debug for Ranges<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

@@ -5,21 +5,16 @@ use proptest::prelude::*;
 use super::super::private_state_tests::*;
 use super::super::slots::SlotIndex;
 use super::super::suballocation::Stamp;
-use super::super::{SuballocError, Suballocator};
+use super::super::{NoValue, SuballocError, SuballocationId};
 use super::batches::{Batch, Batches};
-use super::live_ranges::{Chain, LiveRange, LiveRanges};
+use super::live_ranges::{LOWER, LiveRange, LiveRanges};
 use super::*;
 use crate::{Alignment, ByteSize, FenceValue};
 
-const HEAD: SlotIndex = Chain::FIRST.head();
+const HEAD: SlotIndex = LOWER.head();
 
-fn ring(capacity: u64) -> Ring {
-    Ring::new(ByteSize::new(capacity)).unwrap()
-}
-
-/// Compares everything but the stamps, which continue.
-fn assert_same_ranges(left: &LiveRanges, right: &LiveRanges) {
-    assert_eq!((&left.slots, left.chains, left.used), (&right.slots, right.chains, right.used));
+fn linear(capacity: u64) -> Linear {
+    Linear::new(ByteSize::new(capacity)).unwrap()
 }
 
 proptest! {
@@ -33,43 +28,29 @@ proptest! {
         order in any::<prop::sample::Index>(),
         how in 0..3,
     ) {
-        let capacity = ByteSize::new(capacity);
-        let fresh = (Linear::new(capacity).unwrap(), DoubleStack::new(capacity).unwrap(), Ring::new(capacity).unwrap());
-        let mut heaps = (Linear::new(capacity).unwrap(), DoubleStack::new(capacity).unwrap(), Ring::new(capacity).unwrap());
-        let mut live = (Vec::new(), Vec::new(), Vec::new());
+        let (mut heap, fresh) = (linear(capacity), linear(capacity));
+        let mut live = Vec::new();
         for (size, log2, upper) in requests {
             let (size, alignment) = (ByteSize::new(size), Alignment::from_log2(log2).unwrap());
-            live.0.extend(heaps.0.allocate(size, alignment));
-            live.1.extend(if upper { heaps.1.allocate_upper(size, alignment) } else { heaps.1.allocate(size, alignment) });
-            live.2.extend(heaps.2.allocate(size, alignment));
+            live.extend(if upper { heap.allocate_upper(size, alignment) } else { heap.allocate(size, alignment) });
         }
-        if how == 1 {
-            heaps.0.clear();
-            heaps.1.clear();
-            heaps.2.clear();
-        } else {
-            let fence = FenceValue::new(1);
-            heaps.0.submit(fence).unwrap();
-            heaps.2.submit(fence).unwrap();
-            free_all(&mut heaps.1, live.1, order);
-            if how == 2 {
-                heaps.0.retire(fence);
-                heaps.2.retire(fence);
-            } else {
-                free_all(&mut heaps.0, live.0, order);
-                free_all(&mut heaps.2, live.2, order);
+        heap.submit(FenceValue::new(1)).unwrap();
+        match how {
+            0 => free_all(&mut heap, live, order),
+            1 => heap.clear(),
+            _ => {
+                heap.retire(FenceValue::new(1));
             }
         }
-        assert_same_ranges(&heaps.0.live, &fresh.0.live);
-        assert_same_ranges(&heaps.1.live, &fresh.1.live);
-        assert_same_ranges(&heaps.2.live, &fresh.2.live);
-        prop_assert!(heaps.0.batches.pending.is_empty() && heaps.2.batches.pending.is_empty());
+        // Everything but the stamps, which continue.
+        prop_assert_eq!((&heap.live.slots, heap.live.used), (&fresh.live.slots, fresh.live.used));
+        prop_assert!(heap.batches.pending.is_empty());
     }
 }
 
 #[test]
 fn a_refused_request_changes_nothing() {
-    check_refusals(&mut ring(1000), |heap| {
+    check_refusals(&mut linear(1000), |heap| {
         (heap.live.slots.clone(), heap.live.next_stamp, heap.batches.clone())
     });
 }
@@ -78,7 +59,7 @@ fn a_refused_request_changes_nothing() {
 /// many suballocations were made.
 #[test]
 fn metadata_is_proportional_to_live_ranges() {
-    let mut heap = ring(10_000);
+    let mut heap = linear(10_000);
     let rounds = if cfg!(miri) { 200 } else { 20_000 };
     for number in 0..rounds {
         heap.retire(FenceValue::new(u64::saturating_sub(number, 3)));
@@ -94,7 +75,7 @@ fn metadata_is_proportional_to_live_ranges() {
 
 #[test]
 fn empty_submissions_cost_nothing() {
-    let mut heap = ring(100);
+    let mut heap = linear(100);
     for number in 0..100 {
         heap.submit(FenceValue::new(number)).unwrap();
     }
@@ -108,7 +89,7 @@ fn empty_submissions_cost_nothing() {
 
 #[test]
 fn the_table_does_not_move_within_the_reserved_capacity() {
-    let mut heap = ring(10_000);
+    let mut heap = linear(10_000);
     heap.reserve(400);
     let table = heap.live.slots.address();
     for _ in 0..400 {
@@ -119,33 +100,50 @@ fn the_table_does_not_move_within_the_reserved_capacity() {
 
 #[test]
 fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
-    let capacity = ByteSize::new(100);
-    let mut heaps: [Box<dyn Suballocator>; 3] = [
-        Box::new(Linear::with_range_limit(capacity, 2).unwrap()),
-        Box::new(DoubleStack::with_range_limit(capacity, 2).unwrap()),
-        Box::new(Ring::with_range_limit(capacity, 2).unwrap()),
-    ];
-    for heap in &mut heaps {
-        let mut one = || heap.allocate(ByteSize::new(1), Alignment::ONE);
-        let first = one().unwrap();
-        one().unwrap();
-        assert_eq!(one(), Err(SuballocError::TooManyRanges { limit: 2 }));
-        heap.audit().unwrap();
-        heap.free(first.id).unwrap();
-        heap.allocate(ByteSize::new(1), Alignment::ONE).unwrap();
-        heap.audit().unwrap();
-    }
+    let mut heap = Linear::<NoValue>::with_range_limit(ByteSize::new(100), 2).unwrap();
+    let first = put(&mut heap, 1);
+    put(&mut heap, 1);
+    let refused = heap.allocate(ByteSize::new(1), Alignment::ONE);
+    assert_eq!(refused, Err(SuballocError::TooManyRanges { limit: 2 }));
+    heap.audit().unwrap();
+    heap.free(first.id).unwrap();
+    put(&mut heap, 1);
+    heap.audit().unwrap();
 }
 
 #[test]
 fn an_id_that_names_no_range_is_stale() {
-    let (mut one, mut two) = (ring(100), DoubleStack::new(ByteSize::new(100)).unwrap());
-    let first = put(&mut one, 1);
-    assert!(two.free(first.id).is_err(), "the slot is the head of a chain");
+    let mut one = linear(100);
+    let mut two = Linear::new(ByteSize::new(100)).unwrap();
     let beyond = (0..3).map(|_| put(&mut two, 1)).last().unwrap();
     assert!(one.free(beyond.id).is_err(), "the slot does not exist");
+    for slot in 1..3 {
+        let id = SuballocationId::new(slot.try_into().unwrap(), Stamp::FIRST);
+        assert!(
+            one.free(id).is_err() && one.value(id).is_none(),
+            "the slot is the head of a chain, or vacant"
+        );
+    }
     one.audit().unwrap();
     two.audit().unwrap();
+}
+
+#[test]
+fn a_value_is_dropped_once_and_only_after_its_range_is_free() {
+    let shares = std::rc::Rc::new(());
+    let mut heap = Linear::with_values(ByteSize::new(100)).unwrap();
+    for _ in 0..4 {
+        let one = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
+        assert_eq!(heap.set_value(one.id, Some(shares.clone())), Ok(None));
+        heap.submit(FenceValue::new(heap.allocation_count())).unwrap();
+    }
+    assert_eq!(std::rc::Rc::strong_count(&shares), 5);
+    heap.retire(FenceValue::new(1));
+    assert_eq!(std::rc::Rc::strong_count(&shares), 4);
+    let kept = heap.live.oldest_id().and_then(|id| heap.set_value(id, None).unwrap());
+    assert!(kept.is_some());
+    heap.clear();
+    assert_eq!(std::rc::Rc::strong_count(&shares), 2);
 }
 
 /// Violates one invariant at a time, to test that the audit detects it.
@@ -153,8 +151,8 @@ mod audit_finds {
     use super::*;
 
     /// Wrapped: 20 bytes at 40 and 60, then 30 at zero; one batch of the first, one of the others.
-    fn heap() -> Ring {
-        let mut heap = ring(100);
+    fn heap() -> Linear {
+        let mut heap = linear(100);
         let first = put(&mut heap, 40);
         put(&mut heap, 20);
         heap.submit(FenceValue::new(1)).unwrap();
@@ -166,18 +164,18 @@ mod audit_finds {
         heap
     }
 
-    fn nth_index(live: &LiveRanges, position: usize) -> SlotIndex {
+    fn nth_index(live: &LiveRanges<NoValue>, position: usize) -> SlotIndex {
         (0..position).fold(live.slots[HEAD].newer, |index, _| live.slots[index].newer)
     }
 
-    fn nth(live: &mut LiveRanges, position: usize) -> &mut LiveRange {
+    fn nth(live: &mut LiveRanges<NoValue>, position: usize) -> &mut LiveRange<NoValue> {
         let index = nth_index(live, position);
         &mut live.slots[index]
     }
 
     #[test]
     fn each_violation() {
-        let violations: [Violation<Ring>; 17] = [
+        let violations: [Violation<Linear>; 17] = [
             ("starts before 0x3c", |heap| nth(&mut heap.live, 1).start = 59),
             ("exceeds 0x28", |heap| nth(&mut heap.live, 2).start = 11),
             ("exceeds 0x4f", |heap| heap.capacity = 79),
@@ -192,8 +190,8 @@ mod audit_finds {
             ("not issued yet", |heap| heap.live.next_stamp = Stamp::FIRST.next().next()),
             ("used bytes", |heap| heap.live.used += 1),
             ("linked ranges", |heap| {
-                let copy = *nth(&mut heap.live, 0);
-                heap.live.slots.insert(copy);
+                let copy = nth(&mut heap.live, 0).clone();
+                heap.live.slots.insert(copy.clone());
                 heap.live.slots.insert(copy);
             }),
             ("is empty", |heap| heap.batches.pending[0].end = Stamp::FIRST),
@@ -214,23 +212,123 @@ mod audit_finds {
     #[test]
     fn stacks_that_overlap_and_stacks_that_are_not_ascending() {
         let two_ends = || {
-            let mut heap = DoubleStack::new(ByteSize::new(100)).unwrap();
-            put(&mut heap, 40);
+            let mut heap = linear(100);
+            put(&mut heap, 30);
+            put(&mut heap, 10);
             heap.allocate_upper(ByteSize::new(40), Alignment::ONE).unwrap();
             heap
         };
-        check_audit(two_ends, &[("starts before 0x46", |heap| nth(&mut heap.live, 0).start = 30)]);
-        let one_end = || {
-            let mut heap = Linear::new(ByteSize::new(100)).unwrap();
-            put(&mut heap, 40);
-            put(&mut heap, 40);
-            heap
-        };
-        check_audit(one_end, &[("starts before 0x28", |heap| nth(&mut heap.live, 1).start = 39)]);
+        let violations: [Violation<Linear>; 3] = [
+            ("starts before 0x41", |heap| nth(&mut heap.live, 1).start = 55),
+            ("starts before 0x1e", |heap| nth(&mut heap.live, 1).start = 29),
+            ("at the upper end", |heap| {
+                nth(&mut heap.live, 0).start = 50;
+                nth(&mut heap.live, 1).start = 0;
+            }),
+        ];
+        check_audit(two_ends, &violations);
     }
 }
 
 #[test]
 fn nothing_is_noted_in_fresh_batches() {
-    assert_eq!(Batches::default(), ring(1).batches);
+    assert_eq!(Batches::default(), linear(1).batches);
+}
+
+/// Compares the linear suballocator with a list of live ranges.
+mod agrees_with_a_list {
+    use super::super::super::{RangeUse, Suballocation};
+    use super::*;
+    use proptest::sample::Index;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Lower(u64, u32),
+        Upper(u64, u32),
+        Free(Index),
+        FreeOldest,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            5 => (1_u64..200, 0_u32..7).prop_map(|(size, log2)| Step::Lower(size, log2)),
+            2 => (1_u64..200, 0_u32..7).prop_map(|(size, log2)| Step::Upper(size, log2)),
+            3 => any::<Index>().prop_map(Step::Free),
+            3 => Just(Step::FreeOldest),
+        ];
+        prop::collection::vec(step, 0..if cfg!(miri) { 20 } else { 120 })
+    }
+
+    fn check(heap: &Linear, live: &[Suballocation]) {
+        heap.audit().unwrap();
+        let ranges: Vec<_> = heap.ranges().collect();
+        let mut end = 0;
+        for range in &ranges {
+            assert_eq!(range.range().start().get(), end, "{ranges:?}");
+            end = range.range().end().get();
+        }
+        assert_eq!(end, heap.capacity().get());
+        let free: Vec<_> =
+            ranges.iter().filter(|range| range.is_free()).map(|range| range.range().size()).collect();
+        assert_eq!(free.iter().map(|size| size.get()).sum::<u64>(), heap.free_size().get(), "{ranges:?}");
+        assert_eq!(free.iter().max().copied().unwrap_or_default(), heap.largest_free_range(), "{ranges:?}");
+        let mut used: Vec<_> = ranges
+            .iter()
+            .filter_map(|range| match range {
+                RangeUse::Used(suballocation) => Some(*suballocation),
+                _ => None,
+            })
+            .collect();
+        let mut live = live.to_vec();
+        live.sort_unstable_by_key(|live| live.range.start());
+        used.sort_unstable_by_key(|used| used.range.start());
+        assert_eq!(used, live);
+        assert_eq!(heap.used().get(), live.iter().map(|live| live.range.size().get()).sum::<u64>());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn after_each_step(steps in steps()) {
+            let mut heap = linear(1000);
+            let mut live: Vec<Suballocation> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Lower(size, log2) | Step::Upper(size, log2) => {
+                        let (size, alignment) = (ByteSize::new(size), Alignment::from_log2(log2).unwrap());
+                        let largest = heap.largest_free_range();
+                        let is_upper = matches!(step, Step::Upper(..));
+                        let placed = if is_upper { heap.allocate_upper(size, alignment) } else { heap.allocate(size, alignment) };
+                        match placed {
+                            Ok(placed) => {
+                                prop_assert!(placed.range.start().is_aligned(alignment) && placed.range.size() == size);
+                                live.push(placed);
+                            }
+                            Err(error) => {
+                                prop_assert!(error.is_out_of_space());
+                                prop_assert!(is_upper || alignment != Alignment::ONE || size > largest);
+                            }
+                        }
+                    }
+                    Step::Free(_) | Step::FreeOldest if live.is_empty() => {}
+                    Step::Free(at) => {
+                        let freed = live.remove(at.index(live.len()));
+                        prop_assert_eq!(heap.free(freed.id), Ok(freed.range));
+                        prop_assert!(heap.free(freed.id).is_err());
+                    }
+                    Step::FreeOldest => {
+                        let freed = live.remove(0);
+                        prop_assert_eq!(heap.free(freed.id), Ok(freed.range));
+                    }
+                }
+                check(&heap, &live);
+            }
+            heap.clear();
+            check(&heap, &[]);
+            prop_assert_eq!(heap.largest_free_range(), heap.capacity());
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A slab suballocator: slots of few sizes, found by a bit scan.
+//! Slabs: slots of few sizes, found by a bit scan.
 //!
 //! ```text
 //!   class      640 B              768 B                    896 B
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A size is rounded up to its *class*. There are 8 classes per power of two, so a slot is larger than its
-//! size by less than an eighth (except in a full heap, where a larger slot may be used). A *slab* is a range
+//! size by less than an eighth. A *slab* is a range
 //! of the heap cut into slots of one class; a 64-bit word has a bit for each free slot. The slabs of a class
 //! that have a free slot are linked in a ring, so an allocation is one bit scan in the first of them.
 //!
@@ -23,26 +23,11 @@
 //!
 //! A slab takes 48 bytes and the owner's handle of its memory, and 16 bytes for each slot, where the number
 //! of slots is rounded up to a power of two.
-//!
-//! # Invariants
-//!
-//! [`Slabs::audit`] checks each of these:
-//!
-//! - each slab occupies exactly one used range of the heap, which belongs to no other slab;
-//! - a slab with a free slot is in the ring of its class and in no other ring; slabs without a used slot come
-//!   last;
-//! - the sets of classes with a free slot, and of classes with an empty slab, are right;
-//! - each counter equals the sum that it represents;
-//! - when nothing is live there is no slab.
 
-mod audit;
 pub(crate) mod class;
 mod class_set;
 mod slabs;
 mod slots;
-mod suballocator;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
-
-pub use suballocator::Slabs;

@@ -81,13 +81,6 @@ impl SlabShape {
         self.class.slot_alignment()
     }
 
-    /// Returns the shape with as many slots as fit in `bytes`, at most as many as now, or `None` if none
-    /// fits.
-    pub(crate) fn within(self, bytes: ByteSize) -> Option<Self> {
-        let slot_count = u32::try_from(bytes.get() / self.class.slot_size()).unwrap_or(u32::MAX);
-        (slot_count > 0).then_some(Self { slot_count: slot_count.min(self.slot_count), ..self })
-    }
-
     /// Returns the shape with half the slots, or `None` if it has only one.
     pub(crate) fn halved(self) -> Option<Self> {
         (self.slot_count > 1).then_some(Self { slot_count: self.slot_count / 2, ..self })
@@ -105,8 +98,6 @@ pub(crate) struct SlabTable<P> {
     pub(super) slots: SlotRecords,
     /// The memory of each slab; `None` at vacant places.
     pub(super) parents: Vec<Option<P>>,
-    /// The classes with a free slot.
-    with_room: ClassSet,
     /// The classes with a slab that has no used slot.
     with_empty: ClassSet,
     /// The number of slots of each class, used and free.
@@ -137,7 +128,6 @@ impl<P> Default for SlabTable<P> {
             slabs: SlabRings::new(),
             slots: SlotRecords::new(),
             parents: Vec::with_capacity(FIRST_SLABS),
-            with_room: ClassSet::default(),
             with_empty: ClassSet::default(),
             class_slots: [0; SizeClass::RING_COUNT],
             totals: SlabTotals::default(),
@@ -175,9 +165,7 @@ impl<P> SlabTable<P> {
         let slot = slab.free.trailing_zeros();
         slab.free &= slab.free - 1;
         let (start, slot_size, number) = (slab.slot_start(slot), slab.slot_size, slab.first_slot + slot);
-        let head = SlabIndex::head(class);
-        self.slabs.used_first(head, index);
-        self.with_room.set(class, self.slabs.first(class) != head);
+        self.slabs.used_first(SlabIndex::head(class), index);
         if was_empty {
             self.totals.empty_slab_bytes -= self.slabs[index].bytes();
             self.note_empties(class);
@@ -216,7 +204,6 @@ impl<P> SlabTable<P> {
         let (start, slot_size, class, is_empty) =
             (slab.slot_start(slot), slab.slot_size, slab.class, slab.is_empty());
         self.slabs.freed_into(SlabIndex::head(class), index, was_full);
-        self.with_room.set(class, true);
         if is_empty {
             // Empty slabs come after all others.
             self.slabs.unlink(index);
@@ -291,7 +278,6 @@ impl<P> SlabTable<P> {
         (slab.first_slot, slab.made_slots) = (first_slot, slot_count);
         if slot_count > 1 {
             self.slabs.link_first(index);
-            self.with_room.set(class, true);
         } else {
             self.slabs.keep_alone(index);
         }
@@ -338,7 +324,6 @@ impl<P> SlabTable<P> {
         let (class, slot_count, bytes) = (slab.class, slab.slot_count(), slab.bytes());
         self.slots.give_back_run(slab.first_slot, slab.made_slots);
         self.slabs.give_back_place(index);
-        self.with_room.set(class, self.slabs.first(class) != SlabIndex::head(class));
         self.note_empties(class);
         self.class_slots[class.index()] -= slot_count;
         self.totals.slab_count -= 1;
@@ -352,17 +337,6 @@ impl<P> SlabTable<P> {
         let last = self.slabs.last(class);
         let has_one = last != SlabIndex::head(class) && self.slabs[last].is_empty();
         self.with_empty.set(class, has_one);
-    }
-
-    /// Returns the next class, from `class` up, that has a free slot, if that slot is less than twice as
-    /// large. O(1).
-    pub(crate) fn larger_class_with_room(&self, class: SizeClass) -> Option<SizeClass> {
-        self.with_room.lowest_from(class).filter(|larger| larger.slot_size() < 2 * class.slot_size())
-    }
-
-    /// Returns the size of the largest free slot in bytes, or zero if there is none. O(1).
-    pub(crate) fn largest_free_slot(&self) -> u64 {
-        self.with_room.highest().map_or(0, SizeClass::slot_size)
     }
 
     /// Iterates over all slots of one slab in address order, with the padding after each used size.
@@ -388,20 +362,13 @@ impl<P> SlabTable<P> {
             .flatten()
     }
 
-    /// Removes all slabs, makes all ids stale, and drops the handles of the memory. O(slots).
-    pub(crate) fn clear(&mut self) {
-        let mut slots = std::mem::replace(&mut self.slots, SlotRecords::new());
-        slots.clear();
-        *self = Self { slots, ..Self::default() };
-    }
-
     /// Returns the first violated invariant.
     pub(crate) fn audit(&self) -> Result<(), String> {
         let (linked, vacant) = self.slabs.audit()?;
         let mut counted = SlabTotals::default();
         let (mut class_slots, mut full, mut free_count, mut numbers) =
             ([0_u32; SizeClass::RING_COUNT], 0, 0, 0);
-        let (mut with_room, mut with_empty) = (ClassSet::default(), ClassSet::default());
+        let mut with_empty = ClassSet::default();
         for (number, parent) in (0..self.slabs.place_count()).zip(&self.parents) {
             let slab = self.slabs[SlabIndex::of(number)];
             if parent.is_none() {
@@ -429,9 +396,6 @@ impl<P> SlabTable<P> {
             class_slots[slab.class.index()] += slab.slot_count();
             counted.slab_count += 1;
             counted.slab_bytes += slab.bytes();
-            if slab.free != 0 {
-                with_room.set(slab.class, true);
-            }
             if slab.is_empty() {
                 with_empty.set(slab.class, true);
                 counted.empty_slab_bytes += slab.bytes();
@@ -455,8 +419,8 @@ impl<P> SlabTable<P> {
         if class_slots != self.class_slots {
             return Err("the recorded number of slots of a class is wrong".to_owned());
         }
-        if (with_room, with_empty) != (self.with_room, self.with_empty) {
-            return Err("the recorded set of classes with free slots or empty slabs is wrong".to_owned());
+        if with_empty != self.with_empty {
+            return Err("the recorded set of classes with empty slabs is wrong".to_owned());
         }
         let numbers = numbers + self.slots.audit_vacant()?;
         if numbers != self.slots.len() || self.parents.len() > position(self.slabs.place_count()) {

@@ -1,6 +1,6 @@
 //! The bins, each with the free ranges of one size class, and the bitmaps that find a bin that is not empty.
 
-use super::nodes::{Node, NodeIndex};
+use super::nodes::{Node, NodeIndex, Slot};
 
 /// The base-2 logarithm of the number of bins per power of two.
 ///
@@ -154,7 +154,7 @@ impl Bins {
 
     /// Writes a free range to its slot and links it at the front of its bin. O(1).
     #[inline(always)]
-    pub(super) fn insert(&mut self, slots: &mut [Node], index: NodeIndex, range: Node, bin: Bin) {
+    pub(super) fn insert<T>(&mut self, slots: &mut [Slot<T>], index: NodeIndex, range: Node, bin: Bin) {
         let head = &mut slots[bin.head()];
         let next = head.next_in_bin();
         head.set_next_in_bin(index);
@@ -169,7 +169,7 @@ impl Bins {
     /// Without a branch, because with random sizes it is unpredictable whether the bin becomes empty (2 of 47
     /// ns of an allocate and free of 1 to 2,056 bytes, 2026-11-21).
     #[inline(always)]
-    pub(super) fn remove(&mut self, slots: &mut [Node], range: Node) {
+    pub(super) fn remove<T>(&mut self, slots: &mut [Slot<T>], range: Node) {
         let (previous, next) = (range.previous_in_bin(), range.next_in_bin());
         slots[previous].set_next_in_bin(next);
         slots[next].set_previous_in_bin(previous);
@@ -204,6 +204,7 @@ impl Bins {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::suballocation::NoValue;
     use super::super::nodes::Nodes;
     use super::*;
 
@@ -266,7 +267,7 @@ mod tests {
             sizes in prop::collection::vec((0_u32..63, any::<u64>()), 0..40),
             from in 0_u32..1889,
         ) {
-            let mut nodes = Nodes::new(Bin::of(1 << 63).number() + 1, u32::MAX);
+            let mut nodes = Nodes::<NoValue>::new(Bin::of(1 << 63).number() + 1, u32::MAX);
             let mut bins = Bins::new();
             let mut linked = Vec::new();
             for (log2, low_bits) in sizes {

@@ -5,13 +5,12 @@ use std::iter::successors;
 use super::Tlsf;
 use super::bins::Bin;
 use super::nodes::{Node, NodeIndex};
-use super::offset_index::OffsetIndex;
 use super::ranges::suballocation;
 use super::search::{Placement, Request};
 use crate::suballoc::{SuballocError, Suballocation, SuballocationId};
 use crate::{Alignment, ByteSize};
 
-impl Tlsf {
+impl<T> Tlsf<T> {
     /// Returns where [`allocate`](Self::allocate) would place the request. O(1).
     #[inline(always)]
     pub(crate) fn find(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
@@ -24,26 +23,22 @@ impl Tlsf {
         self.search_everywhere(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Returns where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request,
-    /// at the same cost.
-    pub(crate) fn find_lowest(&mut self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
-        let request = Request::new(size, alignment, self.capacity)?;
-        self.index_by_offset();
-        self.search_lowest(request)
+    /// Returns where [`Strategy::MinOffset`](crate::suballoc::Strategy::MinOffset) would place the request.
+    /// O(n) for n ranges.
+    pub(crate) fn find_lowest(&self, size: ByteSize, alignment: Alignment) -> Option<Placement> {
+        self.search_lowest(Request::new(size, alignment, self.capacity)?)
     }
 
-    /// Creates the tree of free ranges by offset if it does not exist.
-    pub(super) fn index_by_offset(&mut self) {
-        let slots = self.nodes.slots();
-        self.by_offset.get_or_insert_with(|| Box::new(OffsetIndex::new(slots)));
-    }
-
+    /// Walks the ranges in address order.
     pub(super) fn search_lowest(&self, request: Request) -> Option<Placement> {
-        let lowest = self.by_offset.as_ref()?.lowest(self.nodes.slots(), request);
-        lowest.or_else(|| self.search_everywhere(request))
+        let slots = self.nodes.slots();
+        let or_end = |index| (index != NodeIndex::EDGE).then_some(index);
+        successors(or_end(slots[NodeIndex::EDGE].above), |&index| or_end(slots[index].above))
+            .filter(|&index| !slots[index].is_used())
+            .find_map(|free| request.place(slots, free))
     }
 
-    pub(super) fn search_everywhere(&self, request: Request) -> Option<Placement> {
+    fn search_everywhere(&self, request: Request) -> Option<Placement> {
         let slots = self.nodes.slots();
         let bins = || {
             let own = Some(Bin::of(request.size)).filter(|&own| own <= self.highest_bin);

@@ -14,7 +14,7 @@
 //!
 //! # Data structures
 //!
-//! - Each range, used or free, has a *node* of 32 bytes, linked to its neighbours in address order.
+//! - Each range, used or free, has a *node* of 32 bytes and a value if it is used, linked to its neighbours in address order.
 //! - Free ranges are also linked into the *bin* of their size: one bin per size below 64 bytes, then 32 bins
 //!   per power of two, so that sizes in one bin differ by less than 1/32.
 //! - Two levels of bitmaps mark the bins that are not empty.
@@ -30,8 +30,6 @@
 //! - each free range is in the bin of its size and in no other bin;
 //! - a bit is set exactly when its bin, or its word of the second level, is not empty;
 //! - each counter equals the sum that it represents;
-//! - after the first allocation at the lowest offset, a tree contains each free range in the order of
-//!   offsets;
 //! - when nothing is used, there is one free range, whatever was allocated before.
 //!
 //! # Limitations
@@ -46,7 +44,6 @@ mod bins;
 mod last_resort;
 mod nodes;
 mod numbering;
-mod offset_index;
 mod ranges;
 mod search;
 mod suballocator;

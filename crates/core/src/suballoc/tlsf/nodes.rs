@@ -18,8 +18,9 @@
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
+use super::super::SuballocError;
 use super::super::branchless::select;
-use super::super::suballocation::Stamp;
+use super::super::suballocation::{NoValue, Stamp, SuballocationId};
 
 /// The slot of a node in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +56,6 @@ impl NodeIndex {
     #[inline]
     pub(super) const fn bin_number(self) -> u32 {
         self.0 - 1
-    }
-
-    /// Returns the number of the slot.
-    pub(super) const fn number(self) -> u32 {
-        self.0
     }
 
     /// Returns the index in the table.
@@ -182,19 +178,36 @@ impl Node {
     }
 }
 
-impl Index<NodeIndex> for [Node] {
+/// A slot of the table: a node, and the value of a used range.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
+pub(super) struct Slot<T> {
+    pub(super) node: Node,
+    /// `None` unless the node is used.
+    pub(super) value: Option<T>,
+}
+
+const _: () = assert!(size_of::<Slot<NoValue>>() == 32);
+
+impl<T> From<Node> for Slot<T> {
+    fn from(node: Node) -> Self {
+        Self { node, value: None }
+    }
+}
+
+impl<T> Index<NodeIndex> for [Slot<T>] {
     type Output = Node;
 
     #[inline]
     fn index(&self, index: NodeIndex) -> &Node {
-        &self[index.position()]
+        &self[index.position()].node
     }
 }
 
-impl IndexMut<NodeIndex> for [Node] {
+impl<T> IndexMut<NodeIndex> for [Slot<T>] {
     #[inline]
     fn index_mut(&mut self, index: NodeIndex) -> &mut Node {
-        &mut self[index.position()]
+        &mut self[index.position()].node
     }
 }
 
@@ -212,7 +225,7 @@ impl VacantSlots {
     /// Takes a slot for a new range; its old content is meaningless. [`Nodes::prepare_two`] must have ensured
     /// that there is one.
     #[inline]
-    pub(super) fn take(&mut self, slots: &[Node]) -> NodeIndex {
+    pub(super) fn take<T>(&mut self, slots: &[Slot<T>]) -> NodeIndex {
         let index = self.first;
         self.first = slots[index].above;
         self.count -= 1;
@@ -221,7 +234,7 @@ impl VacantSlots {
 
     /// Returns the slot of a removed free range, which is in no bin, to the stack.
     #[inline]
-    pub(super) fn give_back(&mut self, slots: &mut [Node], index: NodeIndex) {
+    pub(super) fn give_back<T>(&mut self, slots: &mut [Slot<T>], index: NodeIndex) {
         slots[index].above = self.first;
         self.first = index;
         self.count += 1;
@@ -231,8 +244,8 @@ impl VacantSlots {
 /// The table of nodes.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(PartialEq, Eq))]
-pub(super) struct Nodes {
-    slots: Vec<Node>,
+pub(super) struct Nodes<T = NoValue> {
+    slots: Vec<Slot<T>>,
     vacant: VacantSlots,
     /// The number of slots at the front that are not ranges: the edge and the heads.
     fixed: usize,
@@ -240,15 +253,15 @@ pub(super) struct Nodes {
     slot_limit: u32,
 }
 
-impl Nodes {
+impl<T> Nodes<T> {
     /// The number of ranges before the table grows for the first time.
     const FIRST_RANGES: usize = 32;
 
     /// Creates a table with heads for `bin_count` empty bins, and with no ranges.
     pub(super) fn new(bin_count: u32, range_limit: u32) -> Self {
-        let heads = (0..bin_count).map(NodeIndex::head_of_bin).map(Node::empty_head);
+        let heads = (0..bin_count).map(NodeIndex::head_of_bin).map(|index| Node::empty_head(index).into());
         let mut slots = Vec::with_capacity(1 + heads.len() + Self::FIRST_RANGES);
-        slots.push(Node::EDGE);
+        slots.push(Node::EDGE.into());
         slots.extend(heads);
         let fixed = slots.len();
         Self {
@@ -274,19 +287,19 @@ impl Nodes {
     /// Empties all bins, whatever they contain.
     pub(super) fn unlink_all_bins(&mut self) {
         for (number, head) in (0..).zip(&mut self.slots[1..self.fixed]) {
-            *head = Node::empty_head(NodeIndex::head_of_bin(number));
+            head.node = Node::empty_head(NodeIndex::head_of_bin(number));
         }
     }
 
     /// Returns all slots: the edge, the heads, the ranges and the vacant ones.
     #[inline]
-    pub(super) fn slots(&self) -> &[Node] {
+    pub(super) fn slots(&self) -> &[Slot<T>] {
         &self.slots
     }
 
     /// Returns all slots, and the stack of vacant slots.
     #[inline]
-    pub(super) fn slots_mut(&mut self) -> (&mut [Node], &mut VacantSlots) {
+    pub(super) fn slots_mut(&mut self) -> (&mut [Slot<T>], &mut VacantSlots) {
         (&mut self.slots, &mut self.vacant)
     }
 
@@ -298,7 +311,30 @@ impl Nodes {
     /// Returns the node that an id names, if that slot exists.
     #[inline]
     pub(super) fn find(&self, index: NodeIndex) -> Option<&Node> {
-        self.slots.get(index.position())
+        Some(&self.slots.get(index.position())?.node)
+    }
+
+    /// Drops all values. If the drop of one panics, all nodes are unchanged.
+    pub(super) fn drop_values(&mut self) {
+        if std::mem::needs_drop::<T>() {
+            self.slots.iter_mut().for_each(|slot| slot.value = None);
+        }
+    }
+
+    /// Returns the slot of the used range that an id names, if it is live.
+    #[inline]
+    pub(super) fn live(&self, id: SuballocationId) -> Result<&Slot<T>, SuballocError> {
+        match self.slots.get(NodeIndex::from_slot(id.slot()).position()) {
+            Some(slot) if slot.node.stamp() == Some(id.stamp()) => Ok(slot),
+            _ => Err(SuballocError::StaleId { id }),
+        }
+    }
+
+    /// Returns the value of the used range that an id names, if it is live.
+    #[inline]
+    pub(super) fn value_mut(&mut self, id: SuballocationId) -> Result<&mut Option<T>, SuballocError> {
+        self.live(id)?;
+        Ok(&mut self.slots[NodeIndex::from_slot(id.slot()).position()].value)
     }
 
     /// Reserves space for `additional` more slots.
@@ -331,7 +367,7 @@ impl Nodes {
     /// Appends a slot, linked to the edge on both sides.
     fn push(&mut self) -> NodeIndex {
         let index = NodeIndex(u32::try_from(self.slots.len()).expect("the slot limit fits in 32 bits"));
-        self.slots.push(Node { start_and_use: 0, ..Node::EDGE });
+        self.slots.push(Node { start_and_use: 0, ..Node::EDGE }.into());
         index
     }
 
@@ -389,15 +425,15 @@ mod tests {
 
     #[test]
     fn neither_the_edge_nor_a_head_has_a_stamp() {
-        let nodes = Nodes::new(3, 10);
-        for node in nodes.slots() {
+        let nodes = Nodes::<NoValue>::new(3, 10);
+        for Slot { node, .. } in nodes.slots() {
             assert_eq!((node.stamp(), node.size()), (None, 0));
         }
     }
 
     #[test]
     fn vacant_slots_are_taken_before_the_table_grows() {
-        let mut nodes = Nodes::new(1, 10);
+        let mut nodes = Nodes::<NoValue>::new(1, 10);
         nodes.reset();
         assert!(nodes.prepare_two());
         let grown = nodes.slots().len();
@@ -413,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_full_table_is_an_error_and_unchanged() {
-        let mut nodes = Nodes::new(5, 2);
+        let mut nodes = Nodes::<NoValue>::new(5, 2);
         nodes.reset();
         assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));
         // Only one more slot is available, and an allocation may need two.

@@ -5,7 +5,7 @@ use super::nodes::NodeIndex;
 use super::ranges::suballocation;
 use crate::suballoc::{Suballocation, SuballocationId};
 
-impl Tlsf {
+impl<T> Tlsf<T> {
     /// Returns the number of the range that an id names. Numbers count from zero, densely except for free
     /// ranges. O(1).
     pub(crate) fn number_of(&self, id: SuballocationId) -> usize {

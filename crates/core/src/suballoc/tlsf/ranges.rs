@@ -3,26 +3,24 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use super::super::suballocation::{RangeUse, Stamp, Suballocation, SuballocationId};
-use super::nodes::{Node, NodeIndex};
-use crate::{ByteSize, HeapOffset, HeapRange};
+use super::super::suballocation::{NoValue, RangeUse, Stamp, Suballocation, heap_range};
+use super::nodes::{Node, NodeIndex, Slot};
 
 /// An iterator over the used and free ranges of a [`Tlsf`](super::Tlsf) in address order, O(1) per step.
 ///
 /// Created by [`Tlsf::ranges`](super::Tlsf::ranges).
-#[derive(Clone)]
-pub struct Ranges<'a> {
-    slots: &'a [Node],
+pub struct Ranges<'a, T = NoValue> {
+    slots: &'a [Slot<T>],
     next: NodeIndex,
 }
 
-impl<'a> Ranges<'a> {
-    pub(super) fn new(slots: &'a [Node]) -> Self {
+impl<'a, T> Ranges<'a, T> {
+    pub(super) fn new(slots: &'a [Slot<T>]) -> Self {
         Self { slots, next: slots[NodeIndex::EDGE].above }
     }
 }
 
-impl Iterator for Ranges<'_> {
+impl<T> Iterator for Ranges<'_, T> {
     type Item = RangeUse;
 
     fn next(&mut self) -> Option<RangeUse> {
@@ -30,7 +28,7 @@ impl Iterator for Ranges<'_> {
         if index == NodeIndex::EDGE {
             return None;
         }
-        let node = &self.slots[index];
+        let node: &Node = &self.slots[index];
         self.next = node.above;
         Some(match node.stamp() {
             Some(stamp) => RangeUse::Used(suballocation(index, stamp, node.start(), node.size())),
@@ -39,9 +37,15 @@ impl Iterator for Ranges<'_> {
     }
 }
 
-impl FusedIterator for Ranges<'_> {}
+impl<T> FusedIterator for Ranges<'_, T> {}
 
-impl fmt::Debug for Ranges<'_> {
+impl<T> Clone for Ranges<'_, T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<T> fmt::Debug for Ranges<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
@@ -51,10 +55,5 @@ impl fmt::Debug for Ranges<'_> {
 #[inline]
 pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u64) -> Suballocation {
     let slot = index.slot().expect("the edge is not a range");
-    Suballocation { id: SuballocationId::new(slot, stamp), range: heap_range(start, size) }
-}
-
-#[inline]
-pub(super) fn heap_range(start: u64, size: u64) -> HeapRange {
-    HeapRange::new(HeapOffset::new(start), ByteSize::new(size)).expect("ranges end at or below 2^63")
+    Suballocation::new(slot, stamp, start, size)
 }

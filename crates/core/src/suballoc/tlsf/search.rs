@@ -4,7 +4,7 @@ use std::iter::successors;
 
 use super::Tlsf;
 use super::bins::Bin;
-use super::nodes::{Node, NodeIndex};
+use super::nodes::{NodeIndex, Slot};
 use crate::{Alignment, ByteSize};
 
 /// The number of free ranges that may fit that are examined, after the first two did not fit, before one that
@@ -50,7 +50,7 @@ impl Request {
 
     /// Returns the place of the request in the free range, at the first aligned offset, if it fits.
     #[inline]
-    pub(super) fn place(self, slots: &[Node], free: NodeIndex) -> Option<Placement> {
+    pub(super) fn place<T>(self, slots: &[Slot<T>], free: NodeIndex) -> Option<Placement> {
         let node = &slots[free];
         let start = self.start_in(node.start(), node.size())?;
         Some(Placement { free, start })
@@ -73,7 +73,7 @@ pub(crate) struct Placement {
     pub(super) start: u64,
 }
 
-impl Tlsf {
+impl<T> Tlsf<T> {
     /// Finds a place for the request. O(1): examines at most two free ranges, or 83 if those do not fit.
     #[inline(always)]
     pub(super) fn search(&self, request: Request) -> Option<Placement> {

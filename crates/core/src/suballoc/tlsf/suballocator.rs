@@ -2,14 +2,12 @@
 
 use std::fmt;
 
-use super::super::suballocation::{Stamp, Suballocation, SuballocationId};
-use super::super::suballocator::suballocator_by_methods;
+use super::super::suballocation::{NoValue, Stamp, Suballocation, SuballocationId, heap_range};
 use super::super::{AuditError, Strategy, SuballocError};
 use super::audit;
 use super::bins::{Bin, Bins};
-use super::nodes::{Node, NodeIndex, Nodes};
-use super::offset_index::OffsetIndex;
-use super::ranges::{Ranges, heap_range, suballocation};
+use super::nodes::{Node, NodeIndex, Nodes, Slot};
+use super::ranges::{Ranges, suballocation};
 use super::search::{Placement, Request};
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -21,14 +19,35 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// | call | cost |
 /// |---|---|
 /// | [`allocate`](Self::allocate), [`free`](Self::free) | O(1); the table of ranges grows by doubling, see [`reserve`](Self::reserve) |
-/// | [`allocate_with`](Self::allocate_with) | O(1), or O(log n) at the lowest offset |
+/// | [`allocate_with`](Self::allocate_with) | O(1), or O(n) at the lowest offset |
+/// | [`value`](Self::value), [`set_value`](Self::set_value) | O(1) |
 /// | counts, sizes, [`largest_free_range`](Self::largest_free_range) | O(1) |
 /// | [`ranges`](Self::ranges) | O(1) per step |
-/// | [`clear`](Self::clear) | O(number of bins) |
+/// | [`clear`](Self::clear) | O(number of bins); O(n) with values |
 /// | [`audit`](Self::audit) | O(n log n) for n ranges; for tests |
 ///
 /// It is deterministic: the same calls return the same offsets on every machine. Dropping it does not free
 /// the memory, which it does not own.
+///
+/// # Values
+///
+/// What D3D12MA and VMA call a virtual block is a suballocator [`with_values`](Self::with_values): each
+/// suballocation may have a value of type `T`, which is kept in its node, without hashing or host allocations
+/// of its own. A value is dropped when its suballocation is freed, unless it was taken with
+/// [`set_value`](Self::set_value) before. The suballocator is `Send` if `T` is.
+///
+/// ```
+/// use heapwright_core::suballoc::Tlsf;
+/// use heapwright_core::{Alignment, ByteSize};
+///
+/// let mut buffer = Tlsf::with_values(ByteSize::from_mib(64))?;
+/// let rock = buffer.allocate(ByteSize::from_kib(48), Alignment::new(16).unwrap())?;
+/// buffer.set_value(rock.id, Some("rock"))?;
+/// assert_eq!(buffer.value(rock.id), Some(&"rock"));
+/// buffer.free(rock.id)?;
+/// assert_eq!(buffer.value(rock.id), None);
+/// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
+/// ```
 ///
 /// # Examples
 ///
@@ -74,11 +93,10 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// # Ok::<(), SuballocError>(())
 /// ```
 #[derive(Clone)]
-pub struct Tlsf {
-    pub(super) nodes: Nodes,
+#[doc(alias = "VirtualBlock")]
+pub struct Tlsf<T = NoValue> {
+    pub(super) nodes: Nodes<T>,
     pub(super) bins: Bins,
-    /// The free ranges by offset, from the first allocation at the lowest offset until everything is freed.
-    pub(super) by_offset: Option<Box<OffsetIndex>>,
     /// The highest bin: that of a free range of the whole capacity, or of the largest capacity it had.
     pub(super) highest_bin: Bin,
     /// The capacity in bytes, 1 to 2^63.
@@ -95,7 +113,7 @@ impl Tlsf {
     /// The largest capacity: 2^63 bytes.
     pub const MAX_CAPACITY: ByteSize = ByteSize::new(1 << 63);
 
-    /// Creates a suballocator for the offsets from zero to `capacity`, all free.
+    /// Creates a suballocator without values for the offsets from zero to `capacity`, all free.
     ///
     /// Takes O(log capacity) time, and at most 59 KiB of host memory for the bins.
     ///
@@ -104,23 +122,35 @@ impl Tlsf {
     /// Returns [`SuballocError::CapacityOutOfBounds`] if `capacity` is zero or exceeds
     /// [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: ByteSize) -> Result<Self, SuballocError> {
+        Self::with_values(capacity)
+    }
+
+    /// Returns the class of a size. Classes increase with the size, 32 per power of two, and are below 1,920.
+    #[inline]
+    pub(crate) const fn size_class(size: u64) -> u32 {
+        Bin::of(size).number()
+    }
+}
+
+impl<T> Tlsf<T> {
+    /// Creates a suballocator like [`new`](Tlsf::new), with an optional value for each suballocation.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`new`](Tlsf::new).
+    pub fn with_values(capacity: ByteSize) -> Result<Self, SuballocError> {
         Self::with_range_limit(capacity, u32::MAX)
     }
 
-    /// Creates a suballocator like [`new`](Self::new), with at most `range_limit` ranges, used and free; at
-    /// least 1.
-    pub(in crate::suballoc) fn with_range_limit(
-        capacity: ByteSize,
-        range_limit: u32,
-    ) -> Result<Self, SuballocError> {
-        if capacity.is_zero() || capacity > Self::MAX_CAPACITY {
-            return Err(SuballocError::CapacityOutOfBounds { capacity, limit: Self::MAX_CAPACITY });
+    /// Creates a suballocator with at most `range_limit` ranges, used and free; at least 1.
+    pub(super) fn with_range_limit(capacity: ByteSize, range_limit: u32) -> Result<Self, SuballocError> {
+        if capacity.is_zero() || capacity > Tlsf::MAX_CAPACITY {
+            return Err(SuballocError::CapacityOutOfBounds { capacity, limit: Tlsf::MAX_CAPACITY });
         }
         let highest_bin = Bin::of(capacity.get());
         let mut tlsf = Self {
             nodes: Nodes::new(highest_bin.number() + 1, range_limit),
             bins: Bins::new(),
-            by_offset: None,
             highest_bin,
             capacity: capacity.get(),
             used: 0,
@@ -189,11 +219,8 @@ impl Tlsf {
     ///
     /// - [`Strategy::MinTime`] takes the first free range that is certain to fit, once the size is rounded up
     ///   to the alignment; if there is none, it continues like `MinMemory`. O(1).
-    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits. It examines up to 64
-    ///   ranges that are large enough but have no aligned start for it; after that, it takes the lowest range
-    ///   that is certain to fit. O(log n) for n free ranges. The first such call is O(n log n); after it,
-    ///   every call is O(log n) until everything is freed. Before it refuses a request it tries every free
-    ///   range, which is O(n).
+    /// - [`Strategy::MinOffset`] takes the lowest free range in which the request fits, and refuses a request
+    ///   only if no free range holds it. It walks the ranges by address: O(n) for n ranges, used and free.
     ///
     /// Whatever the strategy, the requests that are certain to succeed are the same.
     ///
@@ -225,10 +252,7 @@ impl Tlsf {
         match strategy {
             Strategy::MinMemory => self.allocate_by(size, alignment, Self::search),
             Strategy::MinTime => self.allocate_by(size, alignment, Self::search_fast),
-            Strategy::MinOffset => {
-                self.index_by_offset();
-                self.allocate_by(size, alignment, Self::search_lowest)
-            }
+            Strategy::MinOffset => self.allocate_by(size, alignment, Self::search_lowest),
         }
     }
 
@@ -294,22 +318,13 @@ impl Tlsf {
                 self.bins.remove(slots, range);
                 self.bins.insert(slots, free, node, bin);
             }
-            if let Some(tree) = &mut self.by_offset {
-                tree.update(slots, free);
-            }
         } else {
-            if let Some(tree) = &mut self.by_offset {
-                tree.remove(slots, free);
-            }
             self.bins.remove(slots, range);
         }
         if padding > 0 {
             let front = vacant.take(slots);
             let node = Node::free(range.start(), padding, below, used);
             self.bins.insert(slots, front, node, Bin::of(padding));
-            if let Some(tree) = &mut self.by_offset {
-                tree.insert(slots, front);
-            }
             slots[below].above = front;
             below = front;
         } else {
@@ -333,7 +348,7 @@ impl Tlsf {
         }
     }
 
-    /// Frees a suballocation and returns its range. O(1).
+    /// Frees a suballocation, drops its value, and returns its range. O(1).
     ///
     /// Its bytes coalesce with the free neighbours on both sides.
     ///
@@ -359,10 +374,9 @@ impl Tlsf {
     #[inline(always)]
     pub fn free(&mut self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
         let index = NodeIndex::from_slot(id.slot());
-        let freed = match self.nodes.find(index) {
-            Some(&node) if node.stamp() == Some(id.stamp()) => node,
-            _ => return Err(SuballocError::StaleId { id }),
-        };
+        let freed = self.nodes.live(id)?.node;
+        // Dropped at the end, when the state is consistent.
+        let _value = self.nodes.value_mut(id)?.take();
         self.used -= freed.size();
         self.allocation_count -= 1;
 
@@ -371,9 +385,6 @@ impl Tlsf {
         let (mut below, mut above) = (freed.below, freed.above);
         let lower = slots[below];
         if !lower.is_used() {
-            if let Some(tree) = &mut self.by_offset {
-                tree.remove(slots, below);
-            }
             self.bins.remove(slots, lower);
             vacant.give_back(slots, below);
             start = lower.start();
@@ -384,9 +395,6 @@ impl Tlsf {
         // Read only now, because the lower neighbour may have been next to it in the bin.
         let upper = slots[above];
         if !upper.is_used() {
-            if let Some(tree) = &mut self.by_offset {
-                tree.remove(slots, above);
-            }
             self.bins.remove(slots, upper);
             vacant.give_back(slots, above);
             size += upper.size();
@@ -395,9 +403,6 @@ impl Tlsf {
         }
         if self.allocation_count > 0 {
             self.bins.insert(slots, index, Node::free(start, size, below, above), Bin::of(size));
-            if let Some(tree) = &mut self.by_offset {
-                tree.insert(slots, index);
-            }
         } else {
             self.reset();
         }
@@ -410,16 +415,31 @@ impl Tlsf {
     ///
     /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
     pub fn range_of(&self, id: SuballocationId) -> Result<HeapRange, SuballocError> {
-        match self.nodes.find(NodeIndex::from_slot(id.slot())) {
-            Some(node) if node.stamp() == Some(id.stamp()) => Ok(heap_range(node.start(), node.size())),
-            _ => Err(SuballocError::StaleId { id }),
-        }
+        self.nodes.live(id).map(|Slot { node, .. }| heap_range(node.start(), node.size()))
     }
 
-    /// Frees everything at once. Ids of live suballocations become stale. O(number of bins), however many are
-    /// live.
+    /// Returns the value of a live suballocation, or `None` if it has none, was freed, or the id is not from
+    /// this suballocator. O(1).
+    #[must_use]
+    pub fn value(&self, id: SuballocationId) -> Option<&T> {
+        self.nodes.live(id).ok()?.value.as_ref()
+    }
+
+    /// Sets or removes the value of a live suballocation, and returns the previous one. O(1).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SuballocError::StaleId`] if it was freed, or the id is not from this suballocator.
+    #[inline]
+    pub fn set_value(&mut self, id: SuballocationId, value: Option<T>) -> Result<Option<T>, SuballocError> {
+        Ok(std::mem::replace(self.nodes.value_mut(id)?, value))
+    }
+
+    /// Frees everything at once, and drops all values. Ids of live suballocations become stale. O(number of
+    /// bins), however many are live; O(n) if values have to be dropped.
     pub fn clear(&mut self) {
         if self.allocation_count > 0 {
+            self.nodes.drop_values();
             self.nodes.unlink_all_bins();
             self.bins = Bins::new();
             (self.used, self.allocation_count) = (0, 0);
@@ -430,7 +450,6 @@ impl Tlsf {
     /// Makes the whole capacity one free range, as in a new suballocator. All bins must be empty. The stamps
     /// continue. O(1).
     fn reset(&mut self) {
-        self.by_offset = None;
         let whole = self.nodes.reset();
         let range = Node::free(0, self.capacity, NodeIndex::EDGE, NodeIndex::EDGE);
         self.bins.insert(self.nodes.slots_mut().0, whole, range, Bin::of(self.capacity));
@@ -514,17 +533,11 @@ impl Tlsf {
 
     /// Returns the size class of the largest free range, or zero if nothing is free. O(1).
     ///
-    /// The value is that of [`size_class`](Self::size_class) for the range's size, obtained without reading
+    /// The value is that of [`size_class`](Tlsf::size_class) for the range's size, obtained without reading
     /// the range.
     #[inline]
     pub(crate) fn largest_size_class(&self) -> u32 {
         self.bins.highest().map_or(0, Bin::number)
-    }
-
-    /// Returns the class of a size. Classes increase with the size, 32 per power of two, and are below 1,920.
-    #[inline]
-    pub(crate) const fn size_class(size: u64) -> u32 {
-        Bin::of(size).number()
     }
 
     /// Returns an iterator over all ranges, used and free, in address order. O(1) per step.
@@ -542,11 +555,12 @@ impl Tlsf {
     /// # Ok::<(), heapwright_core::suballoc::SuballocError>(())
     /// ```
     #[must_use]
-    pub fn ranges(&self) -> Ranges<'_> {
+    pub fn ranges(&self) -> Ranges<'_, T> {
         Ranges::new(self.nodes.slots())
     }
 
-    /// Reserves space in the table of ranges for at least `additional` more suballocations, of 64 bytes each.
+    /// Reserves space in the table of ranges for at least `additional` more suballocations, of 64 bytes each
+    /// without values.
     ///
     /// Otherwise the table doubles when it is full: O(1) on average, but O(n) for that one allocation.
     pub fn reserve(&mut self, additional: usize) {
@@ -565,9 +579,7 @@ impl Tlsf {
     }
 }
 
-suballocator_by_methods!(Tlsf);
-
-impl fmt::Debug for Tlsf {
+impl<T> fmt::Debug for Tlsf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tlsf")
             .field("capacity", &self.capacity())

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::private_state_tests::*;
-use super::super::{Strategy, SuballocError};
-use super::nodes::Node;
+use super::super::{NoValue, SuballocError};
+use super::nodes::{Node, Slot};
 use super::*;
 use crate::{Alignment, ByteSize, HeapOffset};
 
@@ -16,7 +16,6 @@ fn tlsf(capacity: u64) -> Tlsf {
 fn assert_same_state(left: &Tlsf, right: &Tlsf) {
     assert_eq!(left.nodes, right.nodes);
     assert_eq!(left.bins, right.bins);
-    assert_eq!(left.by_offset, right.by_offset);
     assert_eq!(
         (left.capacity, left.used, left.allocation_count, left.highest_bin),
         (right.capacity, right.used, right.allocation_count, right.highest_bin)
@@ -86,7 +85,7 @@ fn the_table_is_proportional_to_live_ranges() {
 
 #[test]
 fn the_bins_cost_what_the_documentation_says() {
-    let kib = |capacity| (tlsf(capacity).nodes.slots().len() - 1) * size_of::<Node>() / 1024;
+    let kib = |capacity| (tlsf(capacity).nodes.slots().len() - 1) * size_of::<Slot<NoValue>>() / 1024;
     assert_eq!((kib(64 << 20), kib(1 << 63)), (22, 59));
 }
 
@@ -105,7 +104,7 @@ fn the_table_does_not_move_within_the_reserved_capacity() {
 
 #[test]
 fn the_number_of_ranges_is_limited_and_a_full_table_recovers() {
-    let mut heap = Tlsf::with_range_limit(ByteSize::new(100), 4).unwrap();
+    let mut heap = Tlsf::<NoValue>::with_range_limit(ByteSize::new(100), 4).unwrap();
     let mut live = Vec::new();
     let refused = loop {
         match heap.allocate(ByteSize::new(1), Alignment::ONE) {
@@ -150,6 +149,56 @@ fn a_large_free_range_keeps_its_node_while_it_is_carved_up() {
     assert_eq!(heap.first_in(bin), whole);
 }
 
+#[test]
+fn a_value_is_dropped_with_its_suballocation() {
+    let shares = std::rc::Rc::new(());
+    let count = || std::rc::Rc::strong_count(&shares) - 1;
+    let mut heap = Tlsf::with_values(ByteSize::new(100)).unwrap();
+    let all = [1, 2, 3, 4, 5].map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap().id);
+    for id in &all[1..] {
+        assert_eq!(heap.set_value(*id, Some(shares.clone())), Ok(None));
+    }
+    assert!(heap.value(all[0]).is_none() && heap.value(all[1]).is_some());
+    heap.free(all[1]).unwrap();
+    assert_eq!(count(), 3);
+    assert!(heap.value(all[1]).is_none());
+    assert_eq!(heap.set_value(all[1], None), Err(SuballocError::StaleId { id: all[1] }));
+    drop(heap.set_value(all[2], None).unwrap().unwrap());
+    assert_eq!(count(), 2);
+    // A copy of the heap has a copy of each value.
+    drop(heap.clone());
+    heap.clear();
+    assert_eq!(count(), 0);
+    heap.audit().unwrap();
+}
+
+/// A value that panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("as intended");
+    }
+}
+
+#[test]
+fn a_value_whose_drop_panics_leaves_a_sound_heap() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let mut heap = Tlsf::with_values(ByteSize::new(100)).unwrap();
+    let all = [1, 2, 3].map(|size| heap.allocate(ByteSize::new(size), Alignment::ONE).unwrap().id);
+    for id in [all[0], all[2]] {
+        assert!(heap.set_value(id, Some(Bomb)).unwrap().is_none());
+    }
+    catch_unwind(AssertUnwindSafe(|| heap.free(all[0]))).unwrap_err();
+    heap.audit().unwrap();
+    assert_eq!(heap.allocation_count(), 2);
+    catch_unwind(AssertUnwindSafe(|| heap.clear())).unwrap_err();
+    heap.audit().unwrap();
+    heap.clear();
+    assert!(heap.is_empty());
+}
+
 /// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::super::bins::Bin;
@@ -177,16 +226,9 @@ mod audit_finds {
         range.in_bin_between(node.previous_in_bin(), node.next_in_bin())
     }
 
-    /// Has the heap build its tree of free ranges, and returns one of them.
-    fn with_tree(heap: &mut Tlsf) -> NodeIndex {
-        heap.allocate_with(ByteSize::new(1), Alignment::ONE, Strategy::MinOffset).unwrap();
-        let index = heap.nodes.slots()[NodeIndex::EDGE].above;
-        heap.nodes.slots()[index].above
-    }
-
     #[test]
     fn each_violation() {
-        let violations: [Violation<Tlsf>; 13] = [
+        let violations: [Violation<Tlsf>; 11] = [
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 99)),
             ("where the previous range ends", |heap| *first(heap) = resized(*first(heap), 0, 101)),
             ("the heap ends at 0x3e9", |heap| heap.capacity = 1001),
@@ -217,20 +259,6 @@ mod audit_finds {
                 assert!(heap.nodes.prepare_two());
                 let (slots, vacant) = heap.nodes.slots_mut();
                 vacant.take(slots);
-            }),
-            ("free ranges in the tree", |heap| {
-                let free = with_tree(heap);
-                heap.by_offset.as_mut().unwrap().remove(heap.nodes.slots(), free);
-            }),
-            ("the recorded largest size", |heap| {
-                with_tree(heap);
-                let largest = heap.nodes.slots()[NodeIndex::EDGE].below;
-                let (slots, _) = heap.nodes.slots_mut();
-                let (start, size) = (slots[largest].start(), slots[largest].size());
-                slots[largest] = resized(slots[largest], start, size + 1);
-                heap.by_offset.as_mut().unwrap().update(heap.nodes.slots(), largest);
-                let node = &mut heap.nodes.slots_mut().0[largest];
-                *node = resized(*node, start, size);
             }),
         ];
         check_audit(heap, &violations);

@@ -95,7 +95,6 @@ impl<P> SlabTable<P> {
         self.class_slots[before.index()] -= slab.slot_count();
         self.class_slots[class.index()] += slab.slot_count();
         for class in [before, class] {
-            self.with_room.set(class, self.slabs.first(class) != SlabIndex::head(class));
             self.note_empties(class);
         }
     }

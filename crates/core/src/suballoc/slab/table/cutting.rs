@@ -47,7 +47,6 @@ impl<P> SlabTable<P> {
         self.slabs.unlink(index);
         (self.slabs[index].all, self.slabs[index].free) = (kept, 0);
         self.slabs.keep_alone(index);
-        self.with_room.set(slab.class, self.slabs.first(slab.class) != SlabIndex::head(slab.class));
         self.class_slots[slab.class.index()] -= cut.count_ones();
         self.totals.slab_bytes -= u64::from(cut.count_ones()) * slab.slot_size;
         Some(CutSlots { kept, cut, slot_size: ByteSize::new(slab.slot_size) })
