@@ -24,7 +24,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     let [graphics, copies] = [fence(&gpu), fence(&gpu)];
     let all = [(&graphics, 1), (&graphics, 3), (&graphics, 2), (&copies, 1), (&graphics, 3)];
     for (fence, value) in all {
-        allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value));
+        allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value)).expect("its own");
     }
     let waiting = || {
         let stats = allocator.stats();
@@ -40,7 +40,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     signal(&graphics, 3);
     assert_eq!((allocator.collect(), waiting()), (2, 0));
     // A fence value that has already been reached.
-    allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1)).expect("its own");
     assert_eq!((allocator.collect(), allocator.collect()), (1, 0));
     assert_returns_everything(&allocator, &gpu);
 }
@@ -49,7 +49,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
 fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1)).expect("its own");
     let large = HeapType::Default.into_place();
     refused(try_buffer(&allocator, &large, 1536 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
@@ -67,7 +67,7 @@ fn assert_serves_again(
     let done = fence(gpu);
     let made = buffer(allocator, first, 16 * MIB);
     let usual = placement(&made);
-    allocator.free_after(made, &done, FenceValue::new(1));
+    allocator.free_after(made, &done, FenceValue::new(1)).expect("its own");
     refused(try_buffer(allocator, again, 16 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
     let made = buffer(allocator, again, 16 * MIB);
@@ -134,7 +134,7 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     faults.fail_all();
     assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::Committed);
     signal(&done, 1);
@@ -147,7 +147,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     let limits = HeapLimits { default: Some(ByteSize::from_mib(16)), ..Default::default() };
     let allocator = allocator(&gpu, with_limits(limits));
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     let desc =
         || PoolDesc { heap_size: Some(ByteSize::from_mib(16)), min_heap_count: 1, ..Default::default() };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
@@ -159,7 +159,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
 fn a_removed_devices_fences_are_all_reached() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let never = fence(&gpu);
-    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX));
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX)).expect("its own");
     assert_eq!(allocator.collect(), 0);
     let device: ID3D12Device5 = gpu.device.cast().expect("it has that interface");
     // SAFETY: the device is a live COM object.
@@ -175,8 +175,8 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
     let (never, done) = (fence(&gpu), fence(&gpu));
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1));
-    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1)).expect("its own");
+    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert!(logged.iter().any(|line| line.contains("count=1")), "{logged:?}");
@@ -185,7 +185,7 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
     let done = fence(&gpu);
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
@@ -211,11 +211,13 @@ fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
     let one = fence(&gpu);
     // First with one fence for each allocation, then with one fence and values in random order.
     let with_a_fence_each = batches(count, |number| {
-        allocator.free_after(buffer(&allocator, &within, 64), &fences[number], FenceValue::new(1));
+        allocator
+            .free_after(buffer(&allocator, &within, 64), &fences[number], FenceValue::new(1))
+            .expect("its own");
     });
     let out_of_order = batches(count, |number| {
         let value = 1 + (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000_003;
-        allocator.free_after(buffer(&allocator, &within, 64), &one, FenceValue::new(value));
+        allocator.free_after(buffer(&allocator, &within, 64), &one, FenceValue::new(value)).expect("its own");
     });
     for times in [with_a_fence_each, out_of_order] {
         // Takes the fastest of several batches, as other processes share the machine. Linear cost per call
@@ -231,4 +233,28 @@ fn an_allocation_costs_the_same_however_many_fences_and_values_wait() {
     signal(&one, u64::MAX - 1);
     assert_eq!((allocator.collect(), allocator.stats().deferred_count), (30 * count, 0));
     assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn an_adapter_of_another_device_is_refused() {
+    let [one, other] = [open("discrete"), open("discrete")];
+    let made = ResourceAllocator::new(&one.device, Some(&other.adapter), Default::default());
+    invalid(made, "adapter");
+    let made = residency::ResidencyManager::new(&one.device, Some(&other.adapter), Default::default());
+    invalid(made, "adapter");
+}
+
+#[test]
+fn an_allocation_of_another_allocator_is_refused_and_returned() {
+    let (gpu, one) = with_allocator(any_device());
+    let (other, nested) = (usual(&gpu), one.create_nested(Default::default()).expect("sound"));
+    let done = fence(&gpu);
+    for owner in [&other, &nested] {
+        let refused = one.free_after(local(owner, 1000), &done, FenceValue::new(1));
+        let (returned, error) = *refused.unwrap_err();
+        assert!(error.is_invalid_argument(), "{error}");
+        assert_eq!((one.stats().deferred_count, owner.stats().allocation_count), (0, 1));
+        owner.free_after(returned, &done, FenceValue::new(0)).expect("its own");
+        assert_eq!(owner.collect(), 1);
+    }
 }
