@@ -8,7 +8,7 @@ mod invariant;
 
 use arbitrary::{Result, Unstructured};
 use heapwright_runtime::HostProfile;
-use invariant::{KINDS, Setup, Step};
+use invariant::{KINDS, PLACES, Setup, Step};
 use libfuzzer_sys::fuzz_target;
 
 /// The maximum number of steps per input, which bounds the time.
@@ -32,23 +32,28 @@ fn setup(input: &mut Unstructured<'_>) -> Result<(&'static HostProfile, Setup)> 
         pool_heaps: input.int_in_range(1..=4)?,
         pool_heap_size: units(input, 40)?,
         never_over_allocate: input.arbitrary()?,
+        pools_heaps: input.arbitrary()?,
+        budget: if input.arbitrary()? { units(input, 240)? } else { 0 },
     };
     Ok((profile, setup))
 }
 
 fn step(input: &mut Unstructured<'_>) -> Result<Step> {
-    Ok(match input.int_in_range(0..=9)? {
+    Ok(match input.int_in_range(0..=12)? {
         0..=4 => {
             let magnitude: u32 = input.int_in_range(0..=22)?;
             let size = (1 << magnitude) + input.int_in_range(0..=(1 << magnitude) - 1)?;
-            Step::Buffer { size, kind: *input.choose(&KINDS)?, in_pool: input.arbitrary()? }
+            Step::Buffer { size, kind: *input.choose(&KINDS)?, place: *input.choose(&PLACES)? }
         }
         5 => Step::Texture {
             width: input.int_in_range(1..=700)?,
             height: input.int_in_range(1..=700)?,
             kind: *input.choose(&KINDS)?,
+            nested: input.arbitrary()?,
         },
-        6..=8 => Step::Free(input.arbitrary()?),
+        6 => Step::Defragment { moves: input.int_in_range(1..=8)?, completed: input.int_in_range(0..=8)? },
+        7 => Step::Abandon,
+        8..=11 => Step::Free(input.arbitrary()?),
         _ => Step::FreeMost,
     })
 }

@@ -74,7 +74,7 @@ fn main() -> BoxResult<()> {
         assert!(stats.current_heap_usage >= allocator.reserved(), "the manager has all heaps: {stats:?}");
         println!("{} in {} heaps are managed", stats.current_heap_usage, stats.current_heap_count);
 
-        allocator.free_after(texture, fence.as_heapwright(), value);
+        allocator.free_after(texture, fence.as_heapwright(), value).map_err(|refused| refused.1)?;
         assert_eq!(allocator.collect(), 1, "the fence is reached");
         drop((upload, readback, imported));
         assert_eq!(allocator.stats().used, ByteSize::ZERO);

@@ -45,6 +45,18 @@ impl AdapterDesc {
     }
 }
 
+/// Checks whether an adapter is the one of a device, if it tells its LUID.
+pub(crate) fn check_adapter(device: &ID3D12Device, adapter: &IDXGIAdapter3) -> Result<(), Error> {
+    let mut desc = DXGI_ADAPTER_DESC2::default();
+    // SAFETY: the adapter is a live COM object and the description is writable.
+    let is_known = unsafe { adapter.GetDesc2(&mut desc) }.is_ok();
+    // SAFETY: the device is a live COM object.
+    if is_known && desc.AdapterLuid != unsafe { device.GetAdapterLuid() } {
+        return Err(Error::invalid_argument("adapter", "is not the adapter of the device"));
+    }
+    Ok(())
+}
+
 /// Conversion of a segment group to DXGI's enumeration.
 pub(crate) trait ToDxgi {
     fn to_dxgi(self) -> DXGI_MEMORY_SEGMENT_GROUP;

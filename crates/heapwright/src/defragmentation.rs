@@ -4,8 +4,8 @@
 //! resource at its new place, copies the contents and completes the move.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLockReadGuard};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use heapwright_core::placement::{
@@ -178,22 +178,18 @@ impl Run {
         Some(Self { heaps: Arc::clone(heaps), evacuation: Arc::new(Mutex::new(evacuation)) })
     }
 
-    fn lock(&self) -> LockedRun<'_> {
-        let evacuation = self.evacuation.lock().unwrap_or_else(PoisonError::into_inner);
-        LockedRun { evacuation, heaps: &self.heaps }
+    fn lock(&self) -> MutexGuard<'_, HeapEvacuation> {
+        self.evacuation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn abandon(&self, planned: &PlannedMove<Arc<Heap>>) {
-        let transit = self.heaps.in_transit();
         let release = self.lock().abandon(planned);
-        self.release(release, transit);
+        self.release(release);
     }
 
     /// Releases heaps to the device, except those that a pool needs. No other lock may be held.
-    fn release(&self, heaps: Vec<Arc<Heap>>, transit: Option<RwLockReadGuard<'_, ()>>) {
-        let left = self.heaps.leave(heaps);
-        drop(transit);
-        drop(left);
+    fn release(&self, heaps: Vec<Arc<Heap>>) {
+        drop(self.heaps.leave(heaps));
     }
 }
 
@@ -306,10 +302,9 @@ impl Defragmentation {
                 bytes: budget.bytes.saturating_sub(sum.bytes),
                 or_one_larger: budget.or_one_larger && sum.moves == 0,
             };
-            let transit = run.heaps.in_transit();
             let step = run.lock().step(left, time_left);
             sum.state = step.state;
-            run.release(step.release, transit);
+            run.release(step.release);
             for planned in step.moves {
                 let id = AllocationId::placed(run.heaps.desc.number, false, planned.source);
                 let label = run.heaps.labels.get(id).unwrap_or_default();
@@ -365,32 +360,6 @@ impl Drop for Defragmentation {
             // Moves in progress keep the evacuation alive.
             run.lock().cancel();
         }
-    }
-}
-
-/// A locked evacuation, whose calls change the contents of the heaps.
-struct LockedRun<'a> {
-    evacuation: MutexGuard<'a, HeapEvacuation>,
-    heaps: &'a TypedHeaps,
-}
-
-impl Deref for LockedRun<'_> {
-    type Target = HeapEvacuation;
-
-    fn deref(&self) -> &HeapEvacuation {
-        &self.evacuation
-    }
-}
-
-impl DerefMut for LockedRun<'_> {
-    fn deref_mut(&mut self) -> &mut HeapEvacuation {
-        &mut self.evacuation
-    }
-}
-
-impl Drop for LockedRun<'_> {
-    fn drop(&mut self) {
-        self.heaps.note_change();
     }
 }
 
@@ -570,10 +539,9 @@ impl Move {
         drop(old_resource);
         // The run frees the range, because it counts what is left in the heap.
         old_range.forget();
-        let transit = self.run.heaps.in_transit();
         let completed = self.run.lock().complete(&planned);
         debug_assert!(completed.is_moved, "the allocation must be live until the move is completed");
-        self.run.release(completed.release, transit);
+        self.run.release(completed.release);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ mod taking_empty;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -70,6 +70,8 @@ pub struct HeapSet<H> {
     most_held: ByteSize,
     /// Closed heaps whose last allocation was freed.
     drained: Vec<Slot>,
+    /// The number of closed heaps.
+    closed_count: usize,
     /// The suballocator of a removed heap, kept for the next heap: its bins take at least 22 KiB, and new
     /// ones would displace them from the processor's cache. At most one; in a `Vec` to keep the set small,
     /// because it is moved on stacks.
@@ -303,27 +305,7 @@ impl<H> HeapSet<H> {
             empty_bytes: Arc::default(),
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
-            spare: Vec::new(),
-        }
-    }
-
-    /// Returns a copy, in which the same ids are live. O(heaps + allocations).
-    pub(super) fn copied(&self) -> Self
-    where
-        H: Clone,
-    {
-        Self {
-            sizing: self.sizing,
-            retention: self.retention,
-            table: self.table.clone(),
-            occupied: self.occupied.clone(),
-            empty: self.empty.clone(),
-            totals: self.totals,
-            idle: self.idle.clone(),
-            // Not the same value: it changes with the empty heaps of one set.
-            empty_bytes: Arc::new(AtomicU64::new(self.empty_bytes.load(Ordering::Relaxed))),
-            most_held: self.most_held,
-            drained: self.drained.clone(),
+            closed_count: 0,
             spare: Vec::new(),
         }
     }
@@ -667,10 +649,11 @@ impl<H> HeapSet<H> {
         let entry = self.table.entry_mut(slot);
         entry.generation = entry.generation.wrapping_add(1);
         let heap = entry.heap.take().expect("indexed slots contain a heap");
-        let Heap { suballocator, payload, .. } = heap;
+        let Heap { suballocator, payload, class, .. } = heap;
         let size = suballocator.capacity();
         entry.next_stamp = suballocator.next_stamp();
         self.table.vacant.push(slot);
+        self.closed_count -= usize::from(class == HeapUse::Closed);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
         self.totals.empty = self.totals.empty.saturating_sub(size);

@@ -96,11 +96,9 @@ proptest! {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
                     let request = PlacementRequest { own_heap, ..PlacementRequest::new(ByteSize::new(size), alignment) };
                     let before = (engine.totals(), engine.survey());
-                    let told = engine.has_room_anywhere(&request).unwrap();
                     let room = engine.probe(&request).unwrap();
                     prop_assert_eq!((engine.totals(), engine.survey()), before, "a question changes nothing");
                     let placed = engine.allocate_anywhere(&request).unwrap();
-                    prop_assert_eq!(placed.is_some(), told, "{:?}", request);
                     prop_assert!(placed.is_some() || room != ServingHeap::Existing, "{:?}", request);
                     match placed {
                         Some(SharedPlaced { id, range, heap }) => {

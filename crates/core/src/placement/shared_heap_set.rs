@@ -1,7 +1,6 @@
 //! Heap sets with slabs, for many threads.
 
 mod at_hand;
-mod copied;
 mod last_resort;
 mod lowest_offset;
 mod own_heap;

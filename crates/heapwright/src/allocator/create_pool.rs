@@ -88,7 +88,6 @@ impl Inner {
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: Some(Arc::from(desc.name.as_str())),
-            pool_sums: Some(Arc::clone(&self.heaps.pool_sums)),
             heap_type: granted.heap_type,
             segment_group: granted.segment_group,
             class,

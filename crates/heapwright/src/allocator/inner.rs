@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, Weak};
 
-use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
 
 use super::decisions::Decisions;
@@ -13,11 +12,11 @@ use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps, UnusedRange};
+use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps};
 use crate::recording::{Event, Recording};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
-use crate::{AdapterDesc, DeviceCaps, Error, HeapType};
+use crate::{AdapterDesc, DeviceCaps, Error};
 
 /// The state that all handles of an allocator share.
 #[derive(Debug)]
@@ -163,17 +162,8 @@ impl Owner for Inner {
         self.heaps.at(index);
     }
 
-    fn unused_buffers(&self) -> Vec<UnusedRange> {
-        self.buffers.unused()
-    }
-
     fn release_unused_buffers(&self) {
         self.buffers.release_empty();
-    }
-
-    fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize {
-        let heaps = self.buffers.heaps_of_empty().into_iter().filter(|&(of_type, _)| of_type == heap_type);
-        heaps.map(|(_, size)| size).fold(ByteSize::ZERO, ByteSize::saturating_add)
     }
 }
 

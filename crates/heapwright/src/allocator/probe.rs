@@ -33,17 +33,17 @@ impl ResourceAllocator {
     /// nothing.
     ///
     /// If nothing else uses the allocator in between, the next `create` with the same arguments does what `probe`
-    /// predicted, with three exceptions:
+    /// predicted, with four exceptions:
     ///
+    /// * The memory of unused slabs and backing buffers, and free ranges that only an exhaustive search finds, are not
+    ///   counted: near a limit, `create` may use them where `probe` predicted a new heap or fails.
     /// * `create` may fail where `probe` predicted a new heap, because only the device knows whether it has the memory.
     /// * With [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`], `create` may reuse memory where `probe` predicted a new heap. Before
     ///   it adds a backing buffer, it releases unused ones, whose memory may suffice for the new buffer.
     /// * `create` may succeed where `probe` fails, or use a heap where `probe` predicted a committed resource: before it does without
     ///   memory, it frees the allocations given to [`free_after`](Self::free_after) whose fence value is reached.
     ///
-    /// Cost: O(1), and one call of the device for the resource's size. Near a limit, and if it returns an error, O(n log n) for n
-    /// ranges in the heaps, where `create` works in place. What is released meanwhile on other threads is freed when the probe
-    /// returns.
+    /// Cost: O(1), and one call of the device for the resource's size; O(custom pools) near a limit or the budget.
     ///
     /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`]: crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
     ///

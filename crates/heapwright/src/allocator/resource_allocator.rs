@@ -188,6 +188,10 @@ impl ResourceAllocator {
     ///
     /// Cost: O(log n) for n waiting fences or allocations.
     ///
+    /// # Errors
+    ///
+    /// Invalid argument, with the allocation: it belongs to another allocator.
+    ///
     /// ```
     /// use heapwright::d3d12::{D3D12_FENCE_FLAG_NONE, ID3D12Fence};
     /// use heapwright::{FenceValue, ResourceAllocator};
@@ -199,15 +203,25 @@ impl ResourceAllocator {
     /// # let buffer = allocator.create_resource(&Default::default(), &desc, D3D12_RESOURCE_STATE_COMMON, None)?;
     /// // SAFETY: the device is a live COM object.
     /// let fence: ID3D12Fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }?;
-    /// allocator.free_after(buffer, &fence, FenceValue::new(1));
+    /// allocator.free_after(buffer, &fence, FenceValue::new(1)).map_err(|refused| refused.1)?;
     /// assert_eq!(allocator.collect(), 0);
     /// // SAFETY: the fence is a live COM object.
     /// unsafe { fence.Signal(1) }.ok()?; // usually by the queue, after the last command list that uses the buffer
     /// assert_eq!(allocator.collect(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn free_after(&self, allocation: ResourceAllocation, fence: &ID3D12Fence, value: FenceValue) {
+    pub fn free_after(
+        &self,
+        allocation: ResourceAllocation,
+        fence: &ID3D12Fence,
+        value: FenceValue,
+    ) -> Result<(), Box<(ResourceAllocation, Error)>> {
+        if !std::ptr::eq(allocation.source(), &*self.inner.heaps.source) {
+            let error = Error::invalid_argument("allocation", "belongs to another allocator");
+            return Err(Box::new((allocation, error)));
+        }
         self.inner.deferred.add(allocation, fence, value);
+        Ok(())
     }
 
     /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame: it

@@ -18,7 +18,7 @@ use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::memory::{
     AllocationId, BackingAddress, HeapKinds, KeptResident, Label, Labels, PlacedRange, ProbedMemory, Refusal,
-    Stripe, Striped, TypedHeaps, UnusedRange, next_number,
+    Stripe, Striped, TypedHeaps, next_number,
 };
 use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
@@ -265,19 +265,6 @@ impl BackingBuffers {
         })
     }
 
-    /// Returns the ranges of the buffers that [`release_empty`](Self::release_empty) would release. O(n) for n parts, unless
-    /// everything is used.
-    pub(crate) fn unused(&self) -> Vec<UnusedRange> {
-        if self.set.totals().empty_heap_count == 0 && !self.set.has_unused_slabs() {
-            return Vec::new();
-        }
-        let of = |buffer: &BackingRef| {
-            // SAFETY: the buffer is in its set, which is locked, so it is alive (type invariant of `BackingRef`).
-            unsafe { buffer.0.as_ref() }.range.unused()
-        };
-        self.set.with_copy(|copy| copy.take_empty().iter().map(of).collect())
-    }
-
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         release(self.set.take_empty());
@@ -426,16 +413,7 @@ impl BackingBuffers {
                 Ok(source.heaps.probe(heaps, request, placed, own_heap)?.1)
             })
         };
-        match BackingSource::or_least(buffer, size, probe) {
-            // Used if no new buffer can be created.
-            Err(refusal)
-                if refusal.is_shortage()
-                    && self.set.has_room_anywhere(size, alignment).map_err(refused)? =>
-            {
-                Ok(ProbedMemory::Held)
-            }
-            probed => probed.map(|(_, memory)| memory),
-        }
+        BackingSource::or_least(buffer, size, probe).map(|(_, memory)| memory)
     }
 }
 

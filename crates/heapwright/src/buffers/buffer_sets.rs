@@ -9,7 +9,7 @@ use super::backing_buffers::{BackingBuffers, BackingKind, EmptyBacking};
 use crate::HeapType;
 use crate::desc::SuballocationAlgorithm;
 use crate::heap_family::GrantedHeaps;
-use crate::memory::{Striped, UnusedRange};
+use crate::memory::Striped;
 
 /// The backing buffers of an allocator. Those of a kind are created on first use.
 #[derive(Debug)]
@@ -39,11 +39,6 @@ impl BufferSets {
     /// Returns the backing buffers of each kind that was ever used.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Striped<BackingBuffers>> {
         self.sets.iter().filter_map(OnceLock::get)
-    }
-
-    /// Returns the ranges of the buffers that [`release_empty`](Self::release_empty) would release.
-    pub(crate) fn unused(&self) -> Vec<UnusedRange> {
-        self.all().flat_map(|buffers| buffers.unused()).collect()
     }
 
     /// Releases the empty backing buffers.

@@ -79,7 +79,8 @@ impl Default for ResourceAllocatorDesc {
 
 /// Hard limits on the bytes that heaps and committed resources of each type take together. `None` is no limit.
 ///
-/// A request that would exceed a limit is out of memory, and the error's message names the limit.
+/// A request that would exceed a limit is out of memory, and the error's message names the limit. A new heap takes at most
+/// an eighth of what the limit leaves, unless the request needs more.
 ///
 /// With [unified memory](ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY) the types share their heaps. These heaps, and
 /// committed resources in unified memory, count as DEFAULT: the limit of DEFAULT applies to all unified memory. The

@@ -43,7 +43,8 @@ pub struct PoolDesc {
     pub heap_size: Option<ByteSize>,
     /// Number of heaps of `heap_size` bytes that are created with the pool and kept.
     pub min_heap_count: u32,
-    /// Maximum number of heaps at one time, except those that are being released; `None` is no maximum.
+    /// Maximum number of heaps at one time, except those that are being released; `None` is no maximum. A call may fail
+    /// because of it while another thread frees the last allocation of a heap, or releases empty heaps.
     pub max_heap_count: Option<u32>,
     /// Minimum alignment of every allocation, at most 4 MiB.
     pub min_alignment: Alignment,

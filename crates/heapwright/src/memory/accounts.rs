@@ -130,6 +130,12 @@ impl Accounts {
         }
     }
 
+    /// Returns the bytes that the limit of a heap type leaves.
+    pub(crate) fn left(&self, heap_type: HeapType) -> ByteSize {
+        let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);
+        limit.saturating_sub(ByteSize::new(self.types[heap_type.index()].held.load(Ordering::Relaxed)))
+    }
+
     /// Returns the bytes by which `size` more bytes would exceed the limit of a heap type.
     pub(crate) fn bytes_over_limit(&self, heap_type: HeapType, size: ByteSize) -> ByteSize {
         let limit = self.limits.of(heap_type).unwrap_or(ByteSize::MAX);

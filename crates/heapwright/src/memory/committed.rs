@@ -6,9 +6,8 @@ use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
 
 use super::accounts::{Charge, Charged};
-use super::after_return::GivenBack;
 use super::device_resource::{Refused, create_committed};
-use super::heap_kinds::HeapKinds;
+use super::heap_kinds::{GivenBack, HeapKinds};
 use super::heap_time::HeapTime;
 use super::managed::{NewMemory, OwnHeap, create_managed};
 use super::refusal::Refusal;
@@ -51,10 +50,9 @@ impl HeapKinds {
         constraints: Constraints,
     ) -> Result<(), Refusal> {
         self.check_committed(size, constraints)?;
-        let mut may_take = self.may_take(heaps, size, constraints, GivenBack::default());
-        if may_take.is_err() && !self.source.never_over_allocates() {
-            may_take = self.may_take(heaps, size, constraints, self.after_return().given_back(heaps));
-        }
+        let never = self.source.never_over_allocates();
+        let given_back = if never { GivenBack::default() } else { self.given_back(heaps) };
+        let may_take = self.may_take(heaps, size, constraints, given_back);
         may_take.map_err(|obstacle| Refusal::of(MemorySource::Committed(size), obstacle))
     }
 
@@ -85,7 +83,7 @@ impl HeapKinds {
         let charge = || source.accounts.charge(heap_type, Charged::Committed, size).map_err(refuse);
         let attempt = || {
             let Some(manager) = source.manager_for(constraints) else {
-                source.check_budget(group, size, constraints, ByteSize::ZERO).map_err(refuse)?;
+                let _until_created = source.charge_budget(group, size, constraints).map_err(refuse)?;
                 let charge = charge()?;
                 return create().map(|made| (made, None, charge)).map_err(of_device);
             };
@@ -101,7 +99,7 @@ impl HeapKinds {
         let mut made = attempt();
         let is_short = made.as_ref().is_err_and(Refusal::is_shortage);
         // As for a heap: release empty heaps, and call the device again.
-        if is_short && !source.never_over_allocates() && !self.make_room(size, heap_type, group).is_zero() {
+        if is_short && self.make_room(heaps, size) {
             made = attempt();
         }
         let (resource, residency, charge) = made?;

@@ -9,17 +9,16 @@ use heapwright_d3d12::*;
 use super::engine_desc::engine_desc;
 use super::heap::Heap;
 use super::labels::next_number;
+use super::managed::begins_evicted;
 use super::nesting::{Nesting, Owner, SharedKind};
-use super::placed_range::UnusedRange;
-use super::pool_sums::{Counted, HeapsShare, PoolSums};
 use super::prefetcher::Prefetcher;
 use super::refusal::Refusal;
 use super::source::HeapSource;
 use super::striped::Striped;
-use super::typed_heaps::{Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
+use super::typed_heaps::{HeapsShare, Recycling, Sharing, TypedHeaps, TypedHeapsDesc};
 use crate::desc::SuballocationAlgorithm;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
-use crate::error::MemorySource;
+use crate::error::Obstacle;
 use crate::heap_family::{HeapFamilies, HeapFamily};
 use crate::plan::Constraints;
 use crate::requirements::ResourceClass;
@@ -35,7 +34,6 @@ pub(crate) struct HeapKinds {
     /// Created on first use, because each takes 16 KiB.
     kinds: [OnceLock<Striped<TypedHeaps>>; HeapKind::COUNT],
     pools: Mutex<Vec<Weak<TypedHeaps>>>,
-    pub(crate) pool_sums: Arc<PoolSums>,
     nesting: Arc<Nesting>,
     prefetcher: Option<Prefetcher>,
     owner: Weak<dyn Owner>,
@@ -62,7 +60,6 @@ impl HeapKinds {
             source,
             kinds: Default::default(),
             pools: Mutex::default(),
-            pool_sums: Arc::default(),
             owner,
         }
     }
@@ -88,7 +85,6 @@ impl HeapKinds {
         let typed = TypedHeapsDesc {
             number: next_number(),
             pool: None,
-            pool_sums: None,
             heap_type,
             segment_group: family.segment_group(self.caps.architecture),
             class,
@@ -186,28 +182,48 @@ impl HeapKinds {
 
     /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
     ///
-    /// O(1), with a lock of each kind of heap in turn, plus O(pools that changed since the last call).
+    /// O(pools), with the locks of each in turn.
     pub(crate) fn shares(&self) -> [HeapsShare; HeapType::ALL.len()] {
-        let mut shares = self.pool_sums.now();
-        for heaps in self.own() {
+        let mut shares = <[HeapsShare; HeapType::ALL.len()]>::default();
+        for heaps in self.all() {
             let share = &mut shares[heaps.desc.heap_type.index()];
             *share = share.with(&heaps.share());
         }
         shares
     }
 
-    /// Returns the bytes of empty heaps of a type.
-    pub(crate) fn empty_of(&self, heap_type: HeapType) -> ByteSize {
-        let empty = self.shares()[heap_type.index()].totals.empty;
-        let beneath = self.owner.upgrade().map(|owner| owner.empty_beneath_buffers(heap_type));
-        empty.saturating_add(beneath.unwrap_or_default())
+    /// Returns the empty heaps that may be released for more memory of the type and segment group of `heaps`. O(pools),
+    /// also of allocators that are nested with it.
+    pub(crate) fn given_back(&self, heaps: &TypedHeaps) -> GivenBack {
+        let mut given_back = GivenBack { heap_count: heaps.releasable(), ..GivenBack::default() };
+        for other in self.of_family() {
+            let (desc, empty) = (&other.desc, other.totals().empty);
+            if desc.segment_group == heaps.desc.segment_group {
+                given_back.in_group = given_back.in_group.saturating_add(empty);
+            }
+            if Arc::ptr_eq(&other.source, &self.source) && desc.heap_type == heaps.desc.heap_type {
+                given_back.of_type = given_back.of_type.saturating_add(empty);
+            }
+        }
+        given_back
     }
 
-    /// Returns the bytes of empty heaps in a segment group, of this allocator and of those that are nested with it.
-    pub(crate) fn empty_in(&self, group: SegmentGroup) -> ByteSize {
-        let heaps = self.of_family();
-        let in_group = heaps.iter().filter(|heaps| heaps.desc.segment_group == group);
-        in_group.map(|heaps| heaps.totals().empty).fold(ByteSize::ZERO, ByteSize::saturating_add)
+    /// Checks whether budget and limit permit `size` more bytes, in heaps of a kind or beside them, after some memory is
+    /// released.
+    pub(crate) fn may_take(
+        &self,
+        heaps: &TypedHeaps,
+        size: ByteSize,
+        constraints: Constraints,
+        given_back: GivenBack,
+    ) -> Result<(), Obstacle> {
+        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
+        let needs_room =
+            self.source.manager_for(constraints).is_none() || !begins_evicted(heaps.desc.heap.Flags);
+        if needs_room {
+            self.source.check_budget(group, size, constraints, given_back.in_group)?;
+        }
+        self.source.accounts.check(heap_type, size, given_back.of_type)
     }
 
     /// Releases empty heaps that would exceed the limit and the budget after `size` more bytes are allocated: for the
@@ -270,22 +286,32 @@ impl HeapKinds {
         }
         for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
             let short = self.source.bytes_short(group);
-            if !short.is_zero() && !self.empty_in(group).is_zero() {
+            if !short.is_zero() {
                 let family = self.of_family();
                 let of_group = family.iter().filter(|heaps| heaps.desc.segment_group == group);
                 let released = release_from(of_group, short, TypedHeaps::release);
-                tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
+                if !released.is_zero() {
+                    tracing::debug!(%group, %short, %released, "released empty heaps to return to the budget");
+                }
             }
         }
     }
 
-    /// Releases empty heaps because the device has no memory for `size` bytes, and returns their bytes. Heaps of the
-    /// segment group come first, because memory belongs to a segment group.
-    pub(crate) fn make_room(&self, size: ByteSize, heap_type: HeapType, group: SegmentGroup) -> ByteSize {
+    /// Releases empty heaps because the device has no memory for `size` bytes beside `heaps`. Returns whether there were
+    /// any. Heaps of the segment group come first, because memory belongs to a segment group.
+    ///
+    /// With `NEVER_OVER_ALLOCATE` nothing is released.
+    pub(crate) fn make_room(&self, heaps: &TypedHeaps, size: ByteSize) -> bool {
+        if self.source.never_over_allocates() {
+            return false;
+        }
         self.return_unused_memory();
-        let mut heaps = self.of_family();
-        heaps.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
-        release_from(heaps.iter(), size.max(self.source.desc.release_size), TypedHeaps::release)
+        let (group, heap_type) = (heaps.desc.segment_group, heaps.desc.heap_type);
+        let mut all = self.of_family();
+        all.sort_by_key(|heaps| (heaps.desc.segment_group != group, heaps.desc.heap_type != heap_type));
+        let released = release_from(all.iter(), size.max(self.source.desc.release_size), TypedHeaps::release);
+        tracing::debug!(%size, %released, "the device has no memory; released empty heaps to retry");
+        !released.is_zero()
     }
 
     /// Releases whole empty heaps of the allocator and its pools until at least `bytes` are released, and returns their
@@ -295,11 +321,6 @@ impl HeapKinds {
         release_from(self.all().iter(), bytes, TypedHeaps::release)
     }
 
-    /// Returns the ranges of the backing buffers that [`return_unused_memory`](Self::return_unused_memory) would release.
-    pub(crate) fn unused_buffers(&self) -> Vec<UnusedRange> {
-        self.owner.upgrade().map(|owner| owner.unused_buffers()).unwrap_or_default()
-    }
-
     /// Returns the memory of empty backing buffers and slabs to the heaps.
     pub(crate) fn return_unused_memory(&self) {
         if let Some(owner) = self.owner.upgrade() {
@@ -307,7 +328,6 @@ impl HeapKinds {
         }
         for heaps in self.of_family() {
             heaps.shared().give_up_unused_slabs();
-            heaps.note_change();
         }
     }
 
@@ -320,41 +340,7 @@ impl HeapKinds {
     ) -> Result<Arc<Heap>, Refusal> {
         let (heap_type, group) = (heaps.desc.heap_type, heaps.desc.segment_group);
         self.give_back_for((heap_type, group), size, heaps.desc.heap.Flags, constraints);
-        if self.source.manager_for(constraints).is_none() {
-            // A manager makes memory available itself. Without one, only unused budget is available.
-            let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
-            self.source.check_budget(group, size, constraints, ByteSize::ZERO).map_err(refuse)?;
-        }
         heaps.create_heap(size, constraints)
-    }
-
-    /// Creates a heap for which memory was short at first. Adds the reasons to the refusal if that fails.
-    pub(crate) fn create_after_refusal(
-        &self,
-        heaps: &TypedHeaps,
-        wanted: ByteSize,
-        least: ByteSize,
-        constraints: Constraints,
-        refusal: &mut Refusal,
-    ) -> Result<Option<Arc<Heap>>, Refusal> {
-        let mut attempt = |size: ByteSize| match self.create_heap(heaps, size, constraints) {
-            Ok(heap) => Ok(Some(heap)),
-            Err(other) if other.fatal.is_none() => {
-                refusal.append(other);
-                Ok(None)
-            }
-            Err(fatal) => Err(fatal),
-        };
-        if !self.source.never_over_allocates() {
-            let released = self.make_room(wanted, heaps.desc.heap_type, heaps.desc.segment_group);
-            tracing::debug!(%wanted, %released, "heap creation failed; released empty heaps to retry");
-            if !released.is_zero() {
-                if let Some(heap) = attempt(wanted)? {
-                    return Ok(Some(heap));
-                }
-            }
-        }
-        if least < wanted { attempt(least) } else { Ok(None) }
     }
 
     /// Creates one of the initial heaps of a pool.
@@ -364,14 +350,16 @@ impl HeapKinds {
         size: ByteSize,
         constraints: Constraints,
     ) -> Result<(), Refusal> {
-        let heap = match self.create_heap(heaps, size, constraints) {
-            Ok(heap) => heap,
-            Err(refusal) if refusal.fatal.is_some() => return Err(refusal),
-            Err(mut refusal) => {
-                let made = self.create_after_refusal(heaps, size, size, constraints, &mut refusal)?;
-                made.ok_or(refusal)?
+        let create = || self.create_heap(heaps, size, constraints);
+        let heap = create().or_else(|mut refusal| {
+            if refusal.fatal.is_some() || !self.make_room(heaps, size) {
+                return Err(refusal);
             }
-        };
+            create().map_err(|other| {
+                refusal.append(other);
+                refusal
+            })
+        })?;
         heaps
             .insert_empty(heap)
             .map_err(|error| Error::invalid_argument("PoolDesc::heap_size", error.to_string()).into())
@@ -409,6 +397,17 @@ impl HeapKinds {
             prefetcher.request(heaps, sharing, next, constraints);
         }
     }
+}
+
+/// The memory that may be released before new memory is created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GivenBack {
+    /// Bytes in the segment group.
+    pub(crate) in_group: ByteSize,
+    /// Bytes that are charged to the heap type.
+    pub(crate) of_type: ByteSize,
+    /// Heaps of the kind, if it is a pool's.
+    pub(crate) heap_count: u64,
 }
 
 fn release_from<'a>(

@@ -8,13 +8,12 @@
 //! | `accounts`, `heap_time`, `refusal`, `managed` | limits and totals; the estimated time for heaps; reasons why there is no memory; memory that a residency manager manages |
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
 //! | `pool_heaps`, `heap`, `placed_range`, `labels`, `striped` | the number of a pool's heaps; a heap; a range of one; names and user data; references that are counted per thread |
-//! | `engine_desc`, `pool_sums`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
+//! | `engine_desc`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
 //! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
-//! | `after_return`, `held_memory`, `heap_plan`, `heap_request`, `committed` | the heaps as they would be without unused slabs and backing buffers; what a probe and an allocation do with memory that is held; the decision where the memory of one request comes from; its execution; a committed resource |
+//! | `heap_request`, `committed` | the steps by which a request gets memory; a committed resource |
 
 mod accounts;
-mod after_return;
 mod committed;
 mod debug_name;
 mod device_resource;
@@ -22,10 +21,8 @@ mod devices;
 mod engine_desc;
 mod heap;
 mod heap_kinds;
-mod heap_plan;
 mod heap_request;
 mod heap_time;
-mod held_memory;
 mod idle_clock;
 mod labels;
 mod managed;
@@ -33,7 +30,6 @@ mod nesting;
 mod placed_range;
 mod placing;
 mod pool_heaps;
-mod pool_sums;
 mod prefetch;
 mod prefetcher;
 mod refusal;
@@ -50,18 +46,18 @@ pub(crate) use self::device_resource::{Refused, check_interfaces, create_placed}
 pub(crate) use self::engine_desc::engine_desc;
 pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
-pub(crate) use self::heap_plan::HeapRequest;
-pub use self::heap_plan::ProbedMemory;
+pub(crate) use self::heap_request::HeapRequest;
+pub use self::heap_request::ProbedMemory;
 pub(crate) use self::idle_clock::IdleClock;
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub use self::managed::MemoryReference;
 pub(crate) use self::managed::{KeptResident, place_resident};
 pub(crate) use self::nesting::Owner;
-pub(crate) use self::placed_range::{PlacedRange, UnusedRange};
-pub(crate) use self::pool_sums::HeapsShare;
+pub(crate) use self::placed_range::PlacedRange;
 pub(crate) use self::refusal::Refusal;
 pub(crate) use self::source::HeapSource;
 pub(crate) use self::spare_heaps::SpareHeaps;
 pub(crate) use self::striped::{Stripe, Striped};
+pub(crate) use self::typed_heaps::HeapsShare;
 pub(crate) use self::typed_heaps::{Recycling, Sharing, TypedHeaps, TypedHeapsDesc};

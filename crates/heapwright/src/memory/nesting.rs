@@ -3,16 +3,13 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use heapwright_core::ByteSize;
 use heapwright_core::placement::HeapPooling;
 
 use super::accounts::Accounts;
 use super::engine_desc::fixed_heap_size;
-use super::placed_range::UnusedRange;
 use super::siblings::Siblings;
 use super::spare_heaps::SpareHeaps;
 use super::typed_heaps::TypedHeaps;
-use crate::HeapType;
 use crate::desc::{EmptyHeapPolicy, ResourceAllocatorDesc, ResourceAllocatorFlags};
 
 /// The allocator, as its heaps see it: the memory that it holds, and the memory that it can return when memory is
@@ -24,15 +21,8 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
     /// Creates its own heaps of the kind with this index, if they do not exist.
     fn make_kind(&self, index: usize);
 
-    /// Returns the ranges of the backing buffers that [`release_unused_buffers`](Self::release_unused_buffers) would
-    /// release.
-    fn unused_buffers(&self) -> Vec<UnusedRange>;
-
     /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);
-
-    /// Returns the bytes of heaps that contain only empty backing buffers.
-    fn empty_beneath_buffers(&self, heap_type: HeapType) -> ByteSize;
 }
 
 /// An allocator, its nested allocators, and the state that they share.

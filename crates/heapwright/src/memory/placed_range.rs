@@ -50,14 +50,6 @@ pub(crate) struct PlacedRange {
     is_held: bool,
 }
 
-/// The range of an unused backing buffer, to predict what freeing it would do.
-#[derive(Debug)]
-pub(crate) struct UnusedRange {
-    pub(crate) heaps: Arc<TypedHeaps>,
-    pub(crate) sharing: Sharing,
-    pub(crate) id: SharedPlacementId,
-}
-
 // SAFETY: the pointer stands for an `Arc` of a type that is `Send` and `Sync`, and all other fields are both.
 unsafe impl Send for PlacedRange {}
 // SAFETY: as above.
@@ -112,7 +104,6 @@ impl PlacedRange {
         request: &PlacementRequest,
     ) -> Result<Self, PlacementError> {
         let placed = heaps.engine(sharing).allocate_in_new(heap.size(), heap, request);
-        heaps.note_change();
         Ok(Self::new(Arc::clone(heaps), sharing, placed?, request.alignment))
     }
 
@@ -123,7 +114,6 @@ impl PlacedRange {
         placed: Result<Option<SharedPlaced<Arc<Heap>>>, PlacementError>,
         request: &PlacementRequest,
     ) -> Result<Option<Self>, PlacementError> {
-        heaps.note_change();
         Ok(placed?.map(|placed| Self::new(Arc::clone(heaps), sharing, placed, request.alignment)))
     }
 
@@ -157,11 +147,6 @@ impl PlacedRange {
         self.sharing != Sharing::Shared
     }
 
-    /// Returns the place as that of an unused backing buffer.
-    pub(crate) fn unused(&self) -> UnusedRange {
-        UnusedRange { heaps: Arc::clone(self.heaps()), sharing: self.sharing, id: self.id }
-    }
-
     /// Returns the number of allocations in the heap, including this one.
     pub(crate) fn allocations_in_heap(&self) -> u64 {
         match self.heaps().engine(self.sharing).as_default() {
@@ -184,13 +169,11 @@ impl Drop for PlacedRange {
         if !self.is_held {
             return;
         }
-        let transit = self.heaps.in_transit();
         match self.heaps.engine(self.sharing).free(self.id) {
-            Ok(left) if left.is_empty() => drop(transit),
-            Ok(left) => self.heaps.recycle(left, transit),
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => self.heaps.recycle(left),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
-        self.heaps.note_change();
     }
 }
 

@@ -8,7 +8,7 @@ use heapwright_d3d12::*;
 
 use super::device_resource::create_placed;
 use super::heap_kinds::HeapKinds;
-use super::heap_plan::{HeapRequest, ProbedMemory};
+use super::heap_request::{HeapRequest, ProbedMemory};
 use super::managed::place_resident;
 use super::placed_range::PlacedRange;
 use super::refusal::Refusal;

@@ -1,15 +1,11 @@
 //! The number of heaps that a pool has, and its bounds.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::Obstacle;
 
 /// Counts the heaps of a pool. A heap that [leaves](HeapPermit::give_up) is not counted while the device destroys it.
-///
-/// While empty heaps are outside of the engine, and it is not decided which of them leave the pool, the thread that took them
-/// holds [`in_transit`](Self::in_transit). A thread that holds [`settled`](Self::settled) finds every heap of the pool in the
-/// engine, except those that are being created.
 #[derive(Debug)]
 pub(crate) struct PoolHeaps {
     least: u64,
@@ -18,26 +14,13 @@ pub(crate) struct PoolHeaps {
     count: AtomicU64,
     /// The number of heaps that have the pool's heap size. Heaps of their own may have another size.
     regular_count: AtomicU64,
-    transit: RwLock<()>,
 }
 
 impl PoolHeaps {
     /// Creates the counts of a pool that keeps `least` heaps of its heap size, and has no more than `most` heaps; zero is no limit.
     pub(crate) fn new(least: u64, most: u64) -> Arc<Self> {
         let [count, regular_count] = Default::default();
-        Arc::new(Self { least, most, count, regular_count, transit: RwLock::new(()) })
-    }
-
-    /// Must be held while empty heaps are taken out of the engine, until those that stay are back. Only a limit makes it
-    /// necessary.
-    #[inline]
-    pub(crate) fn in_transit(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        (self.most != 0).then(|| self.transit.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Waits until no heap is in transit, and keeps it so.
-    pub(crate) fn settled(&self) -> Option<RwLockWriteGuard<'_, ()>> {
-        (self.most != 0).then(|| self.transit.write().unwrap_or_else(PoisonError::into_inner))
+        Arc::new(Self { least, most, count, regular_count })
     }
 
     /// Checks whether one more heap is permitted after `released` of the existing heaps are released.

@@ -1,8 +1,8 @@
 //! The state of prefetching for the heaps of one kind.
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -14,7 +14,8 @@ use crate::plan::Constraints;
 #[derive(Debug, Default)]
 pub(crate) struct Prefetch {
     /// Whether a heap is being created. No other is requested until then.
-    is_pending: AtomicBool,
+    is_pending: Mutex<bool>,
+    ended: Condvar,
     misses: AtomicU64,
     eliminated: AtomicU64,
     /// Heaps that were created while a recording is made.
@@ -33,18 +34,18 @@ pub(crate) struct CreatedHeap {
 impl Prefetch {
     /// Begins a prefetch; returns `false` if one is in progress.
     pub(crate) fn begin(&self) -> bool {
-        !self.is_pending.swap(true, Ordering::Acquire)
+        !mem::replace(&mut *self.is_pending.lock().unwrap_or_else(PoisonError::into_inner), true)
     }
 
     pub(crate) fn end(&self) {
-        self.is_pending.store(false, Ordering::Release);
+        *self.is_pending.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.ended.notify_all();
     }
 
     /// Waits for the heap that is being created. For tests, which need a state that does not change.
     pub(crate) fn wait(&self) {
-        while self.is_pending.load(Ordering::Acquire) {
-            std::thread::yield_now();
-        }
+        let is_pending = self.is_pending.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.ended.wait_while(is_pending, |is_pending| *is_pending));
     }
 
     /// Keeps a heap until it is counted.

@@ -49,6 +49,9 @@ impl Job {
         if !is_wanted || !source.may_prefetch(heaps.desc.segment_group, size, constraints) {
             return Ok(());
         }
+        let Ok(_until_created) = source.charge_budget(heaps.desc.segment_group, size, constraints) else {
+            return Ok(());
+        };
         let create = || heaps.create_d3d12_heap(size);
         if source.recording.is_none() {
             return heaps.insert_prefetched(sharing, size, constraints, create);

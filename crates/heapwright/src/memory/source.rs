@@ -1,7 +1,7 @@
 //! The source of an allocator's heaps.
 
 use std::any::Any;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
 use heapwright_d3d12::*;
@@ -9,6 +9,7 @@ use heapwright_d3d12::*;
 use super::accounts::Accounts;
 use super::devices::Devices;
 use super::managed::{OwnMemory, begins_evicted};
+use crate::adapter::check_adapter;
 use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::plan::Constraints;
@@ -26,6 +27,9 @@ pub(crate) struct HeapSource {
     /// Shared by all nested allocators.
     pub(crate) own_memory: Arc<OwnMemory>,
     pub(crate) accounts: Arc<Accounts>,
+    /// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
+    /// allocators.
+    pub(crate) being_created: Arc<Mutex<[ByteSize; 2]>>,
     pub(crate) desc: ResourceAllocatorDesc,
     pub(crate) max_heap_size: ByteSize,
     /// Flags of all heaps.
@@ -50,6 +54,7 @@ impl HeapSource {
         if let Some(manager) = residency {
             manager.check_device(device)?;
         }
+        adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
         let is_budget_known = adapter.is_some() || residency.is_some();
         if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET) && !is_budget_known {
             let rule = "ALWAYS_IN_BUDGET requires an adapter or a residency manager";
@@ -69,6 +74,7 @@ impl HeapSource {
             accounts: Accounts::new(desc.limits),
             adapter: adapter.cloned(),
             residency: residency.cloned(),
+            being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             devices,
             desc,
@@ -152,6 +158,24 @@ impl HeapSource {
         Ok(())
     }
 
+    /// Charges `size` bytes to the budget until they are created, or returns the budget that they would exceed. A
+    /// residency manager charges what it manages itself.
+    pub(crate) fn charge_budget(
+        &self,
+        group: SegmentGroup,
+        size: ByteSize,
+        constraints: Constraints,
+    ) -> Result<Option<BudgetCharge>, Obstacle> {
+        if self.manager_for(constraints).is_some() {
+            return Ok(None);
+        }
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[group.index()];
+        self.check_budget(group, bytes.saturating_add(size), constraints, ByteSize::ZERO)?;
+        *bytes = bytes.saturating_add(size);
+        Ok(Some(BudgetCharge { being_created: Arc::clone(&self.being_created), group, size }))
+    }
+
     /// Returns the bytes by which `size` more bytes would exceed the budget, if usage and budget are known.
     pub(crate) fn bytes_over_budget(
         &self,
@@ -178,6 +202,22 @@ impl HeapSource {
             }
             None => self.check_budget(group, size, constraints, ByteSize::ZERO).is_ok(),
         }
+    }
+}
+
+/// Bytes that are being created. Dropping this ends that.
+#[derive(Debug)]
+pub(crate) struct BudgetCharge {
+    being_created: Arc<Mutex<[ByteSize; 2]>>,
+    group: SegmentGroup,
+    size: ByteSize,
+}
+
+impl Drop for BudgetCharge {
+    fn drop(&mut self) {
+        let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &mut being_created[self.group.index()];
+        *bytes = bytes.saturating_sub(self.size);
     }
 }
 

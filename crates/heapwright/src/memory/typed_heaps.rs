@@ -1,10 +1,10 @@
 //! The heaps of one kind: an engine that divides them, and their store of empty heaps.
 
-use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use heapwright_core::placement::{
     EngineDesc, HeapEngine, HeapPool, HeapSetTotals, PlacementAlgorithm, PlacementError, PlacementRequest,
-    ServingHeap,
+    ServingHeap, SharedHeapSet,
 };
 use heapwright_core::{Alignment, ByteSize};
 use heapwright_d3d12::*;
@@ -16,7 +16,6 @@ use super::heap_time::HeapTime;
 use super::labels::Labels;
 use super::managed::{NewMemory, create_managed};
 use super::pool_heaps::{HeapPermit, PoolHeaps};
-use super::pool_sums::{Counted, HeapsShare, PoolEntry, PoolSums};
 use super::prefetch::{CreatedHeap, Prefetch};
 use super::refusal::Refusal;
 use super::siblings::Siblings;
@@ -48,11 +47,8 @@ pub(crate) struct TypedHeaps {
     pub(crate) prefetch: Prefetch,
     /// The number of heaps of a custom pool.
     pool_heaps: Option<Arc<PoolHeaps>>,
-    this: Weak<Self>,
     /// A custom pool in the allocator's recording.
     pub(crate) recorded_pool: OnceLock<Weak<RecordedPool>>,
-    /// Contribution of a custom pool to the totals of all pools.
-    pub(crate) pool_entry: Option<PoolEntry>,
 }
 
 /// Properties of the heaps of one kind.
@@ -62,8 +58,6 @@ pub(crate) struct TypedHeapsDesc {
     pub(crate) number: u64,
     /// Name of a custom pool.
     pub(crate) pool: Option<Arc<str>>,
-    /// For a custom pool: the totals of all pools of its allocator.
-    pub(crate) pool_sums: Option<Arc<PoolSums>>,
     pub(crate) heap_type: HeapType,
     pub(crate) segment_group: SegmentGroup,
     pub(crate) class: ResourceClass,
@@ -117,9 +111,8 @@ impl TypedHeaps {
         let granularity =
             Alignment::new(desc.heap.Alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY);
         let dedicated = EngineDesc::Dedicated { granularity };
-        let pool_entry = desc.pool_sums.as_ref().map(|sums| PoolEntry::new(sums, desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
-        let heaps = Arc::new_cyclic(|this| Self {
+        let heaps = Arc::new(Self {
             shared: HeapEngine::new(&desc.engine),
             dedicated: HeapEngine::new(&dedicated),
             desc,
@@ -129,9 +122,7 @@ impl TypedHeaps {
             labels: Labels::default(),
             prefetch: Prefetch::default(),
             pool_heaps,
-            this: Weak::clone(this),
             recorded_pool: OnceLock::new(),
-            pool_entry,
         });
         heaps.siblings.join(&heaps);
         heaps
@@ -165,16 +156,14 @@ impl TypedHeaps {
         sharing: Sharing,
         request: &PlacementRequest,
     ) -> Result<(), PlacementError> {
-        let transit = self.in_transit();
         let planned = self.engine(sharing).plan(request)?;
-        self.recycle(planned.release, transit);
+        self.recycle(planned.release);
         if self.desc.recycling == Recycling::IntoPool {
             let members = self.siblings.members();
             let in_use = members.iter().map(|heaps| heaps.bytes_of_pooled_kind());
             let in_use = in_use.fold(ByteSize::ZERO, ByteSize::saturating_add);
             drop(self.spare.pool.make_way(in_use, planned.size));
         }
-        self.note_change();
         Ok(())
     }
 
@@ -211,6 +200,18 @@ impl TypedHeaps {
         self.take_empty_of_siblings(least, wanted)
     }
 
+    /// Returns the smallest size of a heap for a request.
+    pub(crate) fn least_heap_size(&self, sharing: Sharing, request: &PlacementRequest) -> ByteSize {
+        let least = self.engine(sharing).least_heap_size(request);
+        least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX)
+    }
+
+    /// Reopens the heaps that a defragmentation is emptying, which then leaves them alone. Returns whether there were
+    /// any.
+    pub(crate) fn reopen_closed(&self) -> bool {
+        self.shared.as_default().is_some_and(SharedHeapSet::reopen_closed)
+    }
+
     /// Returns whether a request fits in the existing heaps, or the size of the heap that it would need. Nothing is
     /// placed.
     pub(crate) fn probe(
@@ -227,19 +228,12 @@ impl TypedHeaps {
         })
     }
 
-    /// Returns whether a request fits in the existing heaps, however much of an empty heap it wastes.
-    pub(crate) fn has_any_room(
-        &self,
-        sharing: Sharing,
-        request: &PlacementRequest,
-    ) -> Result<bool, PlacementError> {
-        self.engine(sharing).has_room_anywhere(request)
-    }
-
-    /// Returns whether [`take_spare`](Self::take_spare) would find a heap, provided that limits permit its transfer.
+    /// Returns whether [`take_spare`](Self::take_spare) would find a heap.
     pub(crate) fn has_spare(&self, least: ByteSize, wanted: ByteSize) -> bool {
-        self.spare.pool.has_fitting(least, wanted)
-            || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, wanted))
+        let permitted = wanted.min(self.source.accounts.left(self.desc.heap_type));
+        let pooled = if self.own_spare().is_some() { wanted } else { permitted };
+        self.spare.pool.has_fitting(least, pooled)
+            || self.siblings.others(self).iter().any(|other| other.shared.has_empty_fitting(least, permitted))
     }
 
     /// Checks whether one more heap is permitted after `released` of the existing heaps are released.
@@ -247,29 +241,14 @@ impl TypedHeaps {
         self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check(released))
     }
 
-    /// Returns how many heaps of a pool may be released, with these engines in the place of its own. O(n) for n empty heaps.
-    pub(crate) fn releasable_of_engines(
-        &self,
-        shared: &HeapEngine<Arc<Heap>>,
-        dedicated: &HeapEngine<Arc<Heap>>,
-    ) -> u64 {
+    /// Returns how many heaps of a pool may be released. O(n) for n empty heaps.
+    pub(crate) fn releasable(&self) -> u64 {
         let Some(pool) = &self.pool_heaps else { return 0 };
         let is_regular = |heap: &Arc<Heap>| heap.size() == self.desc.heap_size;
-        let mut empty = shared.map_empty(is_regular);
-        empty.extend(dedicated.map_empty(is_regular));
+        let mut empty = self.shared.map_empty(is_regular);
+        empty.extend(self.dedicated.map_empty(is_regular));
         let regular = empty.iter().filter(|&&is_regular| is_regular).count();
         pool.releasable(regular as u64, (empty.len() - regular) as u64)
-    }
-
-    /// Must be held while empty heaps are taken out of an engine, until those that a pool needs are back.
-    #[inline]
-    pub(crate) fn in_transit(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        self.pool_heaps.as_ref()?.in_transit()
-    }
-
-    /// Waits until the engines have all heaps of a pool with a limit, except those that are being created, and keeps it so.
-    pub(crate) fn settled(&self) -> Option<RwLockWriteGuard<'_, ()>> {
-        self.pool_heaps.as_ref()?.settled()
     }
 
     fn add_to_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
@@ -280,15 +259,11 @@ impl TypedHeaps {
 
     /// Counts a new heap of a pool. If the pool has its maximum number of heaps, an empty one is released.
     fn replace_in_pool(&self, size: ByteSize) -> Result<Option<HeapPermit>, Refusal> {
-        self.add_to_pool(size).or_else(|_| {
-            // Declared first, to release the heap to the device without the lock.
-            let _left;
-            let _settled = self.settled();
-            if let Ok(permit) = self.add_to_pool(size) {
-                return Ok(permit);
+        self.add_to_pool(size).or_else(|refusal| {
+            if self.source.never_over_allocates() {
+                return Err(refusal);
             }
-            _left = self.take_leaving(ByteSize::new(1));
-            self.note_change();
+            drop(self.take_leaving(ByteSize::new(1)));
             self.add_to_pool(size)
         })
     }
@@ -296,6 +271,9 @@ impl TypedHeaps {
     /// Creates a heap, for which a residency manager makes memory available.
     pub(crate) fn create_heap(&self, size: ByteSize, constraints: Constraints) -> Result<Arc<Heap>, Refusal> {
         let permit = self.replace_in_pool(size)?;
+        let refuse = |obstacle| Refusal::of(MemorySource::NewHeap(size), obstacle);
+        let _until_created =
+            self.source.charge_budget(self.desc.segment_group, size, constraints).map_err(refuse)?;
         let heap = self.account_heap(size, constraints, permit, || self.create_d3d12_heap(size))?;
         if let Some(recording) = &self.source.recording {
             heap.record(recording, &self.desc.heap);
@@ -374,9 +352,7 @@ impl TypedHeaps {
 
     /// Adds an empty heap.
     pub(crate) fn insert_empty(&self, heap: Arc<Heap>) -> Result<(), PlacementError> {
-        let inserted = self.shared.insert(heap.size(), heap);
-        self.note_change();
-        inserted
+        self.shared.insert(heap.size(), heap)
     }
 
     /// Adds a prefetched heap for requests of this kind, and records both. If limits do not permit it any more, or if the heap numbers
@@ -410,7 +386,6 @@ impl TypedHeaps {
             }
         }
         let _refused = self.engine(sharing).insert(heap.size(), heap);
-        self.note_change();
         Ok(())
     }
 
@@ -429,10 +404,9 @@ impl TypedHeaps {
         }
     }
 
-    /// Keeps, pools or releases heaps that became empty, and ends their transit before any is released.
-    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>, transit: Option<RwLockReadGuard<'_, ()>>) {
+    /// Keeps, pools or releases heaps that became empty.
+    pub(crate) fn recycle(&self, heaps: Vec<Arc<Heap>>) {
         let left = self.leave(heaps);
-        drop(transit);
         if self.desc.recycling == Recycling::IntoPool {
             left.into_iter().filter(|heap| self.is_usable(heap)).for_each(|heap| self.spare.put(heap));
         }
@@ -455,11 +429,6 @@ impl TypedHeaps {
     /// Returns the sizes of empty heaps that no engine keeps.
     pub(crate) fn spare_sizes(&self) -> Vec<ByteSize> {
         self.own_spare().map(HeapPool::sizes).unwrap_or_default()
-    }
-
-    /// Returns whether a heap of any sufficient size can serve a request.
-    pub(crate) fn takes_any_heap(&self) -> bool {
-        self.shared.algorithm() == PlacementAlgorithm::Default && self.desc.heap_size.is_zero()
     }
 
     /// Returns whether no two resources share a heap.
@@ -487,10 +456,7 @@ impl TypedHeaps {
     }
 
     fn release_of_engines(&self, bytes: ByteSize) -> ByteSize {
-        let transit = self.in_transit();
         let left = self.take_leaving(bytes);
-        drop(transit);
-        self.note_change();
         left.iter().fold(ByteSize::ZERO, |sum, heap| sum.saturating_add(heap.size()))
     }
 
@@ -528,16 +494,12 @@ impl TypedHeaps {
 
     /// Counts a frame, and releases heaps that have been empty for too many frames.
     pub(crate) fn pass_frame(&self) {
-        let transit = self.in_transit();
-        self.recycle(self.shared.pass_frame(), transit);
-        self.note_change();
+        self.recycle(self.shared.pass_frame());
     }
 
     /// Counts a period, and releases heaps that were empty for two of them.
     pub(crate) fn pass_period(&self) {
-        let transit = self.in_transit();
-        self.recycle(self.shared.pass_period(), transit);
-        self.note_change();
+        self.recycle(self.shared.pass_period());
     }
 
     /// Returns whether so much memory is empty that time must not be overlooked.
@@ -563,35 +525,17 @@ impl TypedHeaps {
         None
     }
 
-    /// Marks the pool as changed for the totals of all pools. Must be called after each change of the heaps' contents.
-    #[inline]
-    pub(crate) fn note_change(&self) {
-        if let Some(entry) = &self.pool_entry {
-            entry.note_change(|| self.this.clone());
-        }
-    }
-
     /// Returns the totals of the heaps, including empty ones that are held.
     pub(crate) fn totals(&self) -> HeapSetTotals {
-        self.totals_of_engines(&self.shared, &self.dedicated)
-    }
-
-    /// Returns the totals, with these engines in the place of its own.
-    pub(crate) fn totals_of_engines(
-        &self,
-        shared: &HeapEngine<Arc<Heap>>,
-        dedicated: &HeapEngine<Arc<Heap>>,
-    ) -> HeapSetTotals {
-        let [shared, own] = [shared.totals(), dedicated.totals()];
         let spare = self.own_spare().map(HeapPool::totals).unwrap_or_default();
-        HeapSetTotals {
-            used: shared.used.saturating_add(own.used),
-            reserved: shared.reserved.saturating_add(own.reserved).saturating_add(spare.bytes),
-            allocation_count: shared.allocation_count + own.allocation_count,
-            heap_count: shared.heap_count + own.heap_count + spare.heap_count,
-            empty_heap_count: shared.empty_heap_count + own.empty_heap_count + spare.heap_count,
-            empty: shared.empty.saturating_add(own.empty).saturating_add(spare.bytes),
-        }
+        let spare = HeapSetTotals {
+            reserved: spare.bytes,
+            heap_count: spare.heap_count,
+            empty_heap_count: spare.heap_count,
+            empty: spare.bytes,
+            ..HeapSetTotals::default()
+        };
+        sum(&sum(&self.shared.totals(), &self.dedicated.totals()), &spare)
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -602,19 +546,6 @@ impl TypedHeaps {
                 format!("{name} {} heaps of {:?}: {error}", self.desc.heap_type, self.desc.class)
             })?;
         }
-        // Another thread may be between a change and its mark.
-        let is_counted = |entry: &PoolEntry| {
-            (0..1000).any(|_| {
-                let is_counted = entry.is_counted(|| self.share());
-                if !is_counted {
-                    std::thread::yield_now();
-                }
-                is_counted
-            })
-        };
-        if !self.pool_entry.as_ref().is_none_or(is_counted) {
-            return Err("the totals over all pools do not include a change of this pool".to_owned());
-        }
         Ok(())
     }
 }
@@ -623,12 +554,43 @@ fn sum_of_sizes<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
     heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
 }
 
-impl Counted for TypedHeaps {
-    fn entry(&self) -> Option<&PoolEntry> {
-        self.pool_entry.as_ref()
-    }
+/// The contribution of heaps of one kind to statistics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct HeapsShare {
+    pub(crate) totals: HeapSetTotals,
+    pub(crate) prefetch_misses: u64,
+    pub(crate) prefetch_eliminated: u64,
+    pub(crate) size_cache_hits: u64,
+    pub(crate) size_cache_misses: u64,
+}
 
-    fn share(&self) -> HeapsShare {
+impl HeapsShare {
+    /// Returns the sum of both.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        Self {
+            totals: sum(&self.totals, &other.totals),
+            prefetch_misses: self.prefetch_misses + other.prefetch_misses,
+            prefetch_eliminated: self.prefetch_eliminated + other.prefetch_eliminated,
+            size_cache_hits: self.size_cache_hits + other.size_cache_hits,
+            size_cache_misses: self.size_cache_misses + other.size_cache_misses,
+        }
+    }
+}
+
+fn sum(one: &HeapSetTotals, two: &HeapSetTotals) -> HeapSetTotals {
+    HeapSetTotals {
+        used: one.used.saturating_add(two.used),
+        reserved: one.reserved.saturating_add(two.reserved),
+        allocation_count: one.allocation_count + two.allocation_count,
+        heap_count: one.heap_count + two.heap_count,
+        empty_heap_count: one.empty_heap_count + two.empty_heap_count,
+        empty: one.empty.saturating_add(two.empty),
+    }
+}
+
+impl TypedHeaps {
+    /// Returns what the heaps contribute to statistics.
+    pub(crate) fn share(&self) -> HeapsShare {
         let (prefetch_misses, prefetch_eliminated) = self.prefetch.misses_and_eliminated();
         let cache = self.shared.size_cache();
         HeapsShare {

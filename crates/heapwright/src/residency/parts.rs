@@ -13,6 +13,7 @@ use super::device::{ManagedDevice, create_fence};
 use super::pager::Pager;
 use super::recorded::ManagerRecording;
 use super::upkeep::Upkeep;
+use crate::adapter::check_adapter;
 use crate::{Architecture, DeviceCaps, Error};
 
 /// The state of a residency manager.
@@ -46,6 +47,7 @@ impl ManagerParts {
         let caps = DeviceCaps::query(device)?;
         let recording = ManagerRecording::begin(desc, caps.architecture != Architecture::Discrete)?;
         let is_unified = unifies_memory(&caps, desc.flags);
+        adapter.map_or(Ok(()), |adapter| check_adapter(device, adapter))?;
         let budgets = Budgets::new(adapter, is_unified, desc)?;
         let paging_fence = create_fence(device, desc.initial_fence_value)?;
         let mut planner = ResidencyPlanner::new(is_unified, || desc.policy.create());

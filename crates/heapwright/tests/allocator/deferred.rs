@@ -27,7 +27,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     let [graphics, copies] = [fence(&gpu), fence(&gpu)];
     let all = [(&graphics, 1), (&graphics, 3), (&graphics, 2), (&copies, 1), (&graphics, 3)];
     for (fence, value) in all {
-        allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value));
+        allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value)).expect("its own");
     }
     let waiting = || {
         let stats = allocator.stats();
@@ -43,7 +43,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     signal(&graphics, 3);
     assert_eq!((allocator.collect(), waiting()), (2, 0));
     // A fence value that has already been reached.
-    allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &graphics, FenceValue::new(1)).expect("its own");
     assert_eq!((allocator.collect(), allocator.collect()), (1, 0));
     assert_returns_everything(&allocator, &gpu);
 }
@@ -52,7 +52,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
 fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1)).expect("its own");
     let large = HeapType::Default.into_place();
     refused(try_buffer(&allocator, &large, 1536 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
@@ -70,7 +70,7 @@ fn assert_serves_again(
     let done = fence(gpu);
     let made = buffer(allocator, first, 16 * MIB);
     let usual = placement(&made);
-    allocator.free_after(made, &done, FenceValue::new(1));
+    allocator.free_after(made, &done, FenceValue::new(1)).expect("its own");
     refused(try_buffer(allocator, again, 16 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
     let made = buffer(allocator, again, 16 * MIB);
@@ -137,7 +137,7 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     faults.fail_all();
     assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::Committed);
     signal(&done, 1);
@@ -150,7 +150,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     let limits = HeapLimits { default: Some(ByteSize::from_mib(16)), ..Default::default() };
     let allocator = allocator(&gpu, with_limits(limits));
     let done = fence(&gpu);
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     let desc =
         || PoolDesc { heap_size: Some(ByteSize::from_mib(16)), min_heap_count: 1, ..Default::default() };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
@@ -162,7 +162,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
 fn a_removed_devices_fences_are_all_reached() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let never = fence(&gpu);
-    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX));
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX)).expect("its own");
     assert_eq!(allocator.collect(), 0);
     let device: ID3D12Device5 = gpu.device.cast().expect("it has that interface");
     // SAFETY: the device is a live COM object.
@@ -178,8 +178,8 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
     let (never, done) = (fence(&gpu), fence(&gpu));
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1));
-    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1)).expect("its own");
+    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert!(logged.iter().any(|line| line.contains("count=1")), "{logged:?}");
@@ -188,7 +188,7 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
     let done = fence(&gpu);
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1));
+    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
@@ -218,9 +218,9 @@ fn only_collect_queries_the_fences_and_each_of_them_once() {
     fences.iter().for_each(|fence| count_queries(fence, queries));
     let one = &fences[count];
     for (number, each) in fences[..count].iter().enumerate() {
-        allocator.free_after(buffer(&allocator, &within, 64), each, FenceValue::new(1));
+        allocator.free_after(buffer(&allocator, &within, 64), each, FenceValue::new(1)).expect("its own");
         let value = 1 + (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000_003;
-        allocator.free_after(buffer(&allocator, &within, 64), one, FenceValue::new(value));
+        allocator.free_after(buffer(&allocator, &within, 64), one, FenceValue::new(value)).expect("its own");
     }
     assert_eq!(allocator.stats().deferred_count, 2 * count as u64);
     assert_eq!(queries.swap(0, Ordering::Relaxed), 0);
@@ -231,4 +231,28 @@ fn only_collect_queries_the_fences_and_each_of_them_once() {
     assert_eq!((allocator.collect(), allocator.stats().deferred_count), (count / 2 + count, 0));
     assert_eq!(queries.swap(0, Ordering::Relaxed), count as u64 / 2 + 1);
     assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn an_adapter_of_another_device_is_refused() {
+    let [one, other] = [open("discrete"), open("discrete")];
+    let made = ResourceAllocator::new(&one.device, Some(&other.adapter), Default::default());
+    invalid(made, "adapter");
+    let made = residency::ResidencyManager::new(&one.device, Some(&other.adapter), Default::default());
+    invalid(made, "adapter");
+}
+
+#[test]
+fn an_allocation_of_another_allocator_is_refused_and_returned() {
+    let (gpu, one) = with_allocator(any_device());
+    let (other, nested) = (usual(&gpu), one.create_nested(Default::default()).expect("sound"));
+    let done = fence(&gpu);
+    for owner in [&other, &nested] {
+        let refused = one.free_after(local(owner, 1000), &done, FenceValue::new(1));
+        let (returned, error) = *refused.unwrap_err();
+        assert!(error.is_invalid_argument(), "{error}");
+        assert_eq!((one.stats().deferred_count, owner.stats().allocation_count), (0, 1));
+        owner.free_after(returned, &done, FenceValue::new(0)).expect("its own");
+        assert_eq!(owner.collect(), 1);
+    }
 }

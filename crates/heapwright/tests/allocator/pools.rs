@@ -1,7 +1,6 @@
 //! Each field of a custom pool's description changes something that its user or the device sees.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
 use crate::gpu::*;
@@ -207,39 +206,6 @@ fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
     assert_eq!(probed.memory, ProbedMemory::NewHeap(ByteSize::from_mib(6)));
     let _larger = buffer(&allocator, &place, 6 * MIB);
     assert_eq!(in_kib(&pool), 10 * 1024);
-}
-
-#[test]
-fn a_full_pool_serves_while_other_threads_release_its_empty_heaps() {
-    for (least, most) in [(1, 2), (0, 1), (2, 2), (1, 3)] {
-        let (gpu, allocator) = with_allocator(open("discrete"));
-        let desc = PoolDesc {
-            heap_size: Some(ByteSize::from_mib(1)),
-            min_heap_count: least,
-            max_heap_count: Some(most),
-            ..Default::default()
-        };
-        let pool = new_pool(&allocator, desc);
-        let is_done = AtomicBool::new(false);
-        std::thread::scope(|threads| {
-            threads.spawn(|| {
-                while !is_done.load(Ordering::Relaxed) {
-                    pool.release_empty_heaps();
-                    allocator.on_frame();
-                }
-            });
-            let served = (0..5000).try_for_each(|_| {
-                let held = (0..most).map(|_| try_buffer(&allocator, &in_pool(&pool), MIB));
-                held.collect::<Result<Vec<_>, _>>().map(drop)
-            });
-            is_done.store(true, Ordering::Relaxed);
-            served.expect("no more heaps are in use than the pool may have");
-        });
-        pool.release_empty_heaps();
-        assert_eq!(pool.totals().heap_count, u64::from(least));
-        drop(pool);
-        assert_returns_everything(&allocator, &gpu);
-    }
 }
 
 #[test]

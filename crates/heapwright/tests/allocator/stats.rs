@@ -159,28 +159,15 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
 }
 
 #[test]
-fn pools_that_do_not_change_are_not_looked_at() {
+fn pools_are_counted_while_they_exist() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let empty = allocator.stats();
     let mut pools = Vec::new();
-    let quickest = || {
-        let time = |_| {
-            let began = std::time::Instant::now();
-            assert!(allocator.stats().heap_count < u64::MAX);
-            began.elapsed()
-        };
-        (0..50).map(time).min().expect("there are some")
-    };
-    let before = quickest();
     let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
     pools.extend((0..3000).map(|_| new_pool(&allocator, desc.clone())));
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
     assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
-    let after = quickest();
-    // Visiting each pool would take a hundred times as long.
-    assert!(after < before * 10, "{before:?} without pools, {after:?} with 3,000");
-    // A pool that changes is visited.
     let place = ResourceAllocationDesc { pool: Some(&pools[1234]), ..Default::default() };
     let held = buffer(&allocator, &place, 1000);
     let changed = allocator.stats();

@@ -77,7 +77,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Create { size, heap_type, flags, .. } => {
-                    match probed(&allocator, &place(heap_type, flags), size % 3_000_000 + 1) {
+                    match try_buffer(&allocator, &place(heap_type, flags), size % 3_000_000 + 1) {
                         Ok(made) => live.push(made),
                         Err(error) => {
                             let needs_heap = flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);

@@ -137,7 +137,7 @@ impl Owner {
                     self.scene.gpu.run();
                     let thing = self.scene.things.remove(&key).expect("it lives");
                     let value = FenceValue::new(self.signalled + 1);
-                    self.scene.allocator.free_after(thing, &self.fence, value);
+                    self.scene.allocator.free_after(thing, &self.fence, value).expect("its own");
                 }
             }
             Call::Signal => {

@@ -264,3 +264,24 @@ fn two_runs_at_once_share_the_work() {
     drop(runs);
     scene.end();
 }
+
+/// The heaps of an unfinished run serve calls for which memory is short.
+#[test]
+fn an_unfinished_run_blocks_no_memory() {
+    let limits = HeapLimits { default: Some(ByteSize::from_mib(32)), ..Default::default() };
+    let scene = thin(ResourceAllocatorDesc { limits, ..Default::default() });
+    let mut run = run_of(&scene);
+    // The moves are abandoned, or planned and not completed.
+    for kept in [false, true] {
+        let moves = some_moves(&mut run);
+        let moves = kept.then_some(moves);
+        let alone = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+        let more: Vec<_> =
+            std::iter::from_fn(|| try_buffer(&scene.allocator, &alone, 64 * KIB).ok()).collect();
+        let used = scene.allocator.stats().used;
+        assert!(used >= ByteSize::from_mib(32), "{used} of 32 MiB are used with {} more", more.len());
+        drop((more, moves));
+        scene.allocator.audit().expect("consistent");
+    }
+    drop(run);
+}

@@ -351,18 +351,6 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Calls a function with a copy of the engine, in which the same ids are live, while the engine is locked. See
-    /// [`SharedHeapSet::with_copy`].
-    pub fn with_copy<T>(&self, of: impl FnOnce(Self) -> T) -> T {
-        match &self.0 {
-            Inner::Default(set) => set.with_copy(|copy| of(Self(Inner::Default(copy)))),
-            Inner::Locked(algorithm, locked) => {
-                let heaps = lock(locked);
-                of(Self(Inner::Locked(*algorithm, Mutex::new(heaps.clone()))))
-            }
-        }
-    }
-
     /// Returns the memory of slabs without used slots to the heaps. No effect in algorithms without slabs.
     /// O(lanes).
     pub fn give_up_unused_slabs(&self) {
@@ -405,17 +393,12 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
-    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request, without
-    /// changing anything.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`allocate_anywhere`](Self::allocate_anywhere).
-    pub fn has_room_anywhere(&self, request: &PlacementRequest) -> Result<bool, PlacementError> {
+    /// Returns the bytes that a heap must have for a request, at least.
+    #[must_use]
+    pub fn least_heap_size(&self, request: &PlacementRequest) -> ByteSize {
         match &self.0 {
-            Inner::Default(set) if request.own_heap => Ok(set.has_room_alone_anywhere(request.size)),
-            Inner::Default(set) => set.has_room_anywhere(request.size, request.alignment),
-            Inner::Locked(..) => Ok(self.probe(request)? == ServingHeap::Existing),
+            Inner::Default(_) => request.size,
+            Inner::Locked(_, locked) => lock(locked).least_heap_size(request),
         }
     }
 

@@ -87,6 +87,17 @@ impl<H: Clone> Heaps<H> {
         }
     }
 
+    /// See [`HeapEngine::least_heap_size`](super::HeapEngine::least_heap_size).
+    pub(super) fn least_heap_size(&self, request: &PlacementRequest) -> ByteSize {
+        match self.rule {
+            Rule::SlabBySize(_) => self.rule.group_of(request).unwrap_or(request.size),
+            Rule::BuddySystem { .. } => {
+                request.size.get().checked_next_power_of_two().map_or(request.size, ByteSize::new)
+            }
+            Rule::Linear { .. } | Rule::Dedicated { .. } => request.size,
+        }
+    }
+
     /// See [`HeapEngine::allocate_in_new`](super::HeapEngine::allocate_in_new).
     pub(super) fn allocate_in_new(
         &mut self,

@@ -157,10 +157,11 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default()
     })]
 
-    /// Each engine agrees with the model, and each probe with the call that follows it. No probe has an effect:
+    /// Each engine agrees with the model, and each call with the probe before it, except that it may use the memory of
+    /// unused slabs. No probe has an effect:
     /// the twin is never probed, except on other lanes.
     #[test]
-    fn agrees_with_the_model_and_probes_are_exact(desc in prop::sample::select(descs()), steps in steps()) {
+    fn agrees_with_the_model_and_probes_promise_no_more(desc in prop::sample::select(descs()), steps in steps()) {
         let [mut driven, mut twin] = [DrivenEngine::new(desc), DrivenEngine::new(desc)];
         for step in steps {
             let probed = if let Step::Allocate(request, _) = &step {
@@ -174,7 +175,10 @@ proptest! {
             };
             let seen = perform(&mut driven, &step);
             if let Some(probed) = probed {
-                prop_assert!(seen.starts_with(&format!("({probed:?}, ")), "{:?} before {}", probed, seen);
+                // A probe does not count the memory of unused slabs.
+                let may_be_held = matches!(probed, Ok(crate::placement::ServingHeap::New { .. })) && seen.starts_with("(Ok(Existing), ");
+                let is_exact = seen.starts_with(&format!("({probed:?}, "));
+                prop_assert!(is_exact || may_be_held, "{:?} before {}", probed, seen);
             }
             prop_assert_eq!(&seen, &perform(&mut twin, &step));
             prop_assert!(driven.state() == twin.state(), "the probe changed a later result");

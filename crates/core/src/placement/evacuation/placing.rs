@@ -31,7 +31,7 @@ where
         let heap = &self.unit.heaps[item.heap];
         let from = heap.id;
         let placing = match kind {
-            _ if heap.is_given_up => Placing::Skipped,
+            _ if heap.is_given_up || !self.set.lock_heaps().is_closed(from) => Placing::Skipped,
             Kind::Ranges(alignment) => self.place_range(from, item, alignment),
             Kind::Slots(class) => match item.id.slot() {
                 Some((lane, id)) => self.place_slot(from, (lane, id), class, count),

@@ -31,7 +31,8 @@ const ROUNDS: u32 = 8;
 /// `S` dereferences to the set: a reference, or an `Arc`. Any thread may use the set meanwhile. Heaps that
 /// are being emptied are *closed*: nothing is placed in them. Dropping the run, or [`cancel`](Self::cancel),
 /// reopens them; planned moves stay valid, and are completed or abandoned by freeing the source or the
-/// target. There should be one run at a time, and no open moves of an earlier run when it begins: the run
+/// target. If memory is short, the owner may [reopen](SharedHeapSet::reopen_closed) them as well; the run then leaves
+/// them alone. There should be one run at a time, and no open moves of an earlier run when it begins: the run
 /// would treat the targets of such moves like any allocation, and plan moves of them.
 ///
 /// # Use
@@ -372,14 +373,21 @@ where
         }
         let heaps = self.set.lock_heaps();
         let progress = &mut self.progress;
-        self.draining.retain(|heap| {
-            let is_there = heaps.contains(heap.id);
-            if !is_there {
+        let mut reopened = Vec::new();
+        for heap in self.draining.extract_if(.., |heap| !heaps.is_closed(heap.id)) {
+            if heaps.contains(heap.id) {
+                reopened.push(heap);
+            } else {
                 progress.freed_heaps += 1;
                 progress.freed_bytes = progress.freed_bytes.saturating_add(ByteSize::new(heap.size));
             }
-            is_there
-        });
+        }
+        drop(heaps);
+        // Memory was short. Slabs that were closed after the heap was reopened are reopened as well.
+        for heap in reopened {
+            self.reopen(&heap);
+            self.candidates.give_up(heap.id);
+        }
     }
 
     fn sweep(&mut self, number: u32, release: &mut Vec<H>) {
@@ -457,6 +465,8 @@ where
             Thinnest::None => None,
         };
         let Some(heap) = heap else {
+            // Heaps that were reopened must not be listed again.
+            self.count_freed();
             self.phase = if self.has_closed && self.round < ROUNDS {
                 (self.round, self.has_closed) = (self.round + 1, false);
                 Phase::Sweep { lane: 0 }
@@ -497,7 +507,8 @@ where
         };
         let (id, is_given_up) = (self.unit.heaps[at].id, self.unit.heaps[at].is_given_up);
         let heaps = self.set.lock_heaps();
-        let limit = heaps.range_number_limit(id).filter(|_| !is_given_up).unwrap_or(0);
+        let is_closed = !is_given_up && heaps.is_closed(id);
+        let limit = heaps.range_number_limit(id).filter(|_| is_closed).unwrap_or(0);
         let end = number.saturating_add(CHUNK as usize).min(limit);
         let used: Vec<_> = (number..end).filter_map(|number| heaps.used_range(id, number)).collect();
         drop(heaps);

@@ -32,7 +32,7 @@ pub(super) struct Item {
     pub(super) bytes: u64,
 }
 
-const _: () = assert!(size_of::<Item>() == 32);
+const _: () = assert!(size_of::<Item>() <= 32);
 
 /// The common property of the items of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -71,8 +71,38 @@ impl<H> HeapSet<H> {
         }
     }
 
+    /// Reopens all closed heaps, or the empty ones among them. O(1) if no heap is closed, and O(heaps) otherwise.
+    pub(in crate::placement) fn reopen_all(&mut self, only_empty: bool) {
+        for slot in self.closed_slots() {
+            let heap = self.table.heap(slot);
+            let (class, is_empty) = (heap.closing.open_class, heap.suballocator.is_empty());
+            if !is_empty && only_empty {
+                continue;
+            }
+            self.set_class(slot, class, class);
+            if is_empty {
+                self.index_empty(slot);
+            } else {
+                self.occupied[class.index()].insert(&mut self.table, slot);
+            }
+        }
+        self.drained.clear();
+    }
+
+    /// Returns whether a heap is closed. O(1).
+    pub(in crate::placement) fn is_closed(&self, id: HeapId) -> bool {
+        self.table.find(id).is_some_and(|heap| heap.class == HeapUse::Closed)
+    }
+
+    /// Returns whether any heap is closed. O(1).
+    pub(in crate::placement) fn has_closed(&self) -> bool {
+        self.closed_count > 0
+    }
+
     fn set_class(&mut self, slot: Slot, class: HeapUse, open_class: HeapUse) {
         if let Some(heap) = self.table.entry_mut(slot).heap.as_mut() {
+            self.closed_count -= usize::from(heap.class == HeapUse::Closed);
+            self.closed_count += usize::from(class == HeapUse::Closed);
             heap.class = class;
             heap.closing = Closing { open_class, is_fresh: false };
         }
@@ -161,8 +191,11 @@ impl<H> HeapSet<H> {
         (self.sizing.granularity, self.sizing.maximum)
     }
 
-    /// Returns the slots of closed heaps, for audits. O(heaps).
+    /// Returns the slots of closed heaps. O(1) if there are none, and O(heaps) otherwise.
     pub(super) fn closed_slots(&self) -> Vec<Slot> {
+        if self.closed_count == 0 {
+            return Vec::new();
+        }
         let is_closed =
             |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == HeapUse::Closed);
         (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
@@ -178,6 +211,12 @@ impl<H> HeapSet<H> {
                     return fail(format!("heap {slot} of class {found:?} is indexed as {class:?}"));
                 }
             }
+        }
+        let is_closed =
+            |entry: &&super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.class == HeapUse::Closed);
+        let closed = self.table.entries.iter().filter(is_closed).count();
+        if closed != self.closed_count {
+            return fail(format!("{closed} heaps are closed, recorded are {}", self.closed_count));
         }
         let mut empties = Vec::new();
         for slot in self.closed_slots() {
@@ -234,6 +273,31 @@ mod tests {
             set.reopen(heap);
             assert_eq!(set.allocate(KIB_100, Alignment::ONE).unwrap(), None, "too late to reopen");
             assert_eq!(take(&mut set), [1]);
+            set.audit().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_emptied_heap_is_taken_like_any_other_empty_one() {
+        type Take = fn(&mut HeapSet<u32>) -> Option<u32>;
+        let takes: [Take; 3] = [
+            |set| set.take_empty_up_to(MIB).pop().map(|(_, heap)| heap),
+            |set| set.take_empty_fitting(KIB_100, MIB).map(|(_, heap)| heap),
+            |set| {
+                set.reopen_all(false);
+                Some(*set.allocate(KIB_100, Alignment::ONE).unwrap()?.heap)
+            },
+        ];
+        for take in takes {
+            let (mut set, heap, id) = set();
+            set.close(heap);
+            set.free_and_keep(id).unwrap();
+            assert_eq!(take(&mut set), Some(1));
+            set.audit().unwrap();
+            // One that was supplied and not used yet.
+            let mut set = HeapSet::default();
+            set.insert_closed(MIB, 1).unwrap();
+            assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
         }
     }

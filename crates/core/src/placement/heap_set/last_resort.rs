@@ -1,9 +1,7 @@
 //! Exhaustive search, which tries every heap before a request is refused.
 
 use super::{FoundRange, HeapSet, HeapUse, Placed, PlacementError, check_size};
-use crate::placement::heap_index::Slot;
-use crate::suballoc::RangeUse;
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{Alignment, ByteSize};
 
 impl<H> HeapSet<H> {
     /// Places a request in any heap with a free range for it, or returns `None` if there is none. Use it when
@@ -43,42 +41,4 @@ impl<H> HeapSet<H> {
             Some(FoundRange { heap: slot, class: HeapUse::Shared, free, size })
         }))
     }
-
-    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request in one of some heaps if
-    /// parts of their used ranges were free: these ranges of the heaps with these numbers. O(n log n) for n such
-    /// ranges, and O(ranges) of the heaps with enough free bytes.
-    pub(in crate::placement) fn would_have_room(
-        &self,
-        mut freed: Vec<(Slot, HeapRange)>,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> bool {
-        freed.sort_unstable_by_key(|(heap, _)| *heap);
-        freed.chunk_by(|a, b| a.0 == b.0).any(|freed| {
-            let entry = self.table.entries.get(freed[0].0 as usize);
-            let Some(heap) = entry.and_then(|entry| entry.heap.as_ref()) else { return false };
-            let freed = freed.iter().map(|&(_, range)| range);
-            let bytes = freed
-                .clone()
-                .fold(heap.suballocator.free_size(), |sum, range| sum.saturating_add(range.size()));
-            if heap.class != HeapUse::Shared || bytes < size {
-                return false;
-            }
-            let free = heap.suballocator.ranges().filter_map(|range_use| match range_use {
-                RangeUse::Free(free) => Some(free),
-                RangeUse::Used(_) | RangeUse::Padding(_) => None,
-            });
-            fits_in_union(free.chain(freed).collect(), size, alignment)
-        })
-    }
-}
-
-/// Returns whether ranges that may touch have room for a request together.
-fn fits_in_union(mut ranges: Vec<HeapRange>, size: ByteSize, alignment: Alignment) -> bool {
-    ranges.sort_unstable_by_key(|range| range.start());
-    let joined = |a: &HeapRange, b: &HeapRange| a.end() == b.start();
-    ranges.chunk_by(joined).any(|run| {
-        let start = run[0].start().align_up(alignment);
-        start.and_then(|start| start.checked_add(size)).is_some_and(|end| end <= run[run.len() - 1].end())
-    })
 }

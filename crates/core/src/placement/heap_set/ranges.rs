@@ -86,7 +86,9 @@ impl<H> HeapSet<H> {
 
     /// Iterates over the owner's handles of the empty heaps. O(n) for n empty heaps.
     pub(in crate::placement) fn empty_heaps(&self) -> impl Iterator<Item = &H> {
-        self.empty.slots(&self.table).into_iter().map(|slot| &self.table.heap(slot).payload)
+        let is_empty = |slot: &Slot| self.table.heap(*slot).suballocator.is_empty();
+        let closed = self.closed_slots().into_iter().filter(is_empty);
+        self.empty.slots(&self.table).into_iter().chain(closed).map(|slot| &self.table.heap(slot).payload)
     }
 
     /// Returns a number greater than all heap slots. O(1).

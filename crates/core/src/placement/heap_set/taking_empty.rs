@@ -9,6 +9,7 @@ impl<H> HeapSet<H> {
     /// It removes the largest first, and last the smallest that suffices; heaps that differ by less than an
     /// eighth count as equal. It removes no heap that is not needed to reach the total. O(1) each.
     pub(in super::super) fn take_empty_up_to(&mut self, up_to: ByteSize) -> Vec<(ByteSize, H)> {
+        self.reopen_all(true);
         let (mut taken, mut bytes) = (Vec::new(), ByteSize::ZERO);
         while bytes < up_to {
             let missing = up_to.saturating_sub(bytes);
@@ -31,6 +32,7 @@ impl<H> HeapSet<H> {
         at_least: ByteSize,
         at_most: ByteSize,
     ) -> Option<(ByteSize, H)> {
+        self.reopen_all(true);
         let slot = self.find_empty_fitting(at_least, at_most)?;
         let size = self.table.heap(slot).suballocator.capacity();
         Some((size, self.remove(slot)))

@@ -72,6 +72,13 @@ impl<H: Clone> Lane<H> {
         }
     }
 
+    /// Reopens all closed slabs. O(slabs).
+    pub(in crate::placement) fn reopen_slabs(&mut self) {
+        if let Some(slabs) = self.slabs.as_mut() {
+            slabs.reopen_all();
+        }
+    }
+
     /// Removes a closed slab without used slots, and returns its ranges. O(1).
     pub(in crate::placement) fn take_closed_empty(&mut self) -> Option<SlabRanges> {
         let memory = self.slabs.as_mut()?.take_closed_empty()?;

@@ -1,11 +1,10 @@
 //! The heap ranges of slabs, and the release of free slots to the heaps.
 
 use super::super::PlacementId;
-use super::super::heap_index::Slot;
 use super::super::heap_set::{HeapSet, SlabPlace};
 use super::Lane;
+use crate::ByteSize;
 use crate::suballoc::slab::table::{CutSlots, MAX_SLOTS};
-use crate::{ByteSize, HeapRange};
 
 /// The location of a slab's memory in the set, and the owner's handle of that heap.
 #[derive(Debug, Clone)]
@@ -104,30 +103,16 @@ fn divided<H>(whole: PlacementId, heaps: &mut HeapSet<H>, slots: CutSlots) -> Ve
     ranges
 }
 
-impl<H> Lane<H> {
-    /// Returns the memory that [`give_up_free_slots`](Self::give_up_free_slots) would release: ranges of the heaps with these
-    /// numbers. O(slots).
-    pub(in crate::placement) fn free_slots(&self) -> Vec<(Slot, HeapRange)> {
-        let slabs =
-            self.slabs.iter().flat_map(|slabs| (0..slabs.place_count()).map(move |number| (slabs, number)));
-        let free = slabs.filter_map(|(slabs, number)| {
-            let heap = slabs.parent(number)?.first_id().heap();
-            Some(slabs.free_slots(number).map(move |slot| (heap, slot)))
-        });
-        free.flatten().collect()
-    }
-}
-
 impl<H: Clone> Lane<H> {
     /// Releases the free slots of slabs to the heaps, including those of slabs in use. Returns whether there
-    /// were any. O(slots).
+    /// were any. O(1) for each slab with free slots and each of its slots; not for those without.
     ///
     /// Allocations stay in place. Slabs in closed heaps are left alone.
     #[cold]
     pub(in crate::placement) fn give_up_free_slots(&mut self, heaps: &mut HeapSet<H>) -> bool {
         let mut any = self.give_up_empty(heaps);
         let Some(slabs) = self.slabs.as_mut() else { return any };
-        for number in 0..slabs.place_count() {
+        for number in slabs.with_free_slots() {
             if !slabs.parent(number).is_some_and(|memory| heaps.may_divide(memory.first_id(), MAX_SLOTS)) {
                 continue;
             }
@@ -139,5 +124,35 @@ impl<H: Clone> Lane<H> {
             any = true;
         }
         any
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::placement::SharedHeapSet;
+    use crate::{Alignment, ByteSize};
+
+    /// The cost of a refusal, in slabs that are examined.
+    #[test]
+    fn a_refusal_examines_only_slabs_with_free_slots() {
+        let set: SharedHeapSet<u32> = SharedHeapSet::default();
+        set.insert(ByteSize::from_mib(4), 1).unwrap();
+        let size = ByteSize::new(1000);
+        let live: Vec<_> =
+            std::iter::from_fn(|| set.allocate_anywhere(size, Alignment::ONE).unwrap()).collect();
+        let examined = || {
+            let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
+            lanes.filter_map(|lane| Some(lane.slabs.as_ref()?.with_free_slots().len())).sum::<usize>()
+        };
+        let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
+        let slabs: u32 = lanes.map(|lane| lane.slab_limit()).sum();
+        assert!(live.len() > 3500 && slabs > 50, "{} slots of {slabs} slabs", live.len());
+        assert_eq!(set.allocate_anywhere(ByteSize::from_mib(1), Alignment::ONE).unwrap(), None);
+        assert_eq!(examined(), 0);
+        set.free(live[1000].id).unwrap();
+        assert_eq!(examined(), 1);
+        assert_eq!(set.allocate_anywhere(ByteSize::from_mib(1), Alignment::ONE).unwrap(), None);
+        assert_eq!(examined(), 0);
+        set.audit().unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Exhaustive search, which tries every free byte that a request may use before it is refused.
 
-use super::{SharedHeapSet, SharedPlaced, directly, lane_of_thread};
-use crate::placement::{PlacementError, ServingHeap};
+use super::{SharedHeapSet, SharedPlaced, directly};
+use crate::placement::PlacementError;
 use crate::sync::lock;
 use crate::{Alignment, ByteSize};
 
@@ -10,7 +10,7 @@ impl<H: Clone> SharedHeapSet<H> {
     /// no heap can be created.
     ///
     /// It first does what [`allocate`](Self::allocate) does. Then every free range is examined, and free slots
-    /// of slabs count as free. O(n) for n free ranges and slots.
+    /// of slabs are returned to the heaps and count as free. O(n) for n free ranges, and O(1) for each slab that has free slots.
     ///
     /// # Errors
     ///
@@ -38,26 +38,16 @@ impl<H: Clone> SharedHeapSet<H> {
         Ok(None)
     }
 
-    /// Returns whether [`allocate_anywhere`](Self::allocate_anywhere) would place the request on this thread.
-    /// Changes nothing.
-    ///
-    /// O(n) for n free ranges. If no range is large enough, O(n log n) for n slots, and ranges of heaps with slabs.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the size is zero.
-    pub fn has_room_anywhere(&self, size: ByteSize, alignment: Alignment) -> Result<bool, PlacementError> {
-        if self.probe_at_once(lane_of_thread(), size, alignment)? == ServingHeap::Existing
-            || lock(&self.heaps.0).find_anywhere(size, alignment)?.is_some()
-        {
-            return Ok(true);
+    /// Reopens the heaps that are being emptied, whose run then leaves them alone. Returns whether there were any. O(1) if
+    /// there is none, and O(slabs + heaps) otherwise.
+    pub fn reopen_closed(&self) -> bool {
+        if !lock(&self.heaps.0).has_closed() {
+            return false;
         }
-        Ok(self.has_room_in_free_slots(size, alignment))
-    }
-
-    /// Returns whether a heap would have room if slabs gave up their free slots. O(n log n) for n slots and ranges.
-    pub(super) fn has_room_in_free_slots(&self, size: ByteSize, alignment: Alignment) -> bool {
-        let free_slots = self.used_lanes().flat_map(|lane| lock(&lane.0).free_slots()).collect();
-        lock(&self.heaps.0).would_have_room(free_slots, size, alignment)
+        for lane in self.used_lanes() {
+            lock(&lane.0).reopen_slabs();
+        }
+        lock(&self.heaps.0).reopen_all(false);
+        true
     }
 }

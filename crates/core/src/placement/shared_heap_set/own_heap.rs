@@ -92,15 +92,6 @@ impl<H: Clone> SharedHeapSet<H> {
         lock(&self.heaps.0).new_heap_size_alone(size)
     }
 
-    /// Returns whether [`allocate_alone_anywhere`](Self::allocate_alone_anywhere) would place the request.
-    /// Changes nothing: unused slabs are given up in a [copy](Self::with_copy).
-    #[must_use]
-    pub fn has_room_alone_anywhere(&self, size: ByteSize) -> bool {
-        let found = lock(&self.heaps.0).find_alone_anywhere(size, Alignment::ONE);
-        let in_copy = || self.with_copy(|copy| copy.allocate_alone_anywhere(size, Alignment::ONE));
-        matches!(found, Ok(Some(_))) || self.has_unused_slabs() && matches!(in_copy(), Ok(Some(_)))
-    }
-
     /// Returns the memory of slabs without used slots to the heaps. O(lanes), and O(1) per slab.
     pub fn give_up_unused_slabs(&self) {
         for lane in self.used_lanes() {

@@ -8,12 +8,11 @@ use crate::sync::{MutexGuard, lock, try_lock};
 use crate::{Alignment, ByteSize};
 
 impl<H: Clone> SharedHeapSet<H> {
-    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do on this thread.
-    /// Places nothing.
+    /// Returns what [`allocate`](Self::allocate) and then [`plan`](Self::plan) would do on this thread, if unused slabs
+    /// keep their memory. Places nothing.
     ///
-    /// The result is exact while no other thread calls. O(1). Before it returns that a heap is needed, it is
-    /// O(lanes); and if slabs have no used slot, O(n log n) for n slots and free ranges, and if their memory may
-    /// suffice, it tries the request on a [copy](Self::with_copy).
+    /// The result is exact while no other thread calls and all slabs are in use. O(1), and O(lanes) before it returns
+    /// that a heap is needed.
     ///
     /// # Errors
     ///
@@ -21,8 +20,7 @@ impl<H: Clone> SharedHeapSet<H> {
     ///
     /// # Locking
     ///
-    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked; and all of them for a
-    /// copy.
+    /// Locks a lane, and within it the heaps; then the other lanes one by one, if they are not locked.
     ///
     /// ```
     /// use heapwright_core::placement::{ServingHeap, SharedHeapSet};
@@ -53,24 +51,6 @@ impl<H: Clone> SharedHeapSet<H> {
 
     /// Returns the result of [`probe`](Self::probe) for a lane.
     pub(in super::super) fn probe_on(
-        &self,
-        lane: u32,
-        size: ByteSize,
-        alignment: Alignment,
-    ) -> Result<ServingHeap, PlacementError> {
-        let at_once = self.probe_at_once(lane, size, alignment)?;
-        // `allocate` uses the memory of unused slabs before a new heap.
-        let may_suffice = at_once != ServingHeap::Existing
-            && self.has_unused_slabs()
-            && self.has_room_in_free_slots(size, alignment);
-        if may_suffice && self.with_copy(|copy| copy.allocate_on(lane, size, alignment))?.is_some() {
-            return Ok(ServingHeap::Existing);
-        }
-        Ok(at_once)
-    }
-
-    /// Returns the result of [`probe_on`](Self::probe_on) if unused slabs keep their memory. O(lanes).
-    pub(super) fn probe_at_once(
         &self,
         lane: u32,
         size: ByteSize,

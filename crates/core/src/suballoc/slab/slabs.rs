@@ -208,6 +208,13 @@ impl SlabRings {
         self.places[class.index()].previous
     }
 
+    /// Iterates over the slabs of a class that have a free slot.
+    pub(super) fn ring(&self, class: SizeClass) -> impl Iterator<Item = SlabIndex> {
+        let head = SlabIndex::head(class);
+        let or_none = move |index| (index != head).then_some(index);
+        std::iter::successors(or_none(self.first(class)), move |&index| or_none(self[index].next))
+    }
+
     /// Inserts a slab that is in no ring at the front of the ring of its class.
     pub(super) fn link_first(&mut self, index: SlabIndex) {
         let head = SlabIndex::head(self[index].class);

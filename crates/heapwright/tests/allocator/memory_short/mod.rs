@@ -1,12 +1,13 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
 mod invariant;
+mod near_limits;
 
 use crate::gpu::*;
 use heapwright::d3d12::*;
 use heapwright::*;
 use heapwright_runtime::{HostProfile, Instance};
-use invariant::{Setup, Step};
+use invariant::{Place, Setup, Step};
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
@@ -236,15 +237,19 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
 #[test]
 fn what_a_slot_is_rounded_up_by_is_no_free_range() {
     use invariant::Kind::{Held, Own, Shared};
-    let buffer = |size, kind, in_pool| Step::Buffer { size, kind, in_pool };
+    let buffer = |size, kind, in_pool| {
+        let place = if in_pool { Place::Pool } else { Place::Allocator };
+        Step::Buffer { size, kind, place }
+    };
+    let texture = |width, height, kind| Step::Texture { width, height, kind, nested: false };
     let steps = [
         buffer(1, Shared, true),
-        Step::Texture { width: 1, height: 3, kind: Held },
+        texture(1, 3, Held),
         buffer(293_092, Own, false),
         Step::FreeMost,
         buffer(71_348, Own, true),
         buffer(47_668, Own, false),
-        Step::Texture { width: 229, height: 214, kind: Shared },
+        texture(229, 214, Shared),
         Step::FreeMost,
         buffer(37_249, Shared, true),
         buffer(13_604, Shared, false),
@@ -256,16 +261,26 @@ fn what_a_slot_is_rounded_up_by_is_no_free_range() {
         pool_heaps: 1,
         pool_heap_size: 18 * 64 * KIB,
         never_over_allocate: true,
+        pools_heaps: false,
+        budget: 0,
     };
     invariant::check(HostProfile::default_profile(), setup, &steps);
+}
+
+fn programs() -> u32 {
+    std::env::var("HEAPWRIGHT_MEMORY_SHORT_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(96)
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let size = prop_oneof![1_u64..5000, 5000_u64..70_000, 70_000_u64..900_000, 900_000_u64..6_000_000];
     let kind = prop::sample::select(invariant::KINDS.to_vec());
+    let place = prop::sample::select(invariant::PLACES.to_vec());
     let step = prop_oneof![
-        16 => (size, kind.clone(), any::<bool>()).prop_map(|(size, kind, in_pool)| Step::Buffer { size, kind, in_pool }),
-        4 => (1_u16..700, 1_u16..700, kind).prop_map(|(width, height, kind)| Step::Texture { width, height, kind }),
+        16 => (size, kind.clone(), place).prop_map(|(size, kind, place)| Step::Buffer { size, kind, place }),
+        4 => (1_u16..700, 1_u16..700, kind, any::<bool>())
+            .prop_map(|(width, height, kind, nested)| Step::Texture { width, height, kind, nested }),
+        2 => (1_u8..8, 0_u8..8).prop_map(|(moves, completed)| Step::Defragment { moves, completed }),
+        1 => Just(Step::Abandon),
         6 => any::<u16>().prop_map(Step::Free),
         1 => Just(Step::FreeMost),
     ];
@@ -273,7 +288,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn an_allocation_fails_only_if_nothing_that_is_held_fits_and_nothing_new_may_be_had(
@@ -282,8 +297,11 @@ proptest! {
         pool_heaps in 1_u32..4,
         pool_heap_size in (0_u64..40).prop_map(|size| size * 64 * KIB),
         never_over_allocate in any::<bool>(),
+        pools_heaps in any::<bool>(),
+        budget in prop_oneof![Just(0), (1_u64..240).prop_map(|budget| budget * 64 * KIB)],
         steps in steps(),
     ) {
-        invariant::check(profile, Setup { limit, pool_heaps, pool_heap_size, never_over_allocate }, &steps);
+        let setup = Setup { limit, pool_heaps, pool_heap_size, never_over_allocate, pools_heaps, budget };
+        invariant::check(profile, setup, &steps);
     }
 }

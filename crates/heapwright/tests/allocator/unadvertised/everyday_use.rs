@@ -206,7 +206,7 @@ fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut V
     let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
     let count = held.len().min(20);
     for (made, value) in held.drain(..count).zip(1..) {
-        allocator.free_after(made, &fence, FenceValue::new(value));
+        allocator.free_after(made, &fence, FenceValue::new(value)).expect("its own");
     }
     assert_eq!(allocator.collect(), 0);
     // SAFETY: the fence is a live COM object.

@@ -45,6 +45,7 @@ enum Operation {
     Refuse,
     Restart,
     TakeEmpty,
+    Reopen,
 }
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
@@ -65,6 +66,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => Just(Operation::Refuse),
         1 => Just(Operation::Restart),
         1 => Just(Operation::TakeEmpty),
+        1 => Just(Operation::Reopen),
     ];
     prop::collection::vec(operation, 0..if cfg!(miri) { 30 } else { 250 })
 }
@@ -366,6 +368,10 @@ impl<'a> Scene<'a> {
             Operation::TakeEmpty => {
                 let taken = self.set.take_empty();
                 self.release(taken);
+            }
+            Operation::Reopen => {
+                self.set.reopen_closed();
+                assert!(!self.set.survey().iter().any(|heap| heap.is_closed));
             }
         }
     }

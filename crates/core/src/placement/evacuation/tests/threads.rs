@@ -43,7 +43,7 @@ fn assert_apart(things: &Things) {
     }
 }
 
-/// Three threads allocate, and free allocations of any thread, while one runs evacuations continuously.
+/// Three threads allocate, free allocations of any thread, and reopen closed heaps, while one runs evacuations continuously.
 #[test]
 fn threads_allocate_and_free_during_a_run() {
     let rounds = if cfg!(miri) { 30_u64 } else { 4000 };
@@ -102,6 +102,9 @@ fn threads_allocate_and_free_during_a_run() {
                                 let released = set.free(id).unwrap();
                                 owner.lock().unwrap().give_back(released);
                             }
+                        }
+                        if next(300) == 0 {
+                            set.reopen_closed();
                         }
                         if next(200) == 0 {
                             assert_apart(&things.lock().unwrap());

@@ -79,6 +79,15 @@ impl<P> SlabTable<P> {
         }
     }
 
+    /// Reopens all closed slabs. O(slabs).
+    pub(crate) fn reopen_all(&mut self) {
+        for number in 0..self.place_count() {
+            if self.slabs[SlabIndex::of(number)].class == SizeClass::CLOSED {
+                self.reopen(number);
+            }
+        }
+    }
+
     fn change_class(&mut self, index: SlabIndex, class: SizeClass) {
         let slab = self.slabs[index];
         let before = slab.class;

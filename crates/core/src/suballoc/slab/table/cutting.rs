@@ -3,7 +3,7 @@
 use super::super::class::SizeClass;
 use super::super::slabs::SlabIndex;
 use super::SlabTable;
-use crate::{ByteSize, HeapOffset, HeapRange};
+use crate::{ByteSize, HeapOffset};
 
 /// The slots of a slab before and after cutting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +52,9 @@ impl<P> SlabTable<P> {
         Some(CutSlots { kept, cut, slot_size: ByteSize::new(slab.slot_size) })
     }
 
-    /// Iterates over the memory of a slab's free slots. Empty for a closed slab, and if no slab has this number.
-    pub(crate) fn free_slots(&self, number: u32) -> impl Iterator<Item = HeapRange> {
-        let slab = self.parent(number).map(|_| self.slabs[SlabIndex::of(number)]);
-        let slab = slab.filter(|slab| slab.class != SizeClass::CLOSED);
-        slab.into_iter().flat_map(|slab| {
-            let free = slab.slots().filter(move |slot| slab.free >> slot & 1 == 1);
-            free.filter_map(move |slot| {
-                HeapRange::new(HeapOffset::new(slab.slot_start(slot)), ByteSize::new(slab.slot_size))
-            })
-        })
+    /// Returns the slabs with a free slot, except closed ones. O(n) for n of them.
+    pub(crate) fn with_free_slots(&self) -> Vec<u32> {
+        SizeClass::all().flat_map(|class| self.slabs.ring(class)).map(SlabIndex::number).collect()
     }
 
     /// Returns the owner's handle of a slab's memory.

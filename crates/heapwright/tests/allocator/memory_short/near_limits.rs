@@ -1,0 +1,155 @@
+//! Near a limit or a budget, a call fails only if neither held nor allowed memory serves it.
+
+use std::sync::Mutex;
+
+use heapwright::d3d12::*;
+use heapwright::*;
+use heapwright_intercept::{intercept, method};
+use heapwright_runtime::SegmentGroup as Group;
+use windows_core::Interface;
+
+use crate::gpu::*;
+
+const SHARED: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_FALLBACK;
+const OWN_HEAP: ResourceAllocationFlags = OWN.union(SHARED);
+
+fn limited(limit: u64) -> ResourceAllocatorDesc {
+    with_limits(HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() })
+}
+
+fn try_local(
+    allocator: &ResourceAllocator,
+    flags: ResourceAllocationFlags,
+    size: u64,
+) -> Result<ResourceAllocation, Error> {
+    try_buffer(allocator, &place(HeapType::Default, flags), size)
+}
+
+#[test]
+fn an_own_heap_leaves_room_for_others_where_an_empty_heap_is_larger() {
+    let gpu = open("discrete");
+    let allocator = allocator(&gpu, limited(4 * MIB));
+    drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
+    let own = try_local(&allocator, OWN_HEAP, 896).expect("the empty heap makes way");
+    let shared = try_local(&allocator, SHARED, 64).expect("a heap of 64 KiB is allowed");
+    drop((own, shared));
+    assert_returns_everything(&allocator, &gpu);
+}
+
+#[test]
+fn an_own_heap_uses_a_larger_empty_heap_where_nothing_may_be_released() {
+    let gpu = open("discrete");
+    let flags = ResourceAllocatorFlags::NEVER_OVER_ALLOCATE;
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, ..limited(4 * MIB) });
+    drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
+    try_local(&allocator, OWN_HEAP, 896).expect("the memory is held");
+}
+
+#[test]
+fn own_heaps_within_a_budget_hold_little_more_than_they_need() {
+    let gpu = open("discrete");
+    gpu.set_budget(Group::Local, ByteSize::from_mib(128));
+    let allocator = usual(&gpu);
+    drop((0..31).map(|_| local(&allocator, 4 * MIB)).collect::<Vec<_>>());
+    let own: Vec<_> = (0..100).map(|_| buffer(&allocator, &place(HeapType::Default, OWN), 4 * KIB)).collect();
+    allocator.release_empty_heaps();
+    assert!(allocator.reserved() <= ByteSize::from_mib(16), "{} in 100 heaps", allocator.reserved());
+    drop(own);
+}
+
+#[test]
+fn a_pooled_heap_that_is_too_large_is_used_or_released() {
+    for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, ResourceAllocatorFlags::empty()] {
+        for algorithm in ALGORITHMS {
+            let gpu = open("discrete");
+            let empty_heap_policy = EmptyHeapPolicy::SegmentedPool;
+            let desc = ResourceAllocatorDesc {
+                flags,
+                empty_heap_policy,
+                suballocation_algorithm: algorithm,
+                ..limited(4 * MIB)
+            };
+            let allocator = allocator(&gpu, desc);
+            drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
+            for (size, place) in [(100 * KIB, SHARED), (2 * MIB, SHARED), (2 * MIB, OWN_HEAP)] {
+                let made = try_local(&allocator, place, size);
+                drop(made.unwrap_or_else(|error| panic!("{flags:?}, {algorithm:?}: {error}")));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_buffer_leaves_most_of_a_limit() {
+    let gpu = open("discrete");
+    let allocator = allocator(&gpu, limited(3 * MIB));
+    let small = try_local(&allocator, NONE, 512).expect("within the limit");
+    try_local(&allocator, OWN_HEAP, 2560 * KIB).expect("half a mebibyte is enough for 512 bytes");
+    drop(small);
+}
+
+#[test]
+fn each_algorithm_creates_smaller_heaps_near_a_limit() {
+    for algorithm in ALGORITHMS {
+        let gpu = open("discrete");
+        let desc = ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..limited(1984 * KIB) };
+        let allocator = allocator(&gpu, desc);
+        let held: Vec<_> = std::iter::from_fn(|| try_local(&allocator, SHARED, 3000).ok()).collect();
+        assert_eq!(allocator.reserved().get(), 1984 * KIB, "{algorithm:?} with {} buffers", held.len());
+    }
+}
+
+#[test]
+fn never_over_allocate_releases_no_empty_heap() {
+    use SuballocationAlgorithm::{Default as Sets, Slab};
+    let sizes = [4 * MIB, 9 * MIB, 20 * MIB, 48 * MIB];
+    for (algorithm, empty_heap_policy) in [
+        (Sets, EmptyHeapPolicy::Default),
+        (Sets, EmptyHeapPolicy::SegmentedPool),
+        (Slab, EmptyHeapPolicy::Default),
+    ] {
+        let gpu = open("discrete");
+        let desc = ResourceAllocatorDesc {
+            flags: ResourceAllocatorFlags::NEVER_OVER_ALLOCATE,
+            suballocation_algorithm: algorithm,
+            empty_heap_policy,
+            ..Default::default()
+        };
+        let allocator = allocator(&gpu, desc);
+        let mut held = ByteSize::ZERO;
+        for size in sizes {
+            drop(local(&allocator, size));
+            assert!(
+                allocator.reserved() > held,
+                "{algorithm:?}, {empty_heap_policy:?}: {held} before {size}"
+            );
+            held = allocator.reserved();
+        }
+    }
+}
+
+/// While the device creates the first heap, another one is requested.
+#[test]
+fn memory_that_is_being_created_counts_within_a_budget() {
+    let gpu = open("discrete");
+    gpu.set_budget(Group::Local, ByteSize::from_mib(10));
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let meanwhile: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(Some(allocator.clone()))));
+    let device: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");
+    // SAFETY: the interface is the newest one, and the replacement passes the call on.
+    unsafe {
+        intercept(&device, meanwhile, |methods| {
+            methods.of::<ID3D12Device>().replace(method!(CreateHeap), |call, (desc, riid, heap)| {
+                let other: Option<ResourceAllocator> = call.data.lock().expect("no panic").take();
+                if let Some(other) = other {
+                    refused(try_local(&other, OWN_HEAP, 8 * MIB), Error::is_over_budget);
+                }
+                (call.original.CreateHeap)(call.this, desc, riid, heap)
+            });
+        });
+    }
+    let first = try_local(&allocator, OWN_HEAP, 8 * MIB).expect("within the budget");
+    assert!(meanwhile.lock().expect("no panic").is_none(), "the second request was made");
+    drop(first);
+    try_local(&allocator, OWN_HEAP, 9 * MIB).expect("nothing is being created any more");
+}
