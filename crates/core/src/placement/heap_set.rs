@@ -10,7 +10,6 @@ mod taking_empty;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -18,7 +17,7 @@ use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
-use super::{HeapRetention, HeapSizing, PlacementError};
+use super::{HeapRetention, HeapSizing, HeapTally, PlacementError};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -48,7 +47,7 @@ use crate::{Alignment, ByteSize, HeapRange};
 /// let placed = heaps.allocate_in(heap, size, alignment)?.expect("the heap was made for it");
 /// let id = placed.id;
 /// let released = heaps.free(id)?;
-/// assert_eq!(released, None, "an empty heap is kept for a while");
+/// assert_eq!(released, [] as [&str; 0], "an empty heap is kept for a while");
 /// assert_eq!(heaps.take_empty(), ["a heap"]);
 /// # Ok::<(), heapwright_core::placement::PlacementError>(())
 /// ```
@@ -63,8 +62,8 @@ pub struct HeapSet<H> {
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
     idle: IdleOrder,
-    /// The total size of the empty heaps, for readers without the lock of the set.
-    empty_bytes: Arc<AtomicU64>,
+    /// The sums over this set and others.
+    tally: Arc<HeapTally>,
     /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
     /// peak.
     most_held: ByteSize,
@@ -292,6 +291,11 @@ impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
+        Self::with_tally(sizing, retention, Arc::default())
+    }
+
+    /// Creates a set without heaps that shares a tally with others.
+    pub(super) fn with_tally(sizing: HeapSizing, retention: HeapRetention, tally: Arc<HeapTally>) -> Self {
         Self {
             sizing,
             retention,
@@ -300,7 +304,7 @@ impl<H> HeapSet<H> {
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             idle: IdleOrder::new(),
-            empty_bytes: Arc::default(),
+            tally,
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
             spare: Vec::new(),
@@ -320,8 +324,8 @@ impl<H> HeapSet<H> {
             empty: self.empty.clone(),
             totals: self.totals,
             idle: self.idle.clone(),
-            // Not the same value: it changes with the empty heaps of one set.
-            empty_bytes: Arc::new(AtomicU64::new(self.empty_bytes.load(Ordering::Relaxed))),
+            // Not the same one: it changes with the heaps of the sets that share it.
+            tally: Arc::new(self.tally.copied()),
             most_held: self.most_held,
             drained: self.drained.clone(),
             spare: Vec::new(),
@@ -429,15 +433,14 @@ impl<H> HeapSet<H> {
         if was_empty {
             heap.class = class;
             self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.unindex_empty(slot);
-            self.table.entry_mut(slot).in_use_since = self.idle.operation;
+            self.use_empty(slot, size);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
         } else if !links.fit(key_class) {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        self.idle.operation += 1;
+        self.count_operations(1);
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         Some(self.placed(slot, suballocation))
@@ -535,30 +538,38 @@ impl<H> HeapSet<H> {
         self.totals.empty_heap_count += 1;
         self.totals.empty = self.totals.empty.saturating_add(size);
         self.totals.reserved = self.totals.reserved.saturating_add(size);
+        self.tally.add_held(size);
         self.most_held = self.most_held.max(self.totals.reserved);
         Ok(self.table.id(slot))
     }
 
-    /// Frees an allocation. If a heap is not worth keeping, it leaves the set and is returned. O(1).
+    /// Frees an allocation. Heaps that are not worth keeping leave the set and are returned. O(1), and O(1) per heap that
+    /// leaves.
     ///
     /// # Errors
     ///
     /// Returns an error if the id is not live in this set.
     #[inline(always)]
-    pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
-        self.free_and_keep(id)?;
-        if self.totals.empty_heap_count == 0 {
-            return Ok(None);
-        }
-        if let Some(drained) = self.take_drained() {
-            return Ok(Some(drained));
-        }
-        Ok(self.take_expired())
+    pub fn free(&mut self, id: PlacementId) -> Result<Vec<H>, PlacementError> {
+        let became_empty = self.free_and_keep(id)?;
+        // Without empty heaps, the common case, nothing is searched.
+        if self.totals.empty_heap_count == 0 { Ok(Vec::new()) } else { Ok(self.take_leaving(became_empty)) }
     }
 
-    /// Frees an allocation, and keeps its heap even if it is empty. O(1).
+    /// Removes the empty heaps that are not worth keeping: at most one of those that are too old, so that no free pays for
+    /// many, and if a heap `became_empty`, all by which too many bytes are empty.
+    fn take_leaving(&mut self, became_empty: bool) -> Vec<H> {
+        let old = self.take_drained().or_else(|| self.take_expired());
+        let mut leaving: Vec<_> = old.into_iter().collect();
+        if became_empty {
+            leaving.append(&mut self.take_surplus());
+        }
+        leaving
+    }
+
+    /// Frees an allocation, and keeps its heap even if it is empty. Returns whether it is. O(1).
     #[inline(always)]
-    pub(super) fn free_and_keep(&mut self, id: PlacementId) -> Result<(), PlacementError> {
+    pub(super) fn free_and_keep(&mut self, id: PlacementId) -> Result<bool, PlacementError> {
         let slot = id.heap;
         let entry = self.table.entries.get_mut(slot as usize);
         let (links, heap) = entry
@@ -566,23 +577,24 @@ impl<H> HeapSet<H> {
             .ok_or(PlacementError::UnknownHeap)?;
         let range = heap.suballocator.free(id.suballocation())?;
         let (class, key_class) = (heap.class, heap.suballocator.largest_size_class());
-        if heap.suballocator.is_empty() {
+        let is_empty = heap.suballocator.is_empty();
+        if is_empty {
             self.totals.empty = self.totals.empty.saturating_add(heap.suballocator.capacity());
             if class == HeapUse::Closed {
                 self.drained.push(slot);
             } else {
                 self.occupied[class.index()].remove(&mut self.table, slot);
-                self.index_empty(slot);
+                self.index_emptied(slot);
             }
             self.totals.empty_heap_count += 1;
         } else if !links.fit(key_class) && class != HeapUse::Closed {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        self.idle.operation += 1;
+        self.count_operations(1);
         self.forget_most_held(FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());
-        Ok(())
+        Ok(is_empty)
     }
 
     /// Removes all empty heaps from the set. O(1) each.
@@ -675,6 +687,7 @@ impl<H> HeapSet<H> {
         self.totals.empty_heap_count -= 1;
         self.totals.empty = self.totals.empty.saturating_sub(size);
         self.totals.reserved = self.totals.reserved.saturating_sub(size);
+        self.tally.subtract_held(size);
         if self.spare.iter().all(|spare| spare.highest_size_class() < suballocator.highest_size_class()) {
             self.spare.clear();
             self.spare.push(suballocator);

@@ -87,9 +87,14 @@ fn what_recurs_creates_no_heaps() {
     }
 }
 
+/// Returns a retention without a limit on empty bytes.
+fn by_time() -> HeapRetention {
+    HeapRetention { empty_per_used: None, ..HeapRetention::default() }
+}
+
 /// Creates empty heaps of 64, 16 and 8 MiB.
 fn with_empty_heaps() -> (DrivenEngine, [u32; 3]) {
-    let mut driven = driven(HeapRetention::default());
+    let mut driven = driven(by_time());
     let heaps = [64, 16, 8].map(|mib| allocate(&mut driven, ByteSize::from_mib(mib)));
     free_all(&mut driven);
     assert_eq!(driven.engine.totals().empty_heap_count, 3);
@@ -149,7 +154,7 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
 
 #[test]
 fn an_empty_heap_is_kept_for_a_number_of_operations() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 5 });
+    let mut driven = driven(HeapRetention { operations: 20, frames: 5, ..by_time() });
     let kept = allocate(&mut driven, ByteSize::from_mib(100));
     allocate(&mut driven, ByteSize::from_mib(1));
     driven.free(0);
@@ -162,7 +167,7 @@ fn an_empty_heap_is_kept_for_a_number_of_operations() {
 
 #[test]
 fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 30 });
+    let mut driven = driven(HeapRetention { operations: 20, frames: 30, ..by_time() });
     allocate(&mut driven, ByteSize::from_mib(1));
     for _ in 0..100 {
         allocate(&mut driven, ByteSize::from_mib(100));
@@ -178,7 +183,7 @@ fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
 
 #[test]
 fn after_some_frames_everything_empty_is_released_bit_by_bit() {
-    let mut driven = driven(HeapRetention::default());
+    let mut driven = driven(by_time());
     for _ in 0..200 {
         allocate(&mut driven, ByteSize::from_mib(100));
     }
@@ -213,4 +218,87 @@ fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
     assert_eq!(heaps.insert(half, 2), Err(PlacementError::TooManyBytes));
     assert_eq!(heaps.totals().heap_count, 1);
     heaps.audit().expect("consistent");
+}
+
+/// Allocates `sizes` and frees them. Returns what is held after each free, in MiB.
+fn held_after_frees(driven: &mut DrivenEngine, sizes: &[u64]) -> Vec<u64> {
+    for &mib in sizes {
+        allocate(driven, ByteSize::from_mib(mib));
+    }
+    let held = |driven: &DrivenEngine| driven.engine.totals().reserved.get() >> 20;
+    let frees = sizes.iter().map(|_| {
+        driven.free(0);
+        held(driven)
+    });
+    frees.collect()
+}
+
+#[test]
+fn few_bytes_are_kept_when_everything_was_freed() {
+    for (retention, kept) in [(HeapRetention::default(), 40), (HeapRetention::LEAST_MEMORY, 0)] {
+        let mut driven = driven(retention);
+        // They are freed in the order 500, 200, 40, and the first to become empty leaves first.
+        assert_eq!(held_after_frees(&mut driven, &[500, 40, 200]).last(), Some(&kept), "{retention:?}");
+        driven.check();
+    }
+    for retention in [by_time(), HeapRetention::FEWEST_HITCHES] {
+        assert_eq!(held_after_frees(&mut driven(retention), &[500, 200]), [700, 700], "{retention:?}");
+    }
+}
+
+#[test]
+fn empty_bytes_are_bounded_by_those_in_use() {
+    let mut driven = driven(HeapRetention { empty_per_used: Some(2), ..HeapRetention::default() });
+    allocate(&mut driven, ByteSize::from_mib(100));
+    let first = driven.live.pop().expect("it is live");
+    assert_eq!(held_after_frees(&mut driven, &[90, 90, 90]), [370, 370, 280]);
+    driven.live.push(first);
+    driven.check();
+}
+
+#[test]
+fn small_requests_do_not_keep_the_heap_of_a_peak() {
+    for retention in [HeapRetention { operations: 100, ..by_time() }, by_time()] {
+        let mut driven = driven(retention);
+        allocate(&mut driven, ByteSize::from_mib(4));
+        let peak = allocate(&mut driven, ByteSize::from_mib(60));
+        free_last(&mut driven);
+        // The first heap is full.
+        assert_eq!(allocate(&mut driven, ByteSize::from_kib(100)), peak);
+        free_last(&mut driven);
+        for _ in 0..retention.operations / 2 {
+            allocate(&mut driven, ByteSize::from_kib(100));
+            free_last(&mut driven);
+        }
+        assert!(!driven.heaps.contains_key(&peak), "{retention:?}");
+        driven.check();
+    }
+}
+
+#[test]
+fn operations_release_heaps_while_frames_stand_still() {
+    let mut driven = driven(by_time());
+    allocate(&mut driven, ByteSize::from_kib(100));
+    pass_frame(&mut driven);
+    let peak = allocate(&mut driven, ByteSize::from_mib(64));
+    free_last(&mut driven);
+    for _ in 0..250 {
+        allocate(&mut driven, ByteSize::from_kib(100));
+        free_last(&mut driven);
+    }
+    assert!(!driven.heaps.contains_key(&peak));
+}
+
+#[test]
+fn slots_count_as_operations() {
+    let mut driven = DrivenEngine::new(EngineDesc::default());
+    allocate(&mut driven, ByteSize::from_kib(100));
+    let peak = allocate(&mut driven, ByteSize::from_mib(50));
+    free_last(&mut driven);
+    // Eight count as one, and a lane tells of 64 at once.
+    for _ in 0..(8 * 500 + 64) / 2 {
+        allocate(&mut driven, ByteSize::new(1000));
+        free_last(&mut driven);
+    }
+    assert!(!driven.heaps.contains_key(&peak));
 }

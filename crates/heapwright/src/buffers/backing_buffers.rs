@@ -7,8 +7,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use heapwright_core::placement::{
-    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, PlacementError, ServingHeap, SharedHeapSet,
-    SharedPlaced, SharedPlacementId, SurveyedRange,
+    HeapRetention, HeapSetTotals, HeapSizing, HeapSurvey, HeapTally, PlacementError, ServingHeap,
+    SharedHeapSet, SharedPlaced, SharedPlacementId, SurveyedRange,
 };
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
@@ -24,12 +24,19 @@ use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
 use crate::{Error, HeapType};
 
+/// The size of a heap that an empty backing buffer may keep alive when no part is live: so small that all kinds
+/// together stay far below [`HeapRetention::held`].
+const SMALL_HEAP: ByteSize = ByteSize::from_mib(1);
+
 /// The backing buffers of one kind.
 #[derive(Debug)]
 pub(crate) struct BackingBuffers {
     pub(crate) number: u64,
     kind: BackingKind,
     set: SharedHeapSet<BackingRef>,
+    /// The operations of the allocator, and the empty buffers of this kind.
+    tally: Arc<HeapTally>,
+    retention: HeapRetention,
     pub(crate) labels: Labels,
 }
 
@@ -199,6 +206,9 @@ impl Drop for BufferRange {
             Ok(left) => release(left),
             Err(error) => debug_assert!(false, "buffer range freed twice: {error}"),
         }
+        if self.buffers.tally.take_became_empty() {
+            self.buffers.release_unused();
+        }
     }
 }
 
@@ -212,7 +222,8 @@ fn release(left: Vec<BackingRef>) {
 }
 
 impl BackingBuffers {
-    pub(crate) fn new(kind: BackingKind) -> Arc<Self> {
+    /// Creates the buffers of a kind, which are kept like the heaps of an allocator and count operations for its `tally`.
+    pub(crate) fn new(kind: BackingKind, retention: HeapRetention, tally: &HeapTally) -> Arc<Self> {
         // Backing buffers are ranges of shared heaps, so small ones waste little. They are as large as a batch of
         // requests needs.
         let sizing = HeapSizing {
@@ -220,13 +231,18 @@ impl BackingBuffers {
             maximum: ByteSize::from_mib(1),
             ..HeapSizing::default()
         };
-        let set = SharedHeapSet::new(
+        let tally = Arc::new(tally.beside());
+        // The memory of an empty buffer is not empty for the pools that keep all empty heaps.
+        let retention =
+            if retention == HeapRetention::FOR_EVER { HeapRetention::default() } else { retention };
+        let set = SharedHeapSet::with_tally(
             sizing,
-            HeapRetention::default(),
+            retention,
             SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
             SharedHeapSet::<BackingRef>::LANES,
+            Arc::clone(&tally),
         );
-        Arc::new(Self { number: next_number(), kind, set, labels: Labels::default() })
+        Arc::new(Self { number: next_number(), kind, set, tally, retention, labels: Labels::default() })
     }
 
     pub(crate) fn kind(&self) -> BackingKind {
@@ -281,6 +297,25 @@ impl BackingBuffers {
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         release(self.set.take_empty());
+    }
+
+    /// If no part is live, releases all buffers but one, which must not keep a large heap alive.
+    #[cold]
+    fn release_unused(&self) {
+        if self.retention.empty_per_used.is_none() {
+            return;
+        }
+        let is_in_small_heap = |buffer: &BackingRef| {
+            // SAFETY: the buffer is in its set, whose lock is held, so it is alive (type invariant of `BackingRef`).
+            let buffer = unsafe { buffer.0.as_ref() };
+            buffer.range.heap().size() <= SMALL_HEAP.min(self.retention.held)
+        };
+        release(self.set.take_unused(is_in_small_heap));
+    }
+
+    /// Releases buffers that are not worth keeping, after operations on any buffers or heaps.
+    pub(crate) fn pass_operations(&self) {
+        release(self.set.pass_operations());
     }
 
     /// Counts a frame, and releases buffers that have been empty for too many frames.

@@ -1,26 +1,32 @@
 //! The backing buffers of an allocator, of all kinds.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use heapwright_core::ByteSize;
 
 use super::backing_buffers::{BackingBuffers, BackingKind, EmptyBacking};
 use crate::HeapType;
 use crate::heap_family::GrantedHeaps;
-use crate::memory::{Striped, UnusedRange};
+use crate::memory::{HeapSource, Striped, UnusedRange};
 
 /// The backing buffers of an allocator. Those of a kind are created on first use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BufferSets {
+    source: Arc<HeapSource>,
     sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
 }
 
 impl BufferSets {
+    pub(crate) fn new(source: &Arc<HeapSource>) -> Self {
+        Self { source: Arc::clone(source), sets: Default::default() }
+    }
+
     /// Returns the backing buffers in the granted heaps.
     #[inline]
     pub(crate) fn of(&self, granted: &GrantedHeaps) -> &Striped<BackingBuffers> {
         let kind = BackingKind::of(granted);
-        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind)))
+        let HeapSource { retention, tally, .. } = &*self.source;
+        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind, *retention, tally)))
     }
 
     /// Returns the backing buffers of each kind that was ever used.

@@ -52,7 +52,7 @@ pub(crate) use self::heap::Heap;
 pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
 pub(crate) use self::heap_plan::HeapRequest;
 pub use self::heap_plan::ProbedMemory;
-pub(crate) use self::idle_clock::IdleClock;
+
 pub use self::labels::AllocationId;
 pub(crate) use self::labels::{BackingAddress, Label, Labels, next_number};
 pub use self::managed::MemoryReference;

@@ -191,6 +191,10 @@ impl Drop for PlacedRange {
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
         self.heaps.note_change();
+        let source = &self.heaps.source;
+        if source.tally.take_became_empty() || source.has_much_empty() {
+            source.look_after_empty();
+        }
     }
 }
 

@@ -4,12 +4,15 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use heapwright_core::ByteSize;
+use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
 use super::devices::Devices;
+use super::idle_clock::IdleClock;
 use super::managed::{OwnMemory, begins_evicted};
-use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use super::nesting::Owner;
+use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::plan::Constraints;
 use crate::recording::{InstanceKind, Recording};
@@ -26,6 +29,10 @@ pub(crate) struct HeapSource {
     /// Shared by all nested allocators.
     pub(crate) own_memory: Arc<OwnMemory>,
     pub(crate) accounts: Arc<Accounts>,
+    /// The operations and the empty heaps of all nested allocators.
+    pub(crate) tally: Arc<HeapTally>,
+    pub(crate) retention: HeapRetention,
+    pub(crate) clock: IdleClock,
     pub(crate) desc: ResourceAllocatorDesc,
     pub(crate) max_heap_size: ByteSize,
     /// Flags of all heaps.
@@ -33,9 +40,20 @@ pub(crate) struct HeapSource {
     pub(crate) recording: Option<Arc<Recording>>,
     /// The allocator, whose type this module does not know.
     pub(crate) allocator: Weak<dyn Any + Send + Sync>,
+    /// The same allocator.
+    pub(crate) owner: Weak<dyn Owner>,
 }
 
+/// The bytes of empty heaps that are worth reading the clock in each call.
+const MUCH_EMPTY: ByteSize = ByteSize::from_mib(32);
+
 impl HeapSource {
+    /// Returns whether so much memory is empty that time must not be overlooked.
+    #[inline]
+    pub(crate) fn has_much_empty(&self) -> bool {
+        self.tally.empty() > MUCH_EMPTY
+    }
+
     /// Creates the source of an allocator, except for the field `allocator`. Checks the description and the manager
     /// against the device.
     pub(crate) fn new(
@@ -45,6 +63,7 @@ impl HeapSource {
         desc: ResourceAllocatorDesc,
         residency: Option<&ResidencyManager>,
         parent: Option<&Self>,
+        owner: Weak<dyn Owner>,
     ) -> Result<Self, Error> {
         desc.check(caps)?;
         if let Some(manager) = residency {
@@ -64,13 +83,28 @@ impl HeapSource {
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
             accounts: Accounts::new(desc.limits),
+            tally: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.tally)),
+            retention: retention(&desc),
+            clock: IdleClock::start(),
             adapter: adapter.cloned(),
             residency: residency.cloned(),
             own_memory: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.own_memory)),
             devices,
             desc,
             allocator: Weak::<()>::new(),
+            owner,
         })
+    }
+
+    /// Releases empty heaps after a free, if too many bytes are empty or time passed. The free itself released only those
+    /// of its own kind.
+    #[cold]
+    pub(crate) fn look_after_empty(&self) {
+        if self.clock.has_period() || !self.tally.surplus(&self.retention).is_zero() {
+            if let Some(owner) = self.owner.upgrade() {
+                owner.release_idle();
+            }
+        }
     }
 
     /// Returns the manager of memory that is created under these constraints.
@@ -175,6 +209,17 @@ impl HeapSource {
             }
             None => self.check_budget(group, size, constraints, ByteSize::ZERO).is_ok(),
         }
+    }
+}
+
+/// Returns how the heaps of the default algorithm keep empty heaps.
+fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
+    match desc.empty_heap_policy {
+        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapRetention::NONE,
+        EmptyHeapPolicy::Default | EmptyHeapPolicy::FixedPool => HeapRetention::default(),
+        EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
+        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
+        EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
     }
 }
 

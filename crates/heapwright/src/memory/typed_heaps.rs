@@ -104,9 +104,6 @@ pub(crate) enum Sharing {
     Unmanaged,
 }
 
-/// Empty memory of a kind that is worth reading the clock in each call.
-const MUCH_EMPTY: ByteSize = ByteSize::from_mib(32);
-
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
@@ -120,7 +117,7 @@ impl TypedHeaps {
         let pool_entry = desc.pool_sums.as_ref().map(|sums| PoolEntry::new(sums, desc.heap_type));
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new_cyclic(|this| Self {
-            shared: HeapEngine::new(&desc.engine),
+            shared: HeapEngine::with_tally(&desc.engine, Arc::clone(&source.tally)),
             dedicated: HeapEngine::new(&dedicated),
             desc,
             spare,
@@ -133,8 +130,14 @@ impl TypedHeaps {
             recorded_pool: OnceLock::new(),
             pool_entry,
         });
+        heaps.source.tally.add_needed(heaps.needed());
         heaps.siblings.join(&heaps);
         heaps
+    }
+
+    /// Returns the bytes of heaps that a pool keeps in any case.
+    fn needed(&self) -> ByteSize {
+        ByteSize::new(self.desc.heap_size.get().saturating_mul(self.desc.min_heap_count))
     }
 
     #[inline]
@@ -526,6 +529,20 @@ impl TypedHeaps {
         taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
+    /// Releases heaps that are not worth keeping, after operations on any heaps.
+    pub(crate) fn pass_operations(&self) {
+        let transit = self.in_transit();
+        self.recycle(self.shared.pass_operations(), transit);
+        self.note_change();
+    }
+
+    /// Releases empty heaps as long as too many bytes are empty in the allocator.
+    pub(crate) fn release_surplus(&self) {
+        let transit = self.in_transit();
+        self.recycle(self.shared.take_surplus(), transit);
+        self.note_change();
+    }
+
     /// Counts a frame, and releases heaps that have been empty for too many frames.
     pub(crate) fn pass_frame(&self) {
         let transit = self.in_transit();
@@ -538,12 +555,6 @@ impl TypedHeaps {
         let transit = self.in_transit();
         self.recycle(self.shared.pass_period(), transit);
         self.note_change();
-    }
-
-    /// Returns whether so much memory is empty that time must not be overlooked.
-    #[inline]
-    pub(crate) fn has_much_empty(&self) -> bool {
-        self.shared.as_default().is_some_and(|set| set.empty_bytes() > MUCH_EMPTY)
     }
 
     /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.
@@ -621,6 +632,12 @@ impl TypedHeaps {
 
 fn sum_of_sizes<H>(heaps: &[(ByteSize, H)]) -> ByteSize {
     heaps.iter().fold(ByteSize::ZERO, |sum, &(size, _)| sum.saturating_add(size))
+}
+
+impl Drop for TypedHeaps {
+    fn drop(&mut self) {
+        self.source.tally.subtract_needed(self.needed());
+    }
 }
 
 impl Counted for TypedHeaps {

@@ -31,6 +31,7 @@ mod pools;
 mod probe;
 mod random_input;
 mod recording;
+mod retention_model;
 mod stats;
 mod threads;
 mod too_large;

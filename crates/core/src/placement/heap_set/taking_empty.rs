@@ -23,6 +23,18 @@ impl<H> HeapSet<H> {
         taken
     }
 
+    /// If nothing is live, removes all heaps except the first for which `keeps` returns true.
+    pub(in super::super) fn take_unused(&mut self, mut keeps: impl FnMut(&H) -> bool) -> Vec<H> {
+        if self.totals.allocation_count > 0 {
+            return Vec::new();
+        }
+        let mut leaving = self.idle_slots();
+        if let Some(kept) = leaving.iter().position(|&slot| keeps(&self.table.heap(slot).payload)) {
+            leaving.remove(kept);
+        }
+        leaving.into_iter().map(|slot| self.remove(slot)).collect()
+    }
+
     /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     ///
     /// Examines at most eight heaps whose sizes differ by less than an eighth, so it may miss a heap that fits.

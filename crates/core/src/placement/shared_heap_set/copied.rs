@@ -35,7 +35,7 @@ impl<H: Clone> SharedHeapSet<H> {
             slots: self.slots,
             lanes: lanes.iter().map(|lane| Alone(Mutex::new((**lane).clone()))).collect(),
             lanes_used: AtomicU32::new(self.lanes_used.load(Ordering::Relaxed)),
-            empty_bytes: copy_of_heaps.empty_bytes(),
+            keeps_slabs: self.keeps_slabs,
             heaps: Alone(Mutex::new(copy_of_heaps)),
         })
     }

@@ -54,6 +54,11 @@ impl<H: Clone> SharedHeapSet<H> {
         }
     }
 
+    /// If nothing is live, removes all heaps except the first for which `keeps` returns true. O(n) for n heaps then.
+    pub fn take_unused(&self, keeps: impl FnMut(&H) -> bool) -> Vec<H> {
+        lock(&self.heaps.0).take_unused(keeps)
+    }
+
     /// Removes a smallest empty heap of `at_least` to `at_most` bytes. O(1).
     pub fn take_empty_fitting(&self, at_least: ByteSize, at_most: ByteSize) -> Option<(ByteSize, H)> {
         lock(&self.heaps.0).take_empty_fitting(at_least, at_most)
