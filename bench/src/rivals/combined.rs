@@ -14,7 +14,7 @@ pub struct OurCombined(SharedHeapSet<()>);
 pub struct OurShared(SharedHeapSet<()>);
 
 /// The retention by which the heap stays when it is empty.
-const FOR_EVER: HeapRetention = HeapRetention { operations: u64::MAX, frames: u32::MAX };
+const FOR_EVER: HeapRetention = HeapRetention::FOR_EVER;
 
 /// Creates the set with its single heap.
 fn set(capacity: ByteSize) -> Result<SharedHeapSet<()>, Unfit> {

@@ -10,7 +10,6 @@ mod taking_empty;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
@@ -18,7 +17,7 @@ use self::idle::{IdleLinks, IdleOrder};
 use self::ranges::SlabNotes;
 pub(super) use self::ranges::{SlabPlace, UsedRange};
 use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
-use super::{HeapRetention, HeapSizing, PlacementError};
+use super::{HeapRetention, HeapSizing, HeapTally, PlacementError};
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{AuditError, Stamp, SuballocError, Suballocation, SuballocationId, Tlsf, tlsf};
 use crate::{Alignment, ByteSize, HeapRange};
@@ -63,8 +62,8 @@ pub struct HeapSet<H> {
     empty: Box<HeapIndex>,
     totals: HeapSetTotals,
     idle: IdleOrder,
-    /// The total size of the empty heaps, for readers without the lock of the set.
-    empty_bytes: Arc<AtomicU64>,
+    /// The sums over this set and others.
+    tally: Arc<HeapTally>,
     /// The most bytes of heaps that were held. It sinks slowly, so that new heaps are small again long after a
     /// peak.
     most_held: ByteSize,
@@ -294,6 +293,11 @@ impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention) -> Self {
+        Self::with_tally(sizing, retention, Arc::default())
+    }
+
+    /// Creates a set without heaps that shares a tally with others.
+    pub(super) fn with_tally(sizing: HeapSizing, retention: HeapRetention, tally: Arc<HeapTally>) -> Self {
         Self {
             sizing,
             retention,
@@ -302,7 +306,7 @@ impl<H> HeapSet<H> {
             empty: Box::new(HeapIndex::new()),
             totals: HeapSetTotals::default(),
             idle: IdleOrder::new(),
-            empty_bytes: Arc::default(),
+            tally,
             most_held: ByteSize::ZERO,
             drained: Vec::new(),
             closed_count: 0,
@@ -411,15 +415,14 @@ impl<H> HeapSet<H> {
         if was_empty {
             heap.class = class;
             self.totals.empty = self.totals.empty.saturating_sub(heap.suballocator.capacity());
-            self.unindex_empty(slot);
-            self.table.entry_mut(slot).in_use_since = self.idle.operation;
+            self.use_empty(slot, size);
             self.occupied[class.index()].insert(&mut self.table, slot);
             self.totals.empty_heap_count -= 1;
         } else if !links.fit(key_class) {
             let class = heap.class;
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        self.idle.operation += 1;
+        self.count_operations(1);
         self.totals.allocation_count += 1;
         self.totals.used = ByteSize::new(self.totals.used.get() + size.get());
         Some(self.placed(slot, suballocation))
@@ -521,7 +524,7 @@ impl<H> HeapSet<H> {
         Ok(self.table.id(slot))
     }
 
-    /// Frees an allocation. If a heap is not worth keeping, it leaves the set and is returned. O(1).
+    /// Frees an allocation. If an empty heap is not worth keeping any longer, it leaves the set and is returned. O(1).
     ///
     /// # Errors
     ///
@@ -529,13 +532,11 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     pub fn free(&mut self, id: PlacementId) -> Result<Option<H>, PlacementError> {
         self.free_and_keep(id)?;
+        // Without empty heaps, the common case, nothing is searched. At most one heap leaves, so that no free pays for many.
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }
-        if let Some(drained) = self.take_drained() {
-            return Ok(Some(drained));
-        }
-        Ok(self.take_expired())
+        Ok(self.take_drained().or_else(|| self.take_expired()))
     }
 
     /// Frees an allocation, and keeps its heap even if it is empty. O(1).
@@ -554,13 +555,13 @@ impl<H> HeapSet<H> {
                 self.drained.push(slot);
             } else {
                 self.occupied[class.index()].remove(&mut self.table, slot);
-                self.index_empty(slot);
+                self.index_emptied(slot);
             }
             self.totals.empty_heap_count += 1;
         } else if !links.fit(key_class) && class != HeapUse::Closed {
             self.occupied[class.index()].update(&mut self.table, slot, key_class);
         }
-        self.idle.operation += 1;
+        self.count_operations(1);
         self.forget_most_held(FREE_DECAY_LOG2);
         self.totals.allocation_count -= 1;
         self.totals.used = ByteSize::new(self.totals.used.get() - range.size().get());

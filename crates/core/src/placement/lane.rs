@@ -22,7 +22,14 @@ pub(super) struct Lane<H> {
     /// The number of heap ranges in which the slabs lie, minus the number of slabs. A slab whose free slots
     /// were cut off has several ranges.
     further_ranges: u64,
+    /// The number of slots that were allocated and freed since the heaps were told.
+    slots_used: u32,
 }
+
+/// A lane tells the heaps of so many slots at once.
+const SLOTS_PER_SUM: u32 = 64;
+/// So many slots count as one operation: a program may use a thousand of them while it uses a heap once.
+const SLOTS_PER_OPERATION: u32 = 8;
 
 /// The largest request that gets a slot.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +65,7 @@ pub(super) enum Source {
 impl<H> Lane<H> {
     /// Creates the lane with this number in a set.
     pub(super) const fn new(number: u32) -> Self {
-        Self { number, slabs: None, further_ranges: 0 }
+        Self { number, slabs: None, further_ranges: 0, slots_used: 0 }
     }
 }
 
@@ -73,6 +80,7 @@ impl<H: Clone> Lane<H> {
     #[inline(always)]
     pub(super) fn allocate(&mut self, class: SizeClass, size: ByteSize) -> Option<Slot<'_, H>> {
         let (suballocation, memory) = self.slabs.as_mut()?.allocate(class, size)?;
+        self.slots_used += 1;
         Some(Slot { id: suballocation.id, range: suballocation.range, heap: &memory.heap })
     }
 
@@ -114,7 +122,7 @@ impl<H: Clone> Lane<H> {
             Err(memory) => {
                 // The limit on the number of slabs is reached. The heap has other allocations, or is left for
                 // the owner to take.
-                let freed = heaps.free(memory.first_id());
+                let freed = heaps.free_and_keep(memory.first_id());
                 debug_assert!(freed.is_ok());
                 None
             }
@@ -138,7 +146,16 @@ impl<H: Clone> Lane<H> {
     #[inline]
     pub(super) fn free(&mut self, id: SuballocationId) -> Result<HeapRange, PlacementError> {
         let slabs = self.slabs.as_mut().ok_or(SuballocError::StaleId { id })?;
-        Ok(slabs.free(id)?)
+        let range = slabs.free(id)?;
+        self.slots_used += 1;
+        Ok(range)
+    }
+
+    /// Returns the number of operations that the heaps should be told of now, if there were enough.
+    #[inline]
+    pub(super) fn take_operations(&mut self) -> Option<u64> {
+        (self.slots_used >= SLOTS_PER_SUM)
+            .then(|| u64::from(std::mem::take(&mut self.slots_used) / SLOTS_PER_OPERATION))
     }
 
     /// Removes a slab without used slots, if there are more of them than are kept, and returns its ranges.

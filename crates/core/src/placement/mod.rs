@@ -9,7 +9,8 @@
 //! | [`Evacuation`] | emptying heaps with few live bytes, in steps |
 //! | [`HeapCosts`] | the time that a device takes to create and free heaps, by size |
 //! | [`HeapSizing`] | policy: the size of a new heap |
-//! | [`HeapRetention`] | policy: how long an empty heap is kept |
+//! | [`HeapRetention`] | policy: how long empty heaps are kept, and how many bytes of them |
+//! | [`HeapTally`] | what the sets of an allocator count together for this policy |
 //!
 //! A heap set creates and destroys no heaps. It returns what is needed (a heap of some size, heaps to
 //! release), and its owner carries that out, outside of the lock that guards the set.
@@ -20,6 +21,7 @@ mod heap_cost;
 mod heap_index;
 mod heap_pool;
 mod heap_set;
+mod heap_tally;
 mod lane;
 mod placement_error;
 mod retention;
@@ -35,6 +37,7 @@ pub use evacuation::{
 pub use heap_cost::{HeapCost, HeapCosts};
 pub use heap_pool::{HeapPool, HeapPoolTotals, HeapPooling};
 pub use heap_set::{HeapId, HeapSet, HeapSetTotals, NewHeap, Placed, PlacementId};
+pub use heap_tally::HeapTally;
 pub use placement_error::PlacementError;
 pub use retention::HeapRetention;
 pub use serving_heap::ServingHeap;

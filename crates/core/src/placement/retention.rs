@@ -1,6 +1,6 @@
 //! Retention of empty heaps.
 
-/// How long an empty heap is kept: rent or buy.
+/// How long empty heaps are kept: rent or buy.
 ///
 /// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
 /// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating
@@ -9,13 +9,21 @@
 ///
 /// An empty heap is released
 ///
-/// - when this number of operations passed since its last use, or
+/// - when the number of [`operations`](Self::operations) passed since its last use, or
 /// - when [`frames`](Self::frames) frames passed, if the owner tells of frames
 ///   ([`HeapSet::pass_frame`](super::HeapSet::pass_frame)), or
-/// - when the owner tells that time passed ([`HeapSet::pass_period`](super::HeapSet::pass_period)).
+/// - when [`periods`](Self::periods) periods passed, if the owner tells of time
+///   ([`HeapSet::pass_period`](super::HeapSet::pass_period)).
 ///
-/// With frames, operations alone do not release a heap that was used in the last
-/// [`FRAMES_IN_FLIGHT`](Self::FRAMES_IN_FLIGHT) frames: what a frame uses, the next one uses again.
+/// Heaps that are released by operations or frames leave during an allocation, a free or a frame. If the owner makes
+/// no call, nothing is released.
+///
+/// With frames, as many operations as the last two frames had do not release a heap: what a frame uses, the next
+/// one uses again. This delays the release to at most 40 times `operations`.
+///
+/// A request that is placed in an empty heap of more than twice the size that a new heap for it would have is not
+/// a use of the heap, unless it stays for as many operations as an empty heap is kept. Otherwise small requests
+/// would keep the heap of a peak alive.
 ///
 /// # Choice of defaults
 ///
@@ -34,8 +42,9 @@
 /// | 5,000 | 1.35 / 1.941 / 1.080 | 1.11 / 2.167 / 1.131 | 1.12 / 1.572 / 1.055 |
 /// | 20,000 ([`FEWEST_HITCHES`](Self::FEWEST_HITCHES)) | 1.26 / 2.095 / 1.082 | 0.97 / 2.276 / 1.130 | 0.93 / 1.686 / 1.055 |
 ///
-/// The default is the least time with at most 1.55 of the live memory held on the traces. On the generated
-/// workloads of the evaluation part, by which nothing was chosen, it has 5.90 / 1.463 / 1.069. The sizes
+/// The default was the least time with at most 1.55 of the live memory held on the traces. These figures are from before
+/// slots counted as operations; `bench/MEMORY.md` has those of the allocator now, also for the
+/// evaluation part, by which nothing was chosen. The sizes
 /// ([`HeapSizing`](super::HeapSizing)), with the default retention:
 ///
 /// | change | traces | similar | generated |
@@ -49,29 +58,31 @@
 /// | `maximum` 512 MiB | 2.35 / 1.563 / 1.087 | 2.09 / 1.749 / 1.132 | 2.10 / 1.364 / 1.069 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// An empty heap is released after so many allocations and frees. Default 500. With 0 no empty heap is
-    /// kept.
+    /// An empty heap is released after so many allocations and frees (eight slots of slabs count as one), of this set and of those with which it shares
+    /// a [`HeapTally`](super::HeapTally). Default 500. With 0 no empty heap is kept.
     pub operations: u64,
     /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
     pub frames: u32,
+    /// An empty heap is released after so many whole periods. Default 2.
+    pub periods: u32,
 }
 
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { operations: 500, frames: 120 }
+        Self { operations: 500, frames: 120, periods: 2 }
     }
 }
 
 impl HeapRetention {
-    /// The number of frames during which operations do not release a heap, if the owner tells of frames.
-    pub const FRAMES_IN_FLIGHT: u32 = 8;
-
     /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
-    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30 };
+    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30, periods: 2 };
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
-    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600 };
+    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600, periods: 25 };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self = Self { operations: 0, frames: 0 };
+    pub const NONE: Self = Self { operations: 0, frames: 0, periods: 0 };
+
+    /// The retention that keeps all empty heaps until they are taken.
+    pub const FOR_EVER: Self = Self { operations: u64::MAX, frames: u32::MAX, periods: u32::MAX };
 }

@@ -13,11 +13,12 @@ pub(super) use self::survey::SurveyedRanges;
 pub use self::survey::{HeapSurvey, SurveyedRange};
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::lane::{Lane, SlabRanges, SlotLimit, Source, correct};
 use super::{
-    HeapRetention, HeapSet, HeapSetTotals, HeapSizing, NewHeap, Placed, PlacementError, PlacementId,
+    HeapRetention, HeapSet, HeapSetTotals, HeapSizing, HeapTally, NewHeap, Placed, PlacementError,
+    PlacementId,
 };
 use crate::suballoc::AuditError;
 use crate::sync::{Mutex, MutexGuard, lock, try_lock};
@@ -76,7 +77,8 @@ pub struct SharedHeapSet<H> {
     /// The number from which on no lane ever had a slab.
     lanes_used: AtomicU32,
     heaps: Alone<Mutex<HeapSet<H>>>,
-    empty_bytes: Arc<AtomicU64>,
+    /// Whether slabs without used slots may be kept.
+    keeps_slabs: bool,
 }
 
 /// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
@@ -126,12 +128,25 @@ impl<H: Clone> SharedHeapSet<H> {
     /// KiB. `lanes` is clamped to 1 to 4,096.
     #[must_use]
     pub fn new(sizing: HeapSizing, retention: HeapRetention, slots_up_to: ByteSize, lanes: u32) -> Self {
-        let heaps = HeapSet::new(sizing, retention);
+        Self::with_tally(sizing, retention, slots_up_to, lanes, Arc::default())
+    }
+
+    /// Creates a set like [`new`](Self::new) that shares a tally with others: with them it counts the operations after
+    /// which an empty heap is released, and the bytes of empty heaps that are kept.
+    #[must_use]
+    pub fn with_tally(
+        sizing: HeapSizing,
+        retention: HeapRetention,
+        slots_up_to: ByteSize,
+        lanes: u32,
+        tally: Arc<HeapTally>,
+    ) -> Self {
+        let heaps = HeapSet::with_tally(sizing, retention, tally);
         Self {
             slots: SlotLimit::new(slots_up_to),
             lanes: (0..lanes.clamp(1, 4096)).map(|number| Alone(Mutex::new(Lane::new(number)))).collect(),
             lanes_used: AtomicU32::new(0),
-            empty_bytes: heaps.empty_bytes(),
+            keeps_slabs: retention != HeapRetention::NONE,
             heaps: Alone(Mutex::new(heaps)),
         }
     }
@@ -273,24 +288,29 @@ impl<H: Clone> SharedHeapSet<H> {
         let lane = self.lanes.get(lane as usize).ok_or(PlacementError::UnknownHeap)?;
         let mut lane = lock(&lane.0);
         lane.free(slot)?;
-        match lane.take_surplus() {
-            None => Ok(Vec::new()),
-            Some(surplus) => self.give_back(lane, surplus),
+        let surplus = if self.keeps_slabs { lane.take_surplus() } else { lane.take_empty() };
+        match (surplus, lane.take_operations()) {
+            (None, None) => Ok(Vec::new()),
+            (surplus, operations) => self.tell_heaps(lane, surplus, operations),
         }
     }
 
-    /// Returns the memory of slabs that the lane does not keep.
+    /// Returns the memory of slabs that the lane does not keep, and counts operations of the lane.
     #[cold]
-    fn give_back(
+    fn tell_heaps(
         &self,
         mut lane: MutexGuard<'_, Lane<H>>,
-        surplus: SlabRanges,
+        surplus: Option<SlabRanges>,
+        operations: Option<u64>,
     ) -> Result<Vec<H>, PlacementError> {
-        let mut slabs = vec![surplus];
-        slabs.extend(std::iter::from_fn(|| lane.take_surplus()));
+        let mut slabs: Vec<_> = surplus.into_iter().collect();
+        if !slabs.is_empty() {
+            slabs.extend(std::iter::from_fn(|| lane.take_surplus()));
+        }
         drop(lane);
         let mut heaps = lock(&self.heaps.0);
-        let mut released = Vec::new();
+        heaps.count_operations(operations.unwrap_or(0));
+        let mut released: Vec<_> = heaps.take_expired().into_iter().collect();
         for id in slabs.iter().flat_map(SlabRanges::ids) {
             released.extend(heaps.free(id)?);
         }

@@ -4,9 +4,11 @@ use crate::{Alignment, ByteSize};
 
 /// The size of a new heap for a request that no existing heap can serve.
 ///
-/// A new heap is a [fraction](Self::fraction) of the most bytes that were held, between
-/// [`minimum`](Self::minimum) and [`maximum`](Self::maximum), or as large as the request if that is larger. So
-/// few heaps are created, and a heap that is only partly used wastes a part of that fraction.
+/// The usual size of a new heap is a [fraction](Self::fraction) of the most bytes that were held, between
+/// [`minimum`](Self::minimum) and [`maximum`](Self::maximum). The heap is as large as the request if that is larger, and
+/// if at most 64 requests of this size fit in the usual size, as large as those that fit: with a usual size of 4 MiB, 3
+/// MiB for a request of 3 MiB. So few heaps are created, and a heap that is only partly used wastes a part of that
+/// fraction.
 ///
 /// # Choice of defaults
 ///
@@ -15,9 +17,9 @@ use crate::{Alignment, ByteSize};
 /// twenty times as much, and the sizes are a sixteenth. [`HeapRetention`](super::HeapRetention) has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapSizing {
-    /// Minimum size of a heap. Default 4 MiB.
+    /// Minimum of the usual size of a heap. Default 4 MiB.
     pub minimum: ByteSize,
-    /// Maximum size of a heap for more than one request. Default 128 MiB.
+    /// Maximum of the usual size of a heap. Default 128 MiB.
     pub maximum: ByteSize,
     /// The number of new heaps that make up the most bytes that were held. Default 10. 0 counts as 1.
     pub fraction: u32,

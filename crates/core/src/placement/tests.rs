@@ -149,7 +149,7 @@ fn of_heaps_with_room_the_one_in_use_for_longest_is_used() {
 
 #[test]
 fn an_empty_heap_is_kept_for_a_number_of_operations() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 5 });
+    let mut driven = driven(HeapRetention { operations: 20, frames: 5, ..HeapRetention::default() });
     let kept = allocate(&mut driven, ByteSize::from_mib(100));
     allocate(&mut driven, ByteSize::from_mib(1));
     driven.free(0);
@@ -162,7 +162,7 @@ fn an_empty_heap_is_kept_for_a_number_of_operations() {
 
 #[test]
 fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
-    let mut driven = driven(HeapRetention { operations: 20, frames: 30 });
+    let mut driven = driven(HeapRetention { operations: 20, frames: 30, ..HeapRetention::default() });
     allocate(&mut driven, ByteSize::from_mib(1));
     for _ in 0..100 {
         allocate(&mut driven, ByteSize::from_mib(100));
@@ -213,4 +213,52 @@ fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
     assert_eq!(heaps.insert(half, 2), Err(PlacementError::TooManyBytes));
     assert_eq!(heaps.totals().heap_count, 1);
     heaps.audit().expect("consistent");
+}
+
+#[test]
+fn small_requests_do_not_keep_the_heap_of_a_peak() {
+    for retention in [HeapRetention { operations: 100, ..HeapRetention::default() }, HeapRetention::default()]
+    {
+        let mut driven = driven(retention);
+        allocate(&mut driven, ByteSize::from_mib(4));
+        let peak = allocate(&mut driven, ByteSize::from_mib(60));
+        free_last(&mut driven);
+        // The first heap is full.
+        assert_eq!(allocate(&mut driven, ByteSize::from_kib(100)), peak);
+        free_last(&mut driven);
+        for _ in 0..retention.operations / 2 {
+            allocate(&mut driven, ByteSize::from_kib(100));
+            free_last(&mut driven);
+        }
+        assert!(!driven.heaps.contains_key(&peak), "{retention:?}");
+        driven.check();
+    }
+}
+
+#[test]
+fn operations_release_heaps_while_frames_stand_still() {
+    let mut driven = driven(HeapRetention::default());
+    allocate(&mut driven, ByteSize::from_kib(100));
+    pass_frame(&mut driven);
+    let peak = allocate(&mut driven, ByteSize::from_mib(64));
+    free_last(&mut driven);
+    for _ in 0..250 {
+        allocate(&mut driven, ByteSize::from_kib(100));
+        free_last(&mut driven);
+    }
+    assert!(!driven.heaps.contains_key(&peak));
+}
+
+#[test]
+fn slots_count_as_operations() {
+    let mut driven = DrivenEngine::new(EngineDesc::default());
+    allocate(&mut driven, ByteSize::from_kib(100));
+    let peak = allocate(&mut driven, ByteSize::from_mib(50));
+    free_last(&mut driven);
+    // Eight count as one, and a lane tells of 64 at once.
+    for _ in 0..(8 * 500 + 64) / 2 {
+        allocate(&mut driven, ByteSize::new(1000));
+        free_last(&mut driven);
+    }
+    assert!(!driven.heaps.contains_key(&peak));
 }

@@ -13,7 +13,7 @@ use crate::buffers::{BackingSource, BufferRange, part_of};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::Shortage;
 use crate::heap_family::{HeapFamily, check_initial_state};
-use crate::memory::{IdleClock, Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
+use crate::memory::{Label, PlacedRange, Refusal, TypedHeaps, check_interfaces};
 use crate::plan::{Constraints, Decision, Facts, Placement, Reason, ResourceRequest, order};
 use crate::requirements::{Creation, ResourceClass, ResourceRequirements, texel_bytes};
 use crate::{Error, HeapType};
@@ -48,8 +48,11 @@ impl Inner {
         resource: &ResourceDesc<'_>,
     ) -> Result<ResourceAllocation, Error> {
         let request = self.request(allocation, resource)?;
-        if IdleClock::is_due() {
-            self.pass_time();
+        if self.heaps.source.clock.is_due() {
+            self.pass_operations();
+            if self.heaps.source.recording.is_some() {
+                self.pass_time();
+            }
         }
         let granted = &request.granted;
         if !self.is_recorded(allocation) {
@@ -134,9 +137,6 @@ impl Inner {
         }
         let placed = self.requirements.remembered(&request.requested())?;
         let heaps = self.heaps.of(request.granted.family, ResourceClass::Buffer);
-        if heaps.has_much_empty() {
-            self.pass_time();
-        }
         let usual = Decision::new(Placement::SharedHeap, Reason::Usual);
         if order(&self.facts(request, heaps))[0] != Some(usual) {
             return None;

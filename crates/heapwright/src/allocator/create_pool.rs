@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heapwright_core::placement::{HeapPooling, HeapRetention};
+use heapwright_core::placement::HeapPooling;
 use heapwright_d3d12::*;
 
 use super::inner::Inner;
@@ -79,7 +79,7 @@ impl Inner {
         let engine = engine_desc(
             source,
             granted.heap_type,
-            HeapRetention::default(),
+            source.retention,
             desc.algorithm,
             alignment,
             desc.heap_size,

@@ -1,7 +1,9 @@
 //! The state that all handles of an allocator share.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use heapwright_d3d12::*;
 
@@ -12,7 +14,7 @@ use super::refused_in_unified::RefusedInUnified;
 use crate::buffers::BufferSets;
 use crate::desc::{ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::heap_family::HeapFamilies;
-use crate::memory::{HeapKinds, HeapSource, IdleClock, Owner, TypedHeaps};
+use crate::memory::{HeapKinds, HeapSource, Owner, TypedHeaps};
 use crate::recording::{Event, Recording};
 use crate::requirements::{RequirementsOptions, RequirementsQuery};
 use crate::residency::ResidencyManager;
@@ -32,7 +34,10 @@ pub(crate) struct Inner {
     pub(crate) deferred: Deferred,
     pub(crate) refused_in_unified: RefusedInUnified,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
-    pub(crate) clock: IdleClock,
+    /// Whether a frame was told since the last one of the allocator that this one is nested in.
+    told_frame: AtomicBool,
+    /// The number of operations when idle memory of all kinds was last looked for.
+    looked_after: AtomicU64,
 }
 
 impl Inner {
@@ -71,6 +76,7 @@ impl Inner {
             desc,
             residency,
             parent.map(|parent| &*parent.heaps.source),
+            Weak::<Self>::new(),
         )?;
         if resource_heap_tier < caps.resource_heap_tier {
             tracing::warn!(
@@ -83,22 +89,22 @@ impl Inner {
         let effective_caps = DeviceCaps { resource_heap_tier, alignment_beside_tight, ..caps };
         let requirements = RequirementsQuery::new(device, &effective_caps, options);
         let adapter = adapter.and_then(|adapter| AdapterDesc::query(adapter).ok());
-        let buffers = BufferSets::new(source.desc.suballocation_algorithm);
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let source = Arc::new(HeapSource {
                 allocator: Weak::clone(this) as Weak<dyn Any + Send + Sync>,
+                owner: Weak::clone(this) as Weak<dyn Owner>,
                 ..source
             });
             let owner = Weak::clone(this) as Weak<dyn Owner>;
             Self {
                 heaps: HeapKinds::new(
-                    source,
+                    Arc::clone(&source),
                     families,
                     effective_caps,
                     parent.map(|parent| &parent.heaps),
                     owner,
                 ),
-                buffers,
+                buffers: BufferSets::new(&source),
                 requirements,
                 caps,
                 vendor_id: adapter.map(|adapter| adapter.vendor_id),
@@ -107,7 +113,8 @@ impl Inner {
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
                 debug_name: Mutex::default(),
-                clock: IdleClock::start(),
+                told_frame: AtomicBool::default(),
+                looked_after: AtomicU64::default(),
             }
         }))
     }
@@ -129,20 +136,50 @@ impl Inner {
             recording.call(|instance| Event::Frame { instance });
             recording.count(|| self.counters());
         }
-        self.clock.restart();
-        self.buffers.all().for_each(|buffers| buffers.pass_frame());
-        self.heaps.pass_frame();
+        self.told_frame.store(true, Ordering::Relaxed);
+        self.pass_own_frame();
     }
 
-    /// Reads the clock, and releases memory that was not used for a second, unless frames pass.
+    fn pass_own_frame(&self) {
+        self.heaps.source.clock.pass_frame();
+        self.pass_time();
+        self.buffers.all().for_each(|buffers| buffers.pass_frame());
+        self.heaps.pass_frame();
+        self.heaps.nested().iter().for_each(|nested| nested.pass_frame_of_parent());
+    }
+
+    /// Sets the time, and releases memory that was not used for too long.
+    pub(crate) fn tell_time(&self, time: Duration) {
+        self.heaps.source.clock.tell(time);
+        self.pass_time();
+        self.heaps.nested().iter().for_each(|nested| nested.tell_time_of_parent(time));
+    }
+
+    /// Reads the clock, and releases memory that was not used for too long, unless frames pass.
     pub(crate) fn pass_time(&self) {
-        for _ in 0..self.clock.take_periods() {
+        let periods = self.heaps.source.clock.take_periods();
+        for _ in 0..periods {
             if let Some(recording) = &self.heaps.source.recording {
                 recording.call(|instance| Event::IdlePeriod { instance });
             }
             self.buffers.all().for_each(|buffers| buffers.pass_period());
             self.heaps.pass_period();
         }
+        if periods > 0 {
+            self.heaps.nested().iter().for_each(|nested| nested.release_idle());
+        }
+    }
+
+    /// Releases memory of all kinds that was not used for too many operations, if many passed since the last call that did.
+    pub(crate) fn pass_operations(&self) {
+        let source = &self.heaps.source;
+        let (now, last) = (source.tally.operations(), self.looked_after.load(Ordering::Relaxed));
+        if now.saturating_sub(last) < source.retention.operations / 2 {
+            return;
+        }
+        self.looked_after.store(now, Ordering::Relaxed);
+        self.buffers.all().for_each(|buffers| buffers.pass_operations());
+        self.heaps.pass_operations();
     }
 
     pub(crate) fn audit(&self) -> Result<(), String> {
@@ -165,10 +202,34 @@ impl Owner for Inner {
     fn release_unused_buffers(&self) {
         self.buffers.release_empty();
     }
+
+    fn pass_frame_of_parent(&self) {
+        // Otherwise its own frames are counted.
+        if !self.told_frame.swap(false, Ordering::Relaxed) {
+            self.pass_own_frame();
+        }
+    }
+
+    fn tell_time_of_parent(&self, time: Duration) {
+        self.tell_time(time);
+    }
+
+    fn release_idle(&self) {
+        self.pass_time();
+    }
+
+    fn became_empty(&self) -> bool {
+        self.heaps.source.tally.became_empty()
+    }
+
+    fn take_became_empty(&self) -> bool {
+        self.heaps.source.tally.take_became_empty()
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.heaps.source.idle_thread.end();
         self.deferred.collect();
         if let Some(recording) = &self.heaps.source.recording {
             recording.call(|instance| Event::DropAllocator { instance });

@@ -224,23 +224,21 @@ impl ResourceAllocator {
         Ok(())
     }
 
-    /// Frees deferred allocations whose fence value has been reached and returns their number. Call once per frame: it
-    /// counts as a frame, as [`on_frame`](Self::on_frame) does. See
+    /// Frees deferred allocations whose fence value has been reached and returns their number. Call it once per frame, or
+    /// whenever work of the GPU may be done; it does not count as a [frame](Self::on_frame). See
     /// [`free_after`](Self::free_after) for an example.
     ///
-    /// O(fences + freed log n), and the cost of `on_frame`. On a removed device, all fence values count as reached.
+    /// O(fences + freed log n). On a removed device, all fence values count as reached.
     pub fn collect(&self) -> usize {
-        let count = self.inner.deferred.collect();
-        self.on_frame();
-        count
+        self.inner.deferred.collect()
     }
 
-    /// Tells the allocator that a frame passed. Call it once per frame unless you call [`collect`](Self::collect).
+    /// Tells the allocator and those that are nested in it that a frame passed. Call it once per frame.
     ///
     /// The allocator keeps empty heaps for a number of frames ([`EmptyHeapPolicy`](crate::EmptyHeapPolicy)) and then
     /// releases some with each frame, so that no frame pays for all of them. If the process uses more than its budget,
-    /// because the budget sank, empty heaps are released at once. Without frames, heaps are released after a number of
-    /// operations, and in calls that create resources after a second.
+    /// because the budget sank, empty heaps are released at once. A nested allocator that is told of frames itself counts
+    /// only those.
     ///
     /// Cost: O(kinds of heaps and custom pools), the queries of the two budgets, and the release of the heaps.
     pub fn on_frame(&self) {
@@ -250,11 +248,10 @@ impl ResourceAllocator {
     /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
     ///
     /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
-    /// heaps. O(1), or as [`on_frame`](Self::on_frame) once in half a second.
+    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or as [`on_frame`](Self::on_frame) once in half a second.
     pub fn on_time(&self, time: Duration) {
-        self.inner.clock.tell(time);
         self.inner.heaps.insert_prefetched();
-        self.inner.pass_time();
+        self.inner.tell_time(time);
     }
 
     /// Returns an estimate of the time that the device took to create and free the heaps and committed resources of

@@ -14,11 +14,11 @@ use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress, HeapRange};
 use heapwright_d3d12::*;
 
 use super::eligibility::{BELOW, canonical_state};
-use crate::desc::{HEAP_GRANULARITY, ResourceDesc};
+use crate::desc::{HEAP_GRANULARITY, ResourceDesc, SuballocationAlgorithm};
 use crate::heap_family::{GrantedHeaps, HeapFamily};
 use crate::memory::{
-    AllocationId, BackingAddress, HeapKinds, KeptResident, Label, Labels, PlacedRange, ProbedMemory, Refusal,
-    Stripe, Striped, TypedHeaps, next_number,
+    AllocationId, BackingAddress, HeapKinds, HeapSource, KeptResident, Label, Labels, PlacedRange,
+    ProbedMemory, Refusal, Stripe, Striped, TypedHeaps, next_number,
 };
 use crate::plan::{Constraints, ResourceRequest};
 use crate::requirements::{Creation, RequirementsQuery, ResourceClass, ResourceRequirements};
@@ -30,6 +30,7 @@ pub(crate) struct BackingBuffers {
     pub(crate) number: u64,
     kind: BackingKind,
     set: SharedHeapSet<BackingRef>,
+    source: Arc<HeapSource>,
     pub(crate) labels: Labels,
 }
 
@@ -199,6 +200,7 @@ impl Drop for BufferRange {
             Ok(left) => release(left),
             Err(error) => debug_assert!(false, "buffer range freed twice: {error}"),
         }
+        self.buffers.source.look_after_empty();
     }
 }
 
@@ -212,7 +214,8 @@ fn release(left: Vec<BackingRef>) {
 }
 
 impl BackingBuffers {
-    pub(crate) fn new(kind: BackingKind, retention: HeapRetention) -> Arc<Self> {
+    /// Creates the buffers of a kind, which are kept like the heaps of the allocator.
+    pub(crate) fn new(kind: BackingKind, source: &Arc<HeapSource>) -> Arc<Self> {
         // Backing buffers are ranges of shared heaps, so small ones waste little. They are as large as a batch of
         // requests needs.
         let sizing = HeapSizing {
@@ -220,13 +223,23 @@ impl BackingBuffers {
             maximum: ByteSize::from_mib(1),
             ..HeapSizing::default()
         };
-        let set = SharedHeapSet::new(
+        // The memory of an empty buffer is not empty for the pools that keep all empty heaps.
+        let retention = match (source.desc.suballocation_algorithm, source.retention) {
+            (SuballocationAlgorithm::Default, HeapRetention::FOR_EVER) => HeapRetention::default(),
+            (SuballocationAlgorithm::Default, retention) => retention,
+            // The heaps of other algorithms return to their pool with the last resource, and the statistics cannot tell a heap of empty
+            // backing buffers from a used one.
+            _ => HeapRetention::NONE,
+        };
+        let set = SharedHeapSet::with_tally(
             sizing,
             retention,
             SharedHeapSet::<BackingRef>::SLOTS_UP_TO,
             SharedHeapSet::<BackingRef>::LANES,
+            Arc::clone(&source.tally),
         );
-        Arc::new(Self { number: next_number(), kind, set, labels: Labels::default() })
+        let source = Arc::clone(source);
+        Arc::new(Self { number: next_number(), kind, set, source, labels: Labels::default() })
     }
 
     pub(crate) fn kind(&self) -> BackingKind {
@@ -268,6 +281,11 @@ impl BackingBuffers {
     /// Releases the empty backing buffers.
     pub(crate) fn release_empty(&self) {
         release(self.set.take_empty());
+    }
+
+    /// Releases buffers that are not worth keeping, after operations on any buffers or heaps.
+    pub(crate) fn pass_operations(&self) {
+        release(self.set.pass_operations());
     }
 
     /// Counts a frame, and releases buffers that have been empty for too many frames.

@@ -1,39 +1,31 @@
 //! The backing buffers of an allocator, of all kinds.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use heapwright_core::ByteSize;
-use heapwright_core::placement::HeapRetention;
 
 use super::backing_buffers::{BackingBuffers, BackingKind, EmptyBacking};
 use crate::HeapType;
-use crate::desc::SuballocationAlgorithm;
 use crate::heap_family::GrantedHeaps;
-use crate::memory::Striped;
+use crate::memory::{HeapSource, Striped};
 
 /// The backing buffers of an allocator. Those of a kind are created on first use.
 #[derive(Debug)]
 pub(crate) struct BufferSets {
-    retention: HeapRetention,
+    source: Arc<HeapSource>,
     sets: [OnceLock<Striped<BackingBuffers>>; BackingKind::COUNT],
 }
 
 impl BufferSets {
-    pub(crate) fn new(algorithm: SuballocationAlgorithm) -> Self {
-        let retention = match algorithm {
-            SuballocationAlgorithm::Default => HeapRetention::default(),
-            // The heaps of other algorithms go back to their pool with the last resource, and the statistics cannot
-            // tell a heap of empty backing buffers from a used one.
-            _ => HeapRetention::NONE,
-        };
-        Self { retention, sets: Default::default() }
+    pub(crate) fn new(source: &Arc<HeapSource>) -> Self {
+        Self { source: Arc::clone(source), sets: Default::default() }
     }
 
     /// Returns the backing buffers in the granted heaps.
     #[inline]
     pub(crate) fn of(&self, granted: &GrantedHeaps) -> &Striped<BackingBuffers> {
         let kind = BackingKind::of(granted);
-        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind, self.retention)))
+        self.sets[kind.index()].get_or_init(|| Striped::new(BackingBuffers::new(kind, &self.source)))
     }
 
     /// Returns the backing buffers of each kind that was ever used.

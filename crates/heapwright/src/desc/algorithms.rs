@@ -34,23 +34,38 @@ impl fmt::Display for SuballocationAlgorithm {
 }
 
 /// How empty heaps are kept. `RESOURCE_ALLOCATION_ALGORITHM` of GPGMM.
+///
+/// It applies to the heaps of the allocator, to its custom pools, and to the buffers of which
+/// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`](crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) hands out
+/// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
+///
+/// The calls of the program release heaps; there is no thread. A call that frees releases what is too much at once.
+/// Operations, frames and time are counted by later calls: allocations and frees count as operations (those of at most
+/// 16 KiB count an eighth), [`on_frame`](crate::ResourceAllocator::on_frame) counts a frame, and calls that create or
+/// free resources read the clock, every one while more than 32 MiB are empty and otherwise every 32nd creation of a thread. If
+/// no call is made, nothing more is released. Operations count for all nested allocators together, and frames and time of
+/// an allocator also count for those that are nested in it. Where an unused buffer or slab keeps a heap in use, the heap
+/// is empty once that has been released, so it leaves after up to twice as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EmptyHeapPolicy {
     /// With [`SuballocationAlgorithm::Default`], keeps an empty heap for as long as keeping it is cheaper than creating
-    /// it again: for 500 allocations and frees, for 120 frames
-    /// ([`on_frame`](crate::ResourceAllocator::on_frame)), or for a second. With other algorithms, the same as
-    /// `SegmentedPool`.
+    /// it again: for 500 operations (or as many as two frames have, up to 20,000), for 120 frames, or for a second, in
+    /// which frames are counted instead if at least ten pass. Empty heaps have no more than four times the bytes of the
+    /// heaps in use, or, if that is more, all heaps together no more than 64 MiB: so when everything was freed, at most
+    /// 64 MiB are held, in all heaps of the allocator and those that are nested with it, besides
+    /// [`PoolDesc::min_heap_count`](crate::PoolDesc::min_heap_count). With other algorithms, the same as `SegmentedPool`.
     #[default]
     Default,
-    /// As `Default`, but new heaps are a sixth as large, and empty ones are kept for a fifth of the operations and a quarter of the
-    /// frames: least memory, more hitches. [`HeapRetention`](heapwright_core::placement::HeapRetention) has the figures.
+    /// As `Default`, but an empty heap is kept for 100 operations (up to 4,000 with frames), 30 frames, or a second, and
+    /// empty heaps have no more bytes than those in use, so when everything was freed, nothing is held. New heaps are a 64th of the
+    /// memory that was held instead of a tenth, and the smallest has 64 KiB. Least memory, more hitches.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps for 40 times as many operations, and for 600 frames: fewest hitches, more
-    /// memory.
+    /// As `Default`, but keeps empty heaps for 20,000 operations (up to 800,000 with frames), 600 frames, or ten seconds,
+    /// however many bytes they have. Fewest hitches, more memory.
     FewestHitches,
-    /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. With
-    /// a preferred size of zero, no heap is kept.
+    /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. Without
+    /// a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.
     FixedPool,
     /// Keeps heaps of every size until [`release_resource_heaps`](crate::ResourceAllocator::release_resource_heaps) is
     /// called or memory is short.

@@ -5,7 +5,7 @@ use heapwright_core::{Alignment, ByteSize};
 
 use super::source::HeapSource;
 use crate::HeapType;
-use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags, SuballocationAlgorithm};
+use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, SuballocationAlgorithm};
 
 /// The default size of linear heaps: D3D12MA's usual block.
 const LINEAR_HEAP: ByteSize = ByteSize::from_mib(64);
@@ -44,8 +44,6 @@ pub(crate) fn engine_desc(
             };
             let minimum = if preferred.is_none() { usual.minimum } else { minimum }.min(max_heap_size);
             let sizing = HeapSizing { minimum, maximum: usual.maximum.min(max_heap_size), ..usual };
-            let on_demand = desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
-            let retention = if on_demand { HeapRetention::NONE } else { retention };
             EngineDesc::Default {
                 sizing,
                 retention,

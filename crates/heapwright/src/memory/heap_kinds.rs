@@ -52,7 +52,7 @@ impl HeapKinds {
         Self {
             nesting: parent.map_or_else(
                 || Nesting::of_root(&source.desc, &source.accounts, &owner, HeapKind::COUNT),
-                |parent| parent.nesting.joined(&owner),
+                |parent| parent.nesting.joined(&owner, &parent.owner),
             ),
             prefetcher: prefetches.then(Prefetcher::start).flatten(),
             families,
@@ -101,7 +101,12 @@ impl HeapKinds {
             engine: engine_desc(
                 source,
                 heap_type,
-                retention(&source.desc),
+                // A pool keeps the heaps that do not stay.
+                if recycling(&source.desc) == Recycling::Never {
+                    source.retention
+                } else {
+                    HeapRetention::NONE
+                },
                 source.desc.suballocation_algorithm,
                 alignment,
                 None,
@@ -262,6 +267,16 @@ impl HeapKinds {
         if !released.is_zero() {
             tracing::debug!(%size, %released, "released empty heaps before allocating more memory");
         }
+    }
+
+    /// Releases heaps that are not worth keeping, after operations on any heaps.
+    pub(crate) fn pass_operations(&self) {
+        self.all().iter().for_each(|heaps| heaps.pass_operations());
+    }
+
+    /// Returns the allocators that are nested in this one, except those that are nested deeper.
+    pub(crate) fn nested(&self) -> Vec<Arc<dyn Owner>> {
+        self.nesting.nested_in(&self.owner)
     }
 
     /// Counts a frame: releases heaps that have been empty for too many frames, and empty heaps by which the process
@@ -464,16 +479,6 @@ impl HeapKind {
             HeapFamily::Custom(_) => HeapType::ALL.len(),
         };
         place * ResourceClass::ALL.len() + class.index()
-    }
-}
-
-/// Returns how long an engine keeps empty heaps that are not pooled.
-fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
-    match desc.empty_heap_policy {
-        EmptyHeapPolicy::Default => HeapRetention::default(),
-        EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
-        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
-        EmptyHeapPolicy::FixedPool | EmptyHeapPolicy::SegmentedPool => HeapRetention::NONE,
     }
 }
 

@@ -1,14 +1,25 @@
 //! The clock by which empty heaps are released while the application tells of no frames.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A heap that is empty for two of these periods, a second, is released.
-const PERIOD_MS: u64 = 500;
+use heapwright_core::placement::lane_of_thread;
 
-/// A thread reads the clock with every so many creations, because a reading costs a sixth of a creation.
-const CALLS_PER_READING: u32 = 32;
+/// The time after which idle memory is looked for. A heap that is kept for two whole periods leaves within a second.
+pub(super) const PERIOD: Duration = Duration::from_millis(PERIOD_MS);
+const PERIOD_MS: u64 = 400;
+
+/// The largest number of periods that matters: that of `HeapRetention::FEWEST_HITCHES`.
+pub(super) const MOST_PERIODS: u64 = 25;
+
+/// Frames that are farther apart than this are too few to be counted instead of time.
+const LONG_FRAME_MS: u64 = 100;
+
+/// Idle memory of all kinds is looked for with every so many creations of a thread.
+const CALLS_PER_LOOK: u32 = 32;
+
+/// The number of counters of calls, which further threads share.
+const COUNTERS: usize = 16;
 
 const NOT_TOLD: u64 = u64::MAX;
 
@@ -16,7 +27,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(NOT_TOLD - 1)
 }
 
-/// Counts periods. It is read by calls, so it needs no thread.
+/// Counts periods.
 #[derive(Debug)]
 pub(crate) struct IdleClock {
     start: Instant,
@@ -24,11 +35,25 @@ pub(crate) struct IdleClock {
     last: AtomicU64,
     /// The time that the application told, in milliseconds, or `NOT_TOLD`.
     told: AtomicU64,
+    /// The calls of each thread.
+    calls: [Counter; COUNTERS],
 }
 
+/// A counter on its own cache lines. Processors fetch lines of 64 bytes in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counter(AtomicU32);
+
 impl IdleClock {
-    pub(crate) fn start() -> Self {
-        Self { start: Instant::now(), last: AtomicU64::new(0), told: AtomicU64::new(NOT_TOLD) }
+    /// Starts a clock, which has the time that was told to the clock of a parent.
+    pub(crate) fn start(parent: Option<&Self>) -> Self {
+        let told = parent.map_or(NOT_TOLD, |parent| parent.told.load(Ordering::Relaxed));
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(if told == NOT_TOLD { 0 } else { told }),
+            told: AtomicU64::new(told),
+            calls: Default::default(),
+        }
     }
 
     fn now(&self) -> u64 {
@@ -38,38 +63,51 @@ impl IdleClock {
         }
     }
 
-    /// Sets the time, which the clock no longer does.
+    /// Sets the time, which the clock no longer does. A time before an earlier one is ignored.
     pub(crate) fn tell(&self, time: Duration) {
         let now = milliseconds(time);
-        if self.told.swap(now, Ordering::Relaxed) == NOT_TOLD {
+        let later = |told| (told == NOT_TOLD || told < now).then_some(now);
+        let told = self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+        if told == Ok(NOT_TOLD) {
             self.last.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Returns the number of periods that passed, up to two, which is enough to release everything. Each is returned
+    /// Returns the number of periods that passed, up to those that are enough to release everything. Each is returned
     /// to one caller only.
-    pub(crate) fn take_periods(&self) -> u32 {
+    pub(crate) fn take_periods(&self) -> u64 {
         let (now, last) = (self.now(), self.last.load(Ordering::Relaxed));
         let periods = now.saturating_sub(last) / PERIOD_MS;
         let is_first = periods > 0
             && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if is_first { u32::try_from(periods.min(2)).unwrap_or(2) } else { 0 }
+        if is_first { periods.min(MOST_PERIODS) } else { 0 }
     }
 
-    /// Begins a new period: while frames pass, they are counted instead.
+    /// Returns whether the application tells the time.
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed) != NOT_TOLD
+    }
+
+    /// Begins a new period.
     pub(crate) fn restart(&self) {
         self.last.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Returns whether this call of the thread is one that reads the clock.
+    /// Begins a new period if frames pass often: they are counted instead.
+    pub(crate) fn pass_frame(&self) {
+        let now = self.now();
+        if now.saturating_sub(self.last.load(Ordering::Relaxed)) <= LONG_FRAME_MS {
+            self.last.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether this creation is one that looks for idle memory of all kinds.
     #[inline]
-    pub(crate) fn is_due() -> bool {
-        thread_local!(static CALLS: Cell<u32> = const { Cell::new(0) });
-        CALLS
-            .try_with(|calls| {
-                calls.set(calls.get().wrapping_add(1));
-                calls.get().is_multiple_of(CALLS_PER_READING)
-            })
-            .unwrap_or(false)
+    pub(crate) fn is_due(&self) -> bool {
+        let Counter(calls) = &self.calls[lane_of_thread() as usize % COUNTERS];
+        // Two threads may share a counter, and then lose a call.
+        let count = calls.load(Ordering::Relaxed).wrapping_add(1);
+        calls.store(count, Ordering::Relaxed);
+        count.is_multiple_of(CALLS_PER_LOOK)
     }
 }

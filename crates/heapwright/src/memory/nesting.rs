@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use heapwright_core::placement::HeapPooling;
 
@@ -23,6 +24,21 @@ pub(crate) trait Owner: fmt::Debug + Send + Sync {
 
     /// Returns the memory of empty backing buffers to the heaps.
     fn release_unused_buffers(&self);
+
+    /// Counts a frame of the allocator that this one is nested in.
+    fn pass_frame_of_parent(&self);
+
+    /// Sets the time that was told to the allocator that this one is nested in, and releases idle memory.
+    fn tell_time_of_parent(&self, time: Duration);
+
+    /// Reads the clock, and releases memory that was not used for too long.
+    fn release_idle(&self);
+
+    /// Returns whether a heap became empty, since the last call of `take_became_empty`.
+    fn became_empty(&self) -> bool;
+
+    /// Returns whether a heap became empty since the last call.
+    fn take_became_empty(&self) -> bool;
 }
 
 /// An allocator, its nested allocators, and the state that they share.
@@ -33,7 +49,14 @@ pub(crate) struct Nesting {
     root_desc: ResourceAllocatorDesc,
     root_accounts: Arc<Accounts>,
     kinds: Box<[OnceLock<SharedKind>]>,
-    members: Mutex<Vec<Weak<dyn Owner>>>,
+    members: Mutex<Vec<Member>>,
+}
+
+/// An allocator, and the one that it is nested in.
+#[derive(Debug)]
+struct Member {
+    owner: Weak<dyn Owner>,
+    parent: Option<Weak<dyn Owner>>,
 }
 
 /// The state that the heaps of one kind share with those of the other allocators.
@@ -56,20 +79,28 @@ impl Nesting {
             root_desc: desc.clone(),
             root_accounts: Arc::clone(accounts),
             kinds: (0..kind_count).map(|_| OnceLock::new()).collect(),
-            members: Mutex::new(vec![Weak::clone(root)]),
+            members: Mutex::new(vec![Member { owner: Weak::clone(root), parent: None }]),
         })
     }
 
-    fn members(&self) -> MutexGuard<'_, Vec<Weak<dyn Owner>>> {
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a member, and returns the shared state.
-    pub(crate) fn joined(self: &Arc<Self>, member: &Weak<dyn Owner>) -> Arc<Self> {
+    pub(crate) fn joined(self: &Arc<Self>, owner: &Weak<dyn Owner>, parent: &Weak<dyn Owner>) -> Arc<Self> {
         let mut members = self.members();
-        members.retain(|member| member.strong_count() > 0);
-        members.push(Weak::clone(member));
+        members.retain(|member| member.owner.strong_count() > 0);
+        members.push(Member { owner: Weak::clone(owner), parent: Some(Weak::clone(parent)) });
         Arc::clone(self)
+    }
+
+    /// Returns the members that are nested in one, except those that are nested deeper.
+    pub(crate) fn nested_in(&self, owner: &Weak<dyn Owner>) -> Vec<Arc<dyn Owner>> {
+        let members = self.members();
+        let nested =
+            members.iter().filter(|member| member.parent.as_ref().is_some_and(|of| of.ptr_eq(owner)));
+        nested.filter_map(|member| member.owner.upgrade()).collect()
     }
 
     /// Returns the outermost allocator, unless `member` is the outermost one.
@@ -87,9 +118,12 @@ impl Nesting {
 
     /// Returns the heaps of all other members, including those of their pools.
     pub(crate) fn heaps_of_others(&self, but: &Weak<dyn Owner>) -> Vec<Arc<TypedHeaps>> {
-        let members: Vec<_> =
-            self.members().iter().filter(|member| !member.ptr_eq(but)).filter_map(Weak::upgrade).collect();
-        members.iter().flat_map(|member| member.all_heaps()).collect()
+        let others: Vec<_> = {
+            let members = self.members();
+            let others = members.iter().filter(|member| !member.owner.ptr_eq(but));
+            others.filter_map(|member| member.owner.upgrade()).collect()
+        };
+        others.iter().flat_map(|member| member.all_heaps()).collect()
     }
 }
 

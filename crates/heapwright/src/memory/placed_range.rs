@@ -174,6 +174,7 @@ impl Drop for PlacedRange {
             Ok(left) => self.heaps.recycle(left),
             Err(error) => debug_assert!(false, "placed range freed twice: {error}"),
         }
+        self.heaps.source.look_after_empty();
     }
 }
 

@@ -4,13 +4,17 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use heapwright_core::ByteSize;
+use heapwright_core::placement::{HeapRetention, HeapTally};
 use heapwright_d3d12::*;
 
 use super::accounts::Accounts;
 use super::devices::Devices;
+use super::idle_clock::IdleClock;
+use super::idle_thread::IdleThread;
 use super::managed::{OwnMemory, begins_evicted};
+use super::nesting::Owner;
 use crate::adapter::check_adapter;
-use crate::desc::{HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
+use crate::desc::{EmptyHeapPolicy, HEAP_GRANULARITY, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Obstacle;
 use crate::plan::Constraints;
 use crate::recording::{InstanceKind, Recording, Settings, allocator_fields};
@@ -30,6 +34,12 @@ pub(crate) struct HeapSource {
     /// Bytes that are being created in each segment group, and that the adapter may not count yet. Shared by all nested
     /// allocators.
     pub(crate) being_created: Arc<Mutex<[ByteSize; 2]>>,
+    /// Counts the operations of all nested allocators.
+    pub(crate) tally: Arc<HeapTally>,
+    pub(crate) retention: HeapRetention,
+    pub(crate) clock: IdleClock,
+    /// Releases the idle memory of this allocator and of those that are nested in it.
+    pub(crate) idle_thread: IdleThread,
     pub(crate) desc: ResourceAllocatorDesc,
     pub(crate) max_heap_size: ByteSize,
     /// Flags of all heaps.
@@ -37,6 +47,8 @@ pub(crate) struct HeapSource {
     pub(crate) recording: Option<Arc<Recording>>,
     /// The allocator, whose type this module does not know.
     pub(crate) allocator: Weak<dyn Any + Send + Sync>,
+    /// The same allocator.
+    pub(crate) owner: Weak<dyn Owner>,
 }
 
 impl HeapSource {
@@ -49,6 +61,7 @@ impl HeapSource {
         desc: ResourceAllocatorDesc,
         residency: Option<&ResidencyManager>,
         parent: Option<&Self>,
+        owner: Weak<dyn Owner>,
     ) -> Result<Self, Error> {
         desc.check(caps)?;
         if let Some(manager) = residency {
@@ -72,6 +85,10 @@ impl HeapSource {
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
             accounts: Accounts::new(desc.limits),
+            tally: parent.map_or_else(Arc::default, |parent| Arc::new(parent.tally.beside())),
+            retention: retention(&desc),
+            clock: IdleClock::start(parent.map(|parent| &parent.clock)),
+            idle_thread: IdleThread::default(),
             adapter: adapter.cloned(),
             residency: residency.cloned(),
             being_created: parent.map_or_else(Arc::default, |parent| Arc::clone(&parent.being_created)),
@@ -79,7 +96,24 @@ impl HeapSource {
             devices,
             desc,
             allocator: Weak::<()>::new(),
+            owner,
         })
+    }
+
+    /// Has a thread release what became empty, when it is not used for too long.
+    #[inline]
+    pub(crate) fn look_after_empty(&self) {
+        if self.tally.became_empty() {
+            self.wake_idle_thread();
+        }
+    }
+
+    /// If time is told, or a recording is made, calls do its work, in an order that can be repeated.
+    #[cold]
+    fn wake_idle_thread(&self) {
+        if self.recording.is_none() && !self.clock.is_told() && self.idle_thread.wake(&self.owner) {
+            self.clock.restart();
+        }
     }
 
     /// Returns the manager of memory that is created under these constraints.
@@ -218,6 +252,17 @@ impl Drop for BudgetCharge {
         let mut being_created = self.being_created.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &mut being_created[self.group.index()];
         *bytes = bytes.saturating_sub(self.size);
+    }
+}
+
+/// Returns how the heaps of the default algorithm keep empty heaps.
+fn retention(desc: &ResourceAllocatorDesc) -> HeapRetention {
+    match desc.empty_heap_policy {
+        _ if desc.flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND) => HeapRetention::NONE,
+        EmptyHeapPolicy::Default | EmptyHeapPolicy::FixedPool => HeapRetention::default(),
+        EmptyHeapPolicy::LeastMemory => HeapRetention::LEAST_MEMORY,
+        EmptyHeapPolicy::FewestHitches => HeapRetention::FEWEST_HITCHES,
+        EmptyHeapPolicy::SegmentedPool => HeapRetention::FOR_EVER,
     }
 }
 

@@ -98,9 +98,6 @@ pub(crate) enum Sharing {
     Unmanaged,
 }
 
-/// Empty memory of a kind that is worth reading the clock in each call.
-const MUCH_EMPTY: ByteSize = ByteSize::from_mib(32);
-
 impl TypedHeaps {
     pub(crate) fn new(
         desc: TypedHeapsDesc,
@@ -113,7 +110,7 @@ impl TypedHeaps {
         let dedicated = EngineDesc::Dedicated { granularity };
         let pool_heaps = desc.pool.as_ref().map(|_| PoolHeaps::new(desc.min_heap_count, desc.max_heap_count));
         let heaps = Arc::new(Self {
-            shared: HeapEngine::new(&desc.engine),
+            shared: HeapEngine::with_tally(&desc.engine, Arc::clone(&source.tally)),
             dedicated: HeapEngine::new(&dedicated),
             desc,
             spare,
@@ -492,6 +489,11 @@ impl TypedHeaps {
         taken.into_iter().map(|(_, heap)| heap).collect()
     }
 
+    /// Releases heaps that are not worth keeping, after operations on any heaps.
+    pub(crate) fn pass_operations(&self) {
+        self.recycle(self.shared.pass_operations());
+    }
+
     /// Counts a frame, and releases heaps that have been empty for too many frames.
     pub(crate) fn pass_frame(&self) {
         self.recycle(self.shared.pass_frame());
@@ -500,12 +502,6 @@ impl TypedHeaps {
     /// Counts a period, and releases heaps that were empty for two of them.
     pub(crate) fn pass_period(&self) {
         self.recycle(self.shared.pass_period());
-    }
-
-    /// Returns whether so much memory is empty that time must not be overlooked.
-    #[inline]
-    pub(crate) fn has_much_empty(&self) -> bool {
-        self.shared.as_default().is_some_and(|set| set.empty_bytes() > MUCH_EMPTY)
     }
 
     /// Returns the pooled heaps if they are charged to this allocator, and not to the one that it is nested in.

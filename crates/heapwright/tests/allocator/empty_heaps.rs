@@ -1,4 +1,4 @@
-//! Empty heaps serve any smaller request, and are given back: after some frames, after a second, and before the
+//! Empty heaps serve any smaller request, and are given back: after some operations, frames or a second, and before the
 //! budget is exceeded.
 
 use std::time::Duration;
@@ -27,26 +27,23 @@ fn peak(allocator: &ResourceAllocator) {
 #[test]
 fn after_some_frames_little_is_held() {
     let gpu = open("discrete");
-    let frames: [fn(&ResourceAllocator); 2] = [
-        |allocator| allocator.on_frame(),
-        |allocator| {
-            allocator.collect();
-        },
-    ];
-    for frame in frames {
-        let allocator = usual(&gpu);
-        peak(&allocator);
-        assert!(allocator.reserved() > LITTLE);
-        for _ in 0..300 {
-            frame(&allocator);
-        }
-        assert!(allocator.reserved() <= LITTLE, "{} are held", allocator.reserved());
-        allocator.audit().expect("consistent");
+    let allocator = usual(&gpu);
+    peak(&allocator);
+    let peaked = allocator.reserved();
+    assert!(peaked > LITTLE);
+    for _ in 0..300 {
+        allocator.collect();
     }
+    assert_eq!(allocator.reserved(), peaked, "collecting is not a frame");
+    for _ in 0..300 {
+        allocator.on_frame();
+    }
+    assert!(allocator.reserved() <= LITTLE, "{} are held", allocator.reserved());
+    allocator.audit().expect("consistent");
 }
 
 #[test]
-fn the_next_calls_after_a_second_release_what_is_empty() {
+fn after_a_second_what_is_empty_is_released() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
     allocator.on_time(Duration::from_secs(7));
@@ -59,16 +56,42 @@ fn the_next_calls_after_a_second_release_what_is_empty() {
     allocator.audit().expect("consistent");
 }
 
-#[test]
-fn the_clock_tells_that_a_second_passed() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
-    peak(&allocator);
-    std::thread::sleep(Duration::from_millis(1_100));
-    for _ in 0..8 {
-        drop(local(&allocator, 100));
+/// Returns an allocator that reads the clock.
+fn with_clock(gpu: &Instance) -> ResourceAllocator {
+    ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), Default::default()).expect("sound")
+}
+
+/// Waits until no more than a few bytes are held. The thread that releases them needs a second.
+fn wait_for_release(held: impl Fn() -> ByteSize) {
+    let end = std::time::Instant::now() + Duration::from_secs(120);
+    while held() > LITTLE {
+        assert!(std::time::Instant::now() < end, "{} are held", held());
+        std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(allocator.reserved() <= LITTLE, "{} are held", allocator.reserved());
+}
+
+#[test]
+fn what_is_empty_is_released_without_a_call() {
+    let gpu = open("discrete");
+    let allocator = with_clock(&gpu);
+    let nested = allocator.create_nested(Default::default()).expect("it can be nested");
+    let pool = pool(&allocator);
+    let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    for _ in 0..2 {
+        peak(&allocator);
+        peak(&nested);
+        let pooled: Vec<_> = (0..10).map(|_| buffer(&allocator, &in_pool, 20 * MIB)).collect();
+        drop(pooled);
+        let parts: Vec<_> = (0..4000).map(|_| part(&allocator, HeapType::Upload, 50_000)).collect();
+        drop(parts);
+        wait_for_release(|| allocator.reserved().saturating_add(nested.reserved()));
+    }
+    allocator.audit().expect("consistent");
+    // The thread ends with its allocator, also while memory is empty.
+    peak(&allocator);
+    drop(pool);
+    drop((nested, allocator));
+    assert_usage(&gpu, ByteSize::ZERO);
 }
 
 #[test]
@@ -169,5 +192,119 @@ fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
         assert_eq!(allocator.stats().heaps_created, 2);
         drop(small);
         allocator.audit().expect("consistent");
+    }
+}
+
+/// Creates and drops a buffer so many times.
+fn pairs(allocator: &ResourceAllocator, count: usize, bytes: u64) {
+    for _ in 0..count {
+        drop(local(allocator, bytes));
+    }
+}
+
+fn part(allocator: &ResourceAllocator, heap_type: HeapType, bytes: u64) -> ResourceAllocation {
+    let place = place(heap_type, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
+    create(allocator, &place, &buffer_desc(ByteSize::new(bytes)))
+}
+
+fn pool(allocator: &ResourceAllocator) -> Pool {
+    allocator.create_pool(PoolDesc::default()).expect("pools are supported")
+}
+
+#[test]
+fn operations_release_heaps_while_frames_stand_still() {
+    let gpu = open("discrete");
+    for (policy, most) in [(EmptyHeapPolicy::Default, 300), (EmptyHeapPolicy::LeastMemory, 100)] {
+        // Eight slots count as one operation.
+        for (bytes, most) in [(100_000, most), (1_000, 8 * most)] {
+            let allocator = with_policy(&gpu, policy);
+            allocator.on_time(Duration::ZERO);
+            let _held = [100_000, 1_000].map(|bytes| local(&allocator, bytes));
+            allocator.on_frame();
+            drop(local(&allocator, 50 * MIB));
+            let before = allocator.reserved();
+            pairs(&allocator, most, bytes);
+            assert!(allocator.reserved().get() + 49 * MIB <= before.get(), "{policy:?}, {bytes} bytes");
+        }
+    }
+}
+
+#[test]
+fn operations_on_other_heaps_count() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    allocator.on_time(Duration::ZERO);
+    drop(local(&allocator, 50 * MIB));
+    let upload = HeapType::Upload.into_place();
+    for _ in 0..1_000 {
+        drop(try_buffer(&allocator, &upload, 100_000).expect("there is memory"));
+    }
+    assert!(allocator.totals_of(HeapType::Default).reserved.is_zero());
+}
+
+#[test]
+fn frames_and_time_of_a_parent_age_nested_allocators() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let middle = allocator.create_nested(Default::default()).expect("it can be nested");
+    let nested = middle.create_nested(Default::default()).expect("it can be nested");
+    let fill = || drop(local(&nested, 50 * MIB));
+    fill();
+    (0..119).for_each(|_| allocator.on_frame());
+    assert!(!nested.reserved().is_zero());
+    (0..2).for_each(|_| allocator.on_frame());
+    assert!(nested.reserved().is_zero());
+    // Frames of its own are not counted twice.
+    fill();
+    for _ in 0..119 {
+        nested.on_frame();
+        allocator.on_frame();
+    }
+    assert!(!nested.reserved().is_zero());
+    nested.on_frame();
+    assert!(nested.reserved().is_zero());
+    allocator.on_time(Duration::ZERO);
+    fill();
+    allocator.on_time(Duration::from_millis(1_500));
+    assert!(nested.reserved().is_zero());
+}
+
+#[test]
+fn on_demand_nothing_is_kept_anywhere() {
+    let on_demand = flagged(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
+    let allocator = allocator(&any_device(), on_demand);
+    drop(part(&allocator, HeapType::Upload, 100));
+    assert_eq!(allocator.reserved(), ByteSize::ZERO, "a part");
+    let pool = pool(&allocator);
+    let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+    drop(try_buffer(&allocator, &in_pool, MIB).expect("there is memory"));
+    assert_eq!(allocator.reserved(), ByteSize::ZERO, "a pool");
+    // A slab in a second heap, while one of the first is in use.
+    let _held = local(&allocator, 200);
+    let _full: Vec<_> = (0..256).map(|_| local(&allocator, 65_536)).collect();
+    let before = allocator.reserved();
+    let mut more = Vec::new();
+    while allocator.reserved() == before {
+        more.push(local(&allocator, 8_000));
+    }
+    drop(more);
+    assert_eq!(allocator.reserved(), before, "an unused slab");
+}
+
+#[test]
+fn the_policy_reaches_pools_and_parts_of_buffers() {
+    let gpu = open("discrete");
+    for (policy, is_kept) in [(EmptyHeapPolicy::LeastMemory, false), (EmptyHeapPolicy::FewestHitches, true)] {
+        let allocator = with_policy(&gpu, policy);
+        allocator.on_time(Duration::ZERO);
+        let pool = pool(&allocator);
+        let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
+        drop(try_buffer(&allocator, &in_pool, 40 * MIB).expect("there is memory"));
+        let held = part(&allocator, HeapType::Upload, 100);
+        drop(part(&allocator, HeapType::Upload, 60_000));
+        pairs(&allocator, 300, 200_000);
+        let held_in_pool = pool.totals().reserved;
+        assert_eq!(!held_in_pool.is_zero(), is_kept, "{policy:?}: {held_in_pool} in the pool");
+        drop(held);
     }
 }

@@ -34,6 +34,7 @@ mod probe;
 mod programs;
 mod random_input;
 mod recording;
+mod retention_model;
 mod stats;
 mod threads;
 mod too_large;

@@ -1,10 +1,12 @@
 //! Heap engines: several placement algorithms behind one interface.
 
+use std::sync::Arc;
+
 use super::heaps::Heaps;
 use super::rule::Rule;
 use super::{EngineDesc, PlacementAlgorithm, PlacementRequest};
 use crate::placement::{
-    HeapSetTotals, HeapSurvey, NewHeap, PlacementError, ServingHeap, SharedHeapSet, SharedPlaced,
+    HeapSetTotals, HeapSurvey, HeapTally, NewHeap, PlacementError, ServingHeap, SharedHeapSet, SharedPlaced,
     SharedPlacementId,
 };
 use crate::suballoc::{AuditError, Strategy};
@@ -76,9 +78,16 @@ impl<H: Clone> HeapEngine<H> {
     /// Creates an engine without heaps.
     #[must_use]
     pub fn new(desc: &EngineDesc) -> Self {
+        Self::with_tally(desc, Arc::default())
+    }
+
+    /// Creates an engine that shares a tally with others: see [`SharedHeapSet::with_tally`]. The other algorithms keep no
+    /// empty heaps by themselves, and count nothing.
+    #[must_use]
+    pub fn with_tally(desc: &EngineDesc, tally: Arc<HeapTally>) -> Self {
         let rule = match *desc {
             EngineDesc::Default { sizing, retention, slots_up_to, lanes } => {
-                let set = SharedHeapSet::new(sizing, retention, slots_up_to, lanes);
+                let set = SharedHeapSet::with_tally(sizing, retention, slots_up_to, lanes, tally);
                 return Self(Inner::Default(set));
             }
             EngineDesc::SlabBySize(sizing) => Rule::SlabBySize(sizing),
@@ -359,14 +368,20 @@ impl<H: Clone> HeapEngine<H> {
         }
     }
 
+    /// Removes heaps that are not worth keeping: see [`SharedHeapSet::pass_operations`]. No effect in the other
+    /// algorithms.
+    pub fn pass_operations(&self) -> Vec<H> {
+        self.as_default().map(SharedHeapSet::pass_operations).unwrap_or_default()
+    }
+
     /// Counts a frame, and removes heaps that have been empty for too long: see
     /// [`SharedHeapSet::pass_frame`]. No effect in the other algorithms, which keep no empty heaps by time.
     pub fn pass_frame(&self) -> Vec<H> {
         self.as_default().map(SharedHeapSet::pass_frame).unwrap_or_default()
     }
 
-    /// Removes heaps that were empty since the call before the last one: see [`SharedHeapSet::pass_period`]. No
-    /// effect in the other algorithms.
+    /// Counts a period, and removes heaps that were empty for too many: see [`SharedHeapSet::pass_period`]. No effect in
+    /// the other algorithms.
     pub fn pass_period(&self) -> Vec<H> {
         self.as_default().map(SharedHeapSet::pass_period).unwrap_or_default()
     }

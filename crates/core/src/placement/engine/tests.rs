@@ -48,7 +48,7 @@ fn descs() -> Vec<EngineDesc> {
         default_engine(mib(1), kib(64), 3, 16),
         EngineDesc::Default {
             sizing: HeapSizing::default(),
-            retention: HeapRetention { operations: 10, frames: 2 },
+            retention: HeapRetention { operations: 10, frames: 2, ..HeapRetention::default() },
             slots_up_to: ByteSize::ZERO,
             lanes: 1,
         },

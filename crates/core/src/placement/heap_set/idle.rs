@@ -1,11 +1,8 @@
 //! Empty heaps in the order in which they became empty, and their release.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::{HeapSet, Slot};
 use crate::ByteSize;
-use crate::placement::HeapRetention;
+use crate::placement::heap_tally::OPERATIONS_PER_SUM;
 
 const NONE: Slot = Slot::MAX;
 
@@ -14,61 +11,163 @@ const FRAME_DECAY_LOG2: u32 = 6;
 /// With each period, it sinks by a 16th of the distance; and to what is held, if little happened.
 const PERIOD_DECAY_LOG2: u32 = 4;
 
+/// With frames, a heap is kept for the operations of so many frames.
+const KEPT_FRAMES: u64 = 2;
+/// But for no more than so many times the operations of the retention.
+const MOST_OPERATIONS: u64 = 40;
+
+/// A heap that was not used keeps its place among the empty ones, unless more than so many have been empty for
+/// longer.
+const FARTHEST: usize = 16;
+
 /// The place of a heap among the empty ones, and when it became empty.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdleLinks {
     before: Slot,
     after: Slot,
+    since: Moment,
+    /// Whether the heap is much larger than what was placed in it when it was last empty.
+    is_oversized: bool,
+}
+
+/// A moment in the three times of a set.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moment {
     operation: u64,
     frame: u64,
     period: u64,
 }
 
 impl IdleLinks {
-    pub(super) const NONE: Self = Self { before: NONE, after: NONE, operation: 0, frame: 0, period: 0 };
+    pub(super) const NONE: Self = Self {
+        before: NONE,
+        after: NONE,
+        since: Moment { operation: 0, frame: 0, period: 0 },
+        is_oversized: false,
+    };
 }
 
-/// The ends of the list, and the clocks that are compared with the times in it.
+/// The ends of the list, and the times that are compared with those in it.
 #[derive(Clone, Debug)]
 pub(super) struct IdleOrder {
     longest: Slot,
     latest: Slot,
-    /// The number of allocations and frees.
-    pub(super) operation: u64,
     /// The number of frames that the owner told of.
     frame: u64,
     /// The number of periods that the owner told of.
     period: u64,
+    /// The number of allocations and frees that are not in the tally yet.
+    not_summed: u64,
     /// The number of operations when the last period ended.
     period_operation: u64,
+    /// The number of operations when the last frame ended.
+    frame_operation: u64,
+    /// The number of operations in the last frame.
+    operations_per_frame: u64,
 }
 
 impl IdleOrder {
     pub(super) const fn new() -> Self {
-        Self { longest: NONE, latest: NONE, operation: 0, frame: 0, period: 0, period_operation: 0 }
+        Self {
+            longest: NONE,
+            latest: NONE,
+            frame: 0,
+            period: 0,
+            not_summed: 0,
+            period_operation: 0,
+            frame_operation: 0,
+            operations_per_frame: 0,
+        }
     }
 }
 
 impl<H> HeapSet<H> {
-    /// Adds a heap that became empty to the empty ones.
+    /// Returns the number of allocations and frees, including those of sets with the same tally.
+    #[inline]
+    pub(super) fn operation(&self) -> u64 {
+        self.tally.operations() + self.idle.not_summed
+    }
+
+    /// Counts allocations and frees.
+    #[inline]
+    pub(in crate::placement) fn count_operations(&mut self, operations: u64) {
+        self.idle.not_summed += operations;
+        if self.idle.not_summed >= OPERATIONS_PER_SUM {
+            self.tally.count_operations(std::mem::take(&mut self.idle.not_summed));
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment { operation: self.operation(), frame: self.idle.frame, period: self.idle.period }
+    }
+
+    /// Adds a new heap to the empty ones.
     pub(super) fn index_empty(&mut self, slot: Slot) {
+        self.link_empty(slot, self.idle.latest, self.now());
+    }
+
+    /// Adds a heap that became empty to the empty ones: as the latest, or if it was not really used, where it was.
+    pub(super) fn index_emptied(&mut self, slot: Slot) {
+        let entry = self.table.entry(slot);
+        let IdleLinks { since, is_oversized, .. } = entry.idle;
+        if !is_oversized || self.operation() - entry.in_use_since >= self.retention.operations {
+            return self.index_empty(slot);
+        }
+        let mut before = NONE;
+        for _ in 0..FARTHEST {
+            let next = self.after(before);
+            if next == NONE || self.table.entry(next).idle.since.operation > since.operation {
+                break;
+            }
+            before = next;
+        }
+        let next = self.after(before);
+        let since = match next {
+            NONE => since,
+            next => {
+                let of_next = self.table.entry(next).idle.since;
+                if of_next.operation < since.operation { of_next } else { since }
+            }
+        };
+        self.link_empty(slot, before, since);
+    }
+
+    /// Returns the empty heap after another one, or the first.
+    fn after(&self, slot: Slot) -> Slot {
+        if slot == NONE { self.idle.longest } else { self.table.entry(slot).idle.after }
+    }
+
+    fn link_empty(&mut self, slot: Slot, before: Slot, since: Moment) {
         self.empty.insert(&mut self.table, slot);
-        let size = self.table.heap(slot).suballocator.capacity().get();
-        self.empty_bytes.fetch_add(size, Ordering::Relaxed);
-        let IdleOrder { latest, operation, frame, period, .. } = self.idle;
-        self.table.entry_mut(slot).idle = IdleLinks { before: latest, after: NONE, operation, frame, period };
-        match latest {
+        if (1..u32::MAX).contains(&self.retention.periods) {
+            self.tally.note_became_empty();
+        }
+        let after = self.after(before);
+        self.table.entry_mut(slot).idle = IdleLinks { before, after, since, is_oversized: false };
+        match before {
             NONE => self.idle.longest = slot,
             before => self.table.entry_mut(before).idle.after = slot,
         }
-        self.idle.latest = slot;
+        match after {
+            NONE => self.idle.latest = slot,
+            after => self.table.entry_mut(after).idle.before = slot,
+        }
+    }
+
+    /// Removes a heap from the empty ones, and puts it to use for a request of `size` bytes.
+    pub(super) fn use_empty(&mut self, slot: Slot, size: ByteSize) {
+        self.unindex_empty(slot);
+        let capacity = self.table.heap(slot).suballocator.capacity();
+        let new = self.sizing.heap_size(size, self.most_held).unwrap_or(ByteSize::MAX);
+        let operation = self.operation();
+        let entry = self.table.entry_mut(slot);
+        entry.in_use_since = operation;
+        entry.idle.is_oversized = capacity > new.saturating_add(new);
     }
 
     /// Removes a heap from the empty ones.
     pub(super) fn unindex_empty(&mut self, slot: Slot) {
         self.empty.remove(&mut self.table, slot);
-        let size = self.table.heap(slot).suballocator.capacity().get();
-        self.empty_bytes.fetch_sub(size, Ordering::Relaxed);
         let IdleLinks { before, after, .. } = self.table.entry(slot).idle;
         match before {
             NONE => self.idle.longest = after,
@@ -80,11 +179,6 @@ impl<H> HeapSet<H> {
         }
     }
 
-    /// Returns the total size of the empty heaps, which changes with them.
-    pub(in crate::placement) fn empty_bytes(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.empty_bytes)
-    }
-
     /// Returns the heaps of the list, longest empty first. O(n) for n empty heaps; for audits.
     pub(super) fn idle_slots(&self) -> Vec<Slot> {
         let next = |slot: Slot| (slot != NONE).then_some(slot);
@@ -92,10 +186,10 @@ impl<H> HeapSet<H> {
             .collect()
     }
 
-    /// Removes the heap that has been empty for longest, if `is_over` says so of its times.
-    fn take_longest_idle(&mut self, is_over: impl Fn(&IdleOrder, IdleLinks) -> bool) -> Option<H> {
+    /// Removes the heap that has been empty for longest, if `is_over` says so of the times now and then.
+    fn take_longest_idle(&mut self, is_over: impl Fn(Moment, Moment) -> bool) -> Option<H> {
         let slot = self.idle.longest;
-        if slot == NONE || !is_over(&self.idle, self.table.entry(slot).idle) {
+        if slot == NONE || !is_over(self.now(), self.table.entry(slot).idle.since) {
             return None;
         }
         Some(self.remove(slot))
@@ -103,24 +197,27 @@ impl<H> HeapSet<H> {
 
     /// Removes the heap that has been empty for longest, if the operations since then do not let it be kept.
     #[inline]
-    pub(super) fn take_expired(&mut self) -> Option<H> {
-        let most = self.retention.operations;
-        self.take_longest_idle(|now, since| {
-            let frames = now.frame - since.frame;
-            let may_recur = now.frame > 0 && frames < u64::from(HeapRetention::FRAMES_IN_FLIGHT) && most > 0;
-            now.operation - since.operation >= most && !may_recur
-        })
+    pub(in crate::placement) fn take_expired(&mut self) -> Option<H> {
+        let operations = self.retention.operations;
+        let of_frames = self.idle.operations_per_frame.saturating_mul(KEPT_FRAMES);
+        let most = of_frames.clamp(operations, operations.saturating_mul(MOST_OPERATIONS));
+        self.take_longest_idle(|now, since| now.operation - since.operation >= most)
     }
 
     /// Counts a frame, and removes heaps that have been empty for [`HeapRetention::frames`].
     ///
     /// At most a 16th of the empty heaps leave with each frame, so that no frame pays for all of them. O(1)
     /// each.
+    ///
+    /// [`HeapRetention::frames`]: crate::placement::HeapRetention::frames
     pub fn pass_frame(&mut self) -> Vec<H> {
+        let operation = self.operation();
+        self.idle.operations_per_frame = operation - self.idle.frame_operation;
+        self.idle.frame_operation = operation;
         self.idle.frame += 1;
         let most = self.totals.empty_heap_count.div_ceil(16);
         let frames = u64::from(self.retention.frames);
-        let is_over = |now: &IdleOrder, since: IdleLinks| now.frame - since.frame >= frames;
+        let is_over = |now: Moment, since: Moment| now.frame - since.frame >= frames;
         let removed = (0..most).map_while(|_| self.take_longest_idle(is_over)).collect();
         self.forget_most_held(FRAME_DECAY_LOG2);
         removed
@@ -138,8 +235,8 @@ impl<H> HeapSet<H> {
         self.idle.frame.is_multiple_of(u64::from(self.retention.frames.max(2)) / 2)
     }
 
-    /// Removes the heaps that were empty during the whole time since the call of this function before the last
-    /// one: call it at intervals of half the time for which empty heaps are kept. O(1) each.
+    /// Counts a period, and removes the heaps that were empty during [`HeapRetention::periods`] whole ones, by
+    /// default during the whole time since the call before the last one. O(1) each.
     ///
     /// The set has no clock. This is for owners that do not tell of [frames](Self::pass_frame), and whose calls
     /// may be so few that counting them would keep empty heaps for ever.
@@ -154,12 +251,15 @@ impl<H> HeapSet<H> {
     /// assert_eq!(heaps.pass_period(), ["a heap"]);
     /// # Ok::<(), heapwright_core::placement::PlacementError>(())
     /// ```
+    ///
+    /// [`HeapRetention::periods`]: crate::placement::HeapRetention::periods
     pub fn pass_period(&mut self) -> Vec<H> {
         self.idle.period += 1;
-        let is_over = |now: &IdleOrder, since: IdleLinks| now.period - since.period >= 2;
+        let periods = u64::from(self.retention.periods);
+        let is_over = |now: Moment, since: Moment| now.period - since.period >= periods;
         let removed = std::iter::from_fn(|| self.take_longest_idle(is_over)).collect();
-        let operations = self.idle.operation - self.idle.period_operation;
-        self.idle.period_operation = self.idle.operation;
+        let operations = self.operation() - self.idle.period_operation;
+        self.idle.period_operation = self.operation();
         let is_quiet = operations < self.retention.operations / 8;
         self.forget_most_held(if is_quiet { 0 } else { PERIOD_DECAY_LOG2 });
         removed

@@ -1,0 +1,198 @@
+//! Random programs over allocators, nested allocators, pools and parts of buffers, with frames and time: empty heaps leave
+//! as documented.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy;
+
+use crate::gpu::*;
+use heapwright::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Creates a buffer: where, and how large.
+    Create(Place, u64),
+    /// Frees one of the buffers.
+    Free(usize),
+    /// Creates and frees a buffer so many times.
+    Pairs(Place, u64, u16),
+    Frame(usize),
+    Collect(usize),
+    Milliseconds(u64),
+    Release(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Of one of the allocators.
+    Of(usize, HeapType),
+    Pool,
+    Part(HeapType),
+}
+
+fn heap_type() -> impl Strategy<Value = HeapType> {
+    prop_oneof![Just(HeapType::Default), Just(HeapType::Upload), Just(HeapType::Readback)]
+}
+
+fn any_place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        4 => (0..3_usize, heap_type()).prop_map(|(of, heap_type)| Place::Of(of, heap_type)),
+        1 => Just(Place::Pool),
+        2 => heap_type().prop_map(Place::Part),
+    ]
+}
+
+fn bytes() -> impl Strategy<Value = u64> {
+    prop_oneof![1..20_000_u64, 20_000..2_000_000_u64, MIB..80 * MIB]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (any_place(), bytes()).prop_map(|(at, bytes)| Step::Create(at, bytes)),
+        5 => any::<usize>().prop_map(Step::Free),
+        1 => (any_place(), bytes(), 1..100_u16).prop_map(|(at, bytes, count)| Step::Pairs(at, bytes, count)),
+        1 => (0..3_usize).prop_map(Step::Frame),
+        1 => (0..3_usize).prop_map(Step::Collect),
+        1 => (1..700_u64).prop_map(Step::Milliseconds),
+        1 => (1..100 * MIB).prop_map(Step::Release),
+    ]
+}
+
+struct World {
+    /// The second is nested in the first, and the third in the second.
+    allocators: [ResourceAllocator; 3],
+    pool: Pool,
+    live: Vec<ResourceAllocation>,
+    time: Duration,
+}
+
+impl World {
+    fn new(policy: EmptyHeapPolicy, flags: ResourceAllocatorFlags) -> Self {
+        let gpu = open("discrete");
+        let desc = || ResourceAllocatorDesc { empty_heap_policy: policy, flags, ..Default::default() };
+        let first = allocator(&gpu, desc());
+        let second = first.create_nested(desc()).expect("it can be nested");
+        let third = second.create_nested(desc()).expect("it can be nested");
+        first.on_time(Duration::ZERO);
+        let pool = first.create_pool(PoolDesc::default()).expect("pools are supported");
+        Self { allocators: [first, second, third], pool, live: Vec::new(), time: Duration::ZERO }
+    }
+
+    fn held(&self) -> ByteSize {
+        self.allocators.iter().map(ResourceAllocator::reserved).fold(ByteSize::ZERO, ByteSize::saturating_add)
+    }
+
+    fn create(&self, at: Place, bytes: u64) -> ResourceAllocation {
+        let desc = buffer_desc(ByteSize::new(bytes));
+        let in_pool = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
+        match at {
+            Place::Of(of, heap_type) => create(&self.allocators[of], &heap_type.into_place(), &desc),
+            Place::Pool => create(&self.allocators[0], &in_pool, &desc),
+            Place::Part(heap_type) => {
+                let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+                create(&self.allocators[0], &place(heap_type, within), &desc)
+            }
+        }
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Create(at, bytes) => self.live.push(self.create(at, bytes)),
+            Step::Free(_) if self.live.is_empty() => {}
+            Step::Free(which) => drop(self.live.swap_remove(which % self.live.len())),
+            Step::Pairs(at, bytes, count) => (0..count).for_each(|_| drop(self.create(at, bytes))),
+            Step::Frame(of) => self.allocators[of].on_frame(),
+            Step::Collect(of) => drop(self.allocators[of].collect()),
+            Step::Milliseconds(more) => {
+                self.time += Duration::from_millis(more);
+                self.allocators[0].on_time(self.time);
+            }
+            Step::Release(bytes) => drop(self.allocators[0].release_resource_heaps(ByteSize::new(bytes))),
+        }
+    }
+
+    fn audit(&self) {
+        self.allocators.iter().for_each(|allocator| allocator.audit().expect("consistent"));
+    }
+}
+
+/// What is held after the operations, frames or time that a policy documents.
+fn wait(world: &mut World, how: usize, operations: u64, frames: u64, seconds: u64) {
+    match how {
+        0 => {
+            // Until what is unused is recognized, and then until it is old.
+            let _one = world.create(Place::Of(0, HeapType::Upload), 300_000);
+            (0..operations).for_each(|_| drop(world.create(Place::Of(0, HeapType::Upload), 300_000)));
+        }
+        // At most a sixteenth leaves with each frame, and a heap that an empty buffer kept in use is empty only then.
+        1 => (0..2 * frames + 100).for_each(|_| world.allocators[0].on_frame()),
+        _ => {
+            let end = world.time + Duration::from_millis(2_000 * seconds + 1_000);
+            while world.time < end {
+                world.time += Duration::from_millis(500);
+                world.allocators[0].on_time(world.time);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_is_held_after_the_documented_time(
+        steps in prop::collection::vec(step(), 1..120),
+        policy in 0..3_usize,
+        how in 0..3_usize,
+    ) {
+        let (policy, operations, frames, seconds) = [
+            (EmptyHeapPolicy::Default, 1_000, 120, 1),
+            (EmptyHeapPolicy::LeastMemory, 250, 30, 1),
+            (EmptyHeapPolicy::FewestHitches, 0, 600, 10),
+        ][policy];
+        let mut world = World::new(policy, ResourceAllocatorFlags::empty());
+        for step in &steps {
+            world.run(step);
+        }
+        world.audit();
+        world.live.clear();
+        let how = if policy == EmptyHeapPolicy::FewestHitches { how.max(1) } else { how };
+        wait(&mut world, how, operations, frames, seconds);
+        // The heaps of the buffers by which the operations were counted.
+        let of_wait = if how == 0 { world.allocators[0].totals_of(HeapType::Upload).reserved } else { ByteSize::ZERO };
+        let rest = if how == 0 {
+            // Nested allocators look at their heaps when they are called or told of frames and time.
+            world.allocators[0].reserved().saturating_sub(of_wait)
+        } else {
+            world.held()
+        };
+        prop_assert_eq!(rest, ByteSize::ZERO, "{:?}, {}", policy, how);
+        world.audit();
+    }
+
+    #[test]
+    fn on_demand_nothing_is_held_when_everything_was_freed(steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = World::new(EmptyHeapPolicy::Default, ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
+        for step in &steps {
+            world.run(step);
+        }
+        world.live.clear();
+        prop_assert_eq!(world.held(), ByteSize::ZERO);
+    }
+
+    #[test]
+    fn the_least_memory_is_no_more_than_the_default(steps in prop::collection::vec(step(), 1..120)) {
+        let [least, default] = [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default].map(|policy| {
+            let mut world = World::new(policy, ResourceAllocatorFlags::empty());
+            let mut held = 0;
+            for step in &steps {
+                world.run(step);
+                held += world.held().get();
+            }
+            world.live.clear();
+            (held, world.held())
+        });
+        prop_assert!(least.0 <= default.0, "{} instead of {}", least.0, default.0);
+        prop_assert!(least.1 <= default.1, "{} instead of {}", least.1, default.1);
+    }
+}
