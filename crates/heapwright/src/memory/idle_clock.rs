@@ -79,7 +79,10 @@ impl IdleClock {
         let (now, last) = (self.now(), self.last.load(Ordering::Relaxed));
         let periods = now.saturating_sub(last) / PERIOD_MS;
         let is_first = periods > 0
-            && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+            && self
+                .last
+                .compare_exchange(last, last + periods * PERIOD_MS, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
         if is_first { periods.min(MOST_PERIODS) } else { 0 }
     }
 

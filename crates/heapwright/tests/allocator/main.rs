@@ -31,7 +31,6 @@ mod nested;
 mod own_memory;
 mod pools;
 mod probe;
-mod programs;
 mod random_input;
 mod recording;
 mod retention_model;
