@@ -14,7 +14,7 @@ pub(super) fn options() -> Option<&'static RecordOptions> {
     static OPTIONS: OnceLock<Option<RecordOptions>> = OnceLock::new();
     OPTIONS
         .get_or_init(|| {
-            let file = env::var_os(FILE).filter(|file| !file.is_empty())?;
+            let file = env::var_os(FILE).filter(|file| !file.is_empty() && !is_privileged())?;
             let flags = match env::var(FLAGS) {
                 Err(env::VarError::NotPresent) => Ok(RecordFlags::ALL),
                 Ok(text) => flags_of(&text),
@@ -37,6 +37,15 @@ pub(super) fn options() -> Option<&'static RecordOptions> {
             }
         })
         .as_ref()
+}
+
+/// Returns whether the program has more rights than its user, who chose the environment.
+fn is_privileged() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call only reads what the system gave to the process.
+    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 fn path_of(file: std::ffi::OsString) -> PathBuf {
