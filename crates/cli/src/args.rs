@@ -14,7 +14,6 @@ use crate::recreate::RecreateArgs;
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::residency::ResidencyArgs;
-use crate::workload::WorkloadArgs;
 
 /// GPU memory management for Direct3D 12, on any machine.
 ///
@@ -38,7 +37,6 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Replay(ReplayArgs),
-    Workload(WorkloadArgs),
     Convert(ConvertArgs),
     Devices(DevicesArgs),
     Conformance(ConformanceArgs),

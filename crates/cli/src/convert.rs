@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use heapwright_report::Visible;
 use heapwright_trace::session::{Action, Record, SessionWriter, WriteError};
-use heapwright_trace::{Format, RecordReader, Trace, TraceError};
+use heapwright_trace::{Format, RecordReader, Trace, TraceError, UnknownWorkload};
 
 use crate::exit::Exit;
 use crate::format;
@@ -22,11 +22,19 @@ use crate::output_file::{OutputFile, OutputFileError};
 /// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
 /// input or a pipe, which can be read only once.
 ///
+/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming (an open world around
+/// a camera, with teleports), levels (a game with levels), frame-graph (a renderer whose targets are resized), serving (an
+/// inference server with several models), training (of a network), editor (documents are opened, edited and closed), and
+/// sequence (several of these one after the other). The same name is the same trace on every machine. Seeds below 1000 are the
+/// development part, for choosing and tuning policies. The others are the evaluation part, which also has other ranges of
+/// parameters. Figures are measured with seeds 1 to 3 and 1000 to 1002.
+///
 /// Captures are not written: they record calls and objects of GPGMM's interface.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ConvertArgs {
-    /// CSV file, capture of GPGMM (.json) or session (.hws), plain or gzip; - for standard input
+    /// CSV file, capture of GPGMM (.json) or session (.hws), plain or gzip; - for standard input; or a generated workload
+    /// (workload:SHAPE:SEED)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
@@ -53,6 +61,7 @@ Examples:
   heapwright convert traces/vision_serving.csv.gz vision.hws
   heapwright convert capture.json capture.hws
   heapwright convert --to csv session.hws allocations
+  heapwright convert workload:streaming:7 streaming.csv
 
 Exit codes: 0 success; 1 an error occurred while writing; 2 invalid input, such as a corrupted
 session, or a path that cannot be written. A session without an end, as after a crash, is converted
@@ -65,6 +74,8 @@ enum ConvertError {
     Open { path: PathBuf, reason: String },
     #[error(transparent)]
     Input(#[from] TraceError),
+    #[error(transparent)]
+    Workload(#[from] UnknownWorkload),
     #[error("{path}: unknown extension; use .csv, .hws, or --to", path = .path.display())]
     UnknownExtension { path: PathBuf },
     #[error("{path}: captures of GPGMM can only be read; use .csv, .hws, or --to", path = .path.display())]
@@ -142,6 +153,14 @@ fn target(args: &ConvertArgs) -> Result<ConvertTo, ConvertError> {
 }
 
 fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError> {
+    let generated = input::generated_csv(&args.input)?;
+    let open_bytes = |path: &Path| match &generated {
+        Some(csv) => Ok(Box::new(&**csv) as Box<dyn Read + '_>),
+        None => open_bytes(path),
+    };
+    let open = |path: &Path| -> Result<_, ConvertError> {
+        Ok(RecordReader::new(input::name(path), open_bytes(path)?)?)
+    };
     // A file is checked completely before the output is changed.
     if to == ConvertTo::Session && !input::is_stream(&args.input) {
         open(&args.input)?.try_for_each(|record| record.map(drop))?;
@@ -193,10 +212,6 @@ fn convert(args: &ConvertArgs, to: ConvertTo) -> Result<Converted, ConvertError>
 
 fn is_event(record: &Record) -> bool {
     matches!(record.action, Action::Allocate(_) | Action::Free { .. })
-}
-
-fn open(path: &Path) -> Result<RecordReader<Box<dyn Read>>, ConvertError> {
-    Ok(RecordReader::new(input::name(path), open_bytes(path)?)?)
 }
 
 fn open_bytes(path: &Path) -> Result<Box<dyn Read>, ConvertError> {

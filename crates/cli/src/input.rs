@@ -60,6 +60,17 @@ pub(crate) fn named_workload(path: &Path) -> Result<Option<Trace>, UnknownWorklo
     name.map(|name| Ok(name.parse::<Workload>()?.generate())).transpose()
 }
 
+/// Returns the CSV file of the workload that the path names, if it names one.
+pub(crate) fn generated_csv(path: &Path) -> Result<Option<Vec<u8>>, UnknownWorkload> {
+    let trace = named_workload(path)?;
+    Ok(trace.map(|trace| {
+        let mut csv = Vec::new();
+        // Writing to memory cannot fail.
+        trace.write(&mut csv).expect("memory takes every byte");
+        csv
+    }))
+}
+
 /// Replaces the names of parts of the generated workloads by the names of their workloads.
 pub(crate) fn expand_parts(paths: &[PathBuf]) -> Vec<PathBuf> {
     let expand = |path: &PathBuf| match path.to_str().map(Workload::named) {

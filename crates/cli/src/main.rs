@@ -3,7 +3,7 @@
 //!
 //! - [`args`]: definition of the command line; each command defines its own arguments.
 //! - [`device`]: the device that `--device` names.
-//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`], [`workload`]: the commands.
+//! - [`conformance`], [`convert`], [`devices`], [`plan`], [`recreate`], [`replay`], [`report`], [`residency`]: the commands.
 //! - [`input`], [`output_file`]: input and output files.
 //! - [`environment`]: the recording that the environment requests.
 //! - [`output`], [`logging`], [`format`](mod@format), [`table`]: standard output, standard error, the format of numbers, and tables.
@@ -31,7 +31,6 @@ mod replay;
 mod report;
 mod residency;
 mod table;
-mod workload;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -78,7 +77,6 @@ fn run(args: &Args, output: &mut Output) -> Result<Exit, OutputError> {
     }
     match &args.command {
         Command::Replay(args) => replay::run(args, output),
-        Command::Workload(args) => workload::run(args, output),
         Command::Convert(args) => convert::run(args, output),
         Command::Devices(args) => devices::run(args, output),
         Command::Conformance(command) => conformance::run(command, args.verbose, output),

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Files are CSV with the columns lower, upper, size and, optionally, alignment. `--out FOLDER` writes the offsets of each,
-//! `--steps N` limits the steps, `--threads N` searches on several threads, and `--moves N` reduces the number of aliasing pairs. `--generate N` makes the buffers of a
-//! training step of a neural network, see [`training_step`].
+//! `--steps N` limits the steps (0: only the first packing), `--threads N` searches on several threads, and `--moves N` reduces the number of
+//! aliasing pairs. `--generate N` makes the buffers of a training step of a neural network, see [`training_step`], and `--random N`
+//! buffers of random sizes and lifetimes, see [`random_buffers`].
 
 #![allow(clippy::print_stdout)]
 
@@ -53,6 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--out" => {
                 folder = Some(value()?);
                 continue;
+            }
+            "--random" => {
+                let count = value()?.parse()?;
+                (format!("{count} random"), random_buffers(count))
             }
             "--generate" => {
                 let count = value()?.parse()?;
@@ -122,6 +127,33 @@ fn read(path: &str) -> Result<Input, Box<dyn Error>> {
     Ok(input)
 }
 
+/// Returns a function that returns random numbers below its argument, always the same ones.
+fn random_numbers() -> impl FnMut(u64) -> u64 {
+    let mut state = 0x5EED_u64;
+    move |bound| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    }
+}
+
+/// Makes `count` buffers of 512 bytes to 1 MiB, in steps of 512 bytes, that live for up to a hundredth of the time.
+fn random_buffers(count: usize) -> Input {
+    let mut random = random_numbers();
+    let mut input = Input::default();
+    let time = count as u64;
+    for _ in 0..count {
+        input.0.push(Buffer::new(ByteSize::new(512 * (1 + random(2048)))));
+        let lower = random(time);
+        let upper = lower + 1 + random((time / 100).max(1));
+        input.1.push(vec![Interval { lower: signed(lower), upper: signed(upper) }]);
+    }
+    input
+}
+
+fn signed(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
 /// Makes `count` buffers of a training step: layers run forward and then backward.
 ///
 /// An eighth of the buffers are weights and their gradients, an eighth activations that live from their layer's forward
@@ -129,11 +161,7 @@ fn read(path: &str) -> Result<Input, Box<dyn Error>> {
 /// steps of 512 bytes, a network's few dozen shapes: each layer has one of 12 shapes of activations, and temporaries have a
 /// half, a quarter, or all of it. The numbers come from a fixed seed.
 fn training_step(count: usize) -> Input {
-    let mut state = 0x5EED_u64;
-    let mut random = |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
-    };
+    let mut random = random_numbers();
     let shapes: Vec<u64> = (0..12).map(|_| (random(255) + 1) << (9 + random(10))).collect();
     let operations = i64::try_from(count).unwrap_or(i64::MAX);
     let layers = i64::try_from(count / 16).unwrap_or(1).max(1);

@@ -119,7 +119,9 @@ fn check(
 fn selected(args: &ConformanceArgs) -> Result<(Vec<&'static Check>, KnownGaps), ConformanceError> {
     let text = args.filter.as_deref();
     let filter = text.map_or_else(Filter::default, Filter::new);
-    if let Some(text) = text.filter(|text| filter.checks().next().is_none() || text.trim().is_empty()) {
+    if let Some(text) = text
+        .filter(|text| filter.checks().next().is_none() || text.split(',').all(|part| part.trim().is_empty()))
+    {
         return Err(ConformanceError::NothingMatches(text.to_owned()));
     }
     let is_known = |id: &str| checks::all().any(|check| check.id == id);

@@ -25,7 +25,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = bytes)]
     pub(crate) capacity: Option<u64>,
 
-    /// Time to search for a better plan, such as 500ms or 20s, or a number of steps
+    /// Time to search for a better plan, such as 500ms or 20s, or a number of steps, such as "20000 steps"
     ///
     /// The first plan takes a moment and is made in any case. With a number of steps, the plan is the same on every
     /// machine.
@@ -97,7 +97,7 @@ fn bytes(text: &str) -> Result<u64, ParseByteSizeError> {
 const EXAMPLES: &str = "\
 Examples:
   heapwright plan crates/core/examples/o3de_lowend_1080p.csv
-  heapwright plan --budget 20000 --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
+  heapwright plan --budget 20000steps --tier 1 --json crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --capacity 256MiB crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --out plan.csv crates/core/examples/o3de_lowend_1080p.csv
   heapwright plan --check --capacity 256MiB plan.csv
@@ -148,7 +148,8 @@ Measurements:
   height         size that the heap must have
   bound          no plan is lower: the load, or more if the search has proved it
   load           largest sum of the sizes of buffers that live at the same time
-  saved          memory saved compared with a separate place for each buffer
+  saved          memory saved compared with a separate place for each buffer, whose size is
+                 rounded up to its alignment (and granularity)
   barriers       pairs of buffers of which one takes over memory from the other, if the lifetimes
                  repeat each frame
   unshared       why a resource of a frame shares no memory
@@ -157,8 +158,8 @@ JSON keys (stable; a key never changes its meaning):
   file, buffers, total, load, lower_bound, height, gap (height / lower_bound - 1), proved, seconds,
   barrier_seconds (the part of seconds that reduced the barriers), steps, barriers,
   heaps [{category, buffers, height, lower_bound, load, load_instant (of a frame: the number of a
-  pass), proved, total, barriers}], and frame (null for a table). Sizes are in bytes; with --tier 1
-  they are sums.
+  pass), proved, total, barriers}], and frame (null for a table). total is the sum of the sizes,
+  each rounded up to its alignment. Sizes are in bytes; with --tier 1 they are sums.
   frame has resources [{name, heap, offset}], activations [{resource, pass, queue, predecessors
   [{resource, start, end, previous_frame}], legacy_barriers_from, enhanced {deactivate, discard} or
   null, initialisation (none, discard, clear or copy), resting_state (the state in which the last

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use heapwright_core::aliasing::Interval;
+use heapwright_report::Visible;
 
 /// A heap to be drawn.
 pub(super) struct DrawnHeap<'a> {
@@ -124,14 +125,12 @@ fn draw_heap(svg: &mut String, heap: &DrawnHeap<'_>, top: f64) {
 
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
-    for character in text.chars() {
+    for character in Visible(text).to_string().chars() {
         match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no other control characters.
-            character if character.is_control() => escaped.push('\u{fffd}'),
             character => escaped.push(character),
         }
     }

@@ -136,18 +136,35 @@ impl<'a> File<'a> {
         InputError::Line { name: self.name.to_owned(), line, reason }
     }
 
-    /// Parses JSON that begins on a line.
-    fn parse<T: Deserialize<'a>>(&self, line: usize, text: &'a str) -> Result<T, InputError> {
-        serde_json::from_str(text).map_err(|error| {
+    /// Parses JSON that begins on a line. Errors name the path, after `base`.
+    fn parse<T: Deserialize<'a>>(&self, line: usize, base: &str, text: &'a str) -> Result<T, InputError> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let parsed = serde_path_to_error::deserialize(&mut reader);
+        let parsed = parsed.map_err(|error| (format!("{base}{}", error.path()), error.into_inner()));
+        let ended =
+            parsed.and_then(|parsed| reader.end().map(|()| parsed).map_err(|error| (String::new(), error)));
+        ended.map_err(|(path, error)| {
             let message = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = message.strip_suffix(&place).unwrap_or(&message);
-            self.wrong(line + error.line().max(1) - 1, message.to_owned())
+            let path = path.strip_suffix('.').unwrap_or(&path);
+            let message = if path.is_empty() || !error.is_data() {
+                message.to_owned()
+            } else {
+                format!("{path}: {message}")
+            };
+            self.wrong(line + error.line().max(1) - 1, message)
         })
     }
 
-    fn part<T: Deserialize<'a>>(&self, part: &'a RawValue) -> Result<T, InputError> {
-        self.parse(self.line_of(part), part.get())
+    /// Parses an element of the document's list `base`.
+    fn part<T: Deserialize<'a>>(
+        &self,
+        base: &str,
+        number: usize,
+        part: &'a RawValue,
+    ) -> Result<T, InputError> {
+        self.parse(self.line_of(part), &format!("{base}[{number}]."), part.get())
     }
 }
 
@@ -155,7 +172,7 @@ impl<'a> File<'a> {
 pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     let feeds = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at).collect();
     let file = File { name, text, feeds };
-    let document: Document<'_> = file.parse(1, text)?;
+    let document: Document<'_> = file.parse(1, "", text)?;
     let (queues, resources, passes) =
         (document.queues.len(), document.resources.len(), document.passes.len());
     let most = if queues > 1 { MAX_RESOURCES_ON_SEVERAL_QUEUES } else { MAX_COUNT };
@@ -169,8 +186,8 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     }
     let mut frame = Frame::new();
     let mut queues = Names::new("queue");
-    for &part in &document.queues {
-        let queue: Queue = file.part(part)?;
+    for (number, &part) in document.queues.iter().enumerate() {
+        let queue: Queue = file.part("queues", number, part)?;
         queues.add(&file, file.line_of(part), queue.name)?;
         frame.add_queue(match queue.kind {
             Kind::Direct => QueueKind::Direct,
@@ -184,9 +201,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     }
     let mut resources = Names::new("resource");
     let mut named = Vec::new();
-    for &part in &document.resources {
+    for (number, &part) in document.resources.iter().enumerate() {
         let line = file.line_of(part);
-        let resource: Resource = file.part(part)?;
+        let resource: Resource = file.part("resources", number, part)?;
         resources.add(&file, line, resource.name.clone())?;
         let desc = described(&resource).map_err(|reason| file.wrong(line, reason))?;
         frame.add_resource(desc);
@@ -194,9 +211,9 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
     }
     let mut names = Names::new("pass");
     let mut passes = Vec::new();
-    for &part in &document.passes {
+    for (number, &part) in document.passes.iter().enumerate() {
         let line = file.line_of(part);
-        let pass: Pass<'_> = file.part(part)?;
+        let pass: Pass<'_> = file.part("passes", number, part)?;
         let queue = match &pass.queue {
             Some(queue) => queues.find(&file, line, queue)?,
             None if queues.names.len() == 1 => 0,
@@ -218,9 +235,10 @@ pub(super) fn read(name: &str, text: &str) -> Result<NamedFrame, InputError> {
         if pass.may_be_skipped {
             frame.set_may_be_skipped(id).map_err(|error| file.wrong(line, error.to_string()))?;
         }
-        let uses = pass.uses.iter().map(|&part| {
+        let list = format!("passes[{number}].uses");
+        let uses = pass.uses.iter().enumerate().map(|(number, &part)| {
             let line = file.line_of(part);
-            let used: Used = file.part(part)?;
+            let used: Used = file.part(&list, number, part)?;
             let how = match used.how {
                 How::Read => Use::Read,
                 How::Render => Use::Render,

@@ -116,7 +116,12 @@ fn heap_report(frame: &NamedFrame, plan: &FramePlan, heap: usize) -> HeapReport 
         lower_bound: of.lower_bound.get(),
         load: of.load,
         proved: of.proved,
-        total: held(plan, heap).map(|resource| frame.resources[resource].desc.size.get()).sum(),
+        total: held(plan, heap)
+            .map(|resource| {
+                let desc = frame.resources[resource].desc;
+                desc.size.get().next_multiple_of(desc.alignment.max(desc.granularity).get())
+            })
+            .sum(),
         barriers: pairs.sum(),
         steps: of.steps,
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use csv::{ReaderBuilder, Trim, Writer};
 use heapwright_core::aliasing::frame::{Frame, FrameResource, QueueKind, ResourceKind, Use};
 use heapwright_core::aliasing::{Buffer, Instance, Interval, PackingError, Violated};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
@@ -54,10 +55,9 @@ struct Columns {
 impl Columns {
     fn of(header: &[String]) -> Result<Self, String> {
         let find = |names: &[&str]| header.iter().position(|title| names.contains(&title.as_str()));
-        for (number, title) in header.iter().enumerate() {
-            if header[..number].contains(title) {
-                return Err(format!("the column {title:?} is there twice"));
-            }
+        let mut titles = BTreeSet::new();
+        if let Some(title) = header.iter().find(|title| !titles.insert(title.as_str())) {
+            return Err(format!("duplicate column {title:?}"));
         }
         let missing = |name: &str| {
             format!("there is no column {name:?}; a table has the columns id, lower, upper and size")
@@ -82,14 +82,34 @@ impl Columns {
 impl Table {
     /// Reads a table from the text of a file.
     pub(super) fn parse(name: String, text: &str) -> Result<Self, InputError> {
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let wrong = |line: usize, reason| InputError::Line { name: name.clone(), line, reason };
-        let (first, header) = lines.next().ok_or_else(|| wrong(1, "the table has no header".to_owned()))?;
-        let header = split(header);
-        let columns = Columns::of(&header).map_err(|reason| wrong(first + 1, reason))?;
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(Trim::All)
+            .from_reader(text.as_bytes());
+        let (mut start, mut line) = (0, 1);
+        let mut records = reader.records().filter_map(|record| {
+            let Ok(record) = record else { return Some(Err((line, "the line is not UTF-8".to_owned()))) };
+            if record.iter().all(str::is_empty) && record.len() == 1 {
+                return None;
+            }
+            // A record begins after the line feeds that precede it.
+            let at =
+                record.position().map_or(start, |position| usize::try_from(position.byte()).unwrap_or(start));
+            let rest = &text[at..];
+            let at = at + (rest.len() - rest.trim_start().len());
+            line += text[start..at].bytes().filter(|&byte| byte == b'\n').count();
+            start = at;
+            Some(Ok((line, record.iter().map(str::to_owned).collect::<Vec<String>>())))
+        });
+        let first = records.next().unwrap_or_else(|| Err((1, "the table has no header".to_owned())));
+        let (first, header) = first.map_err(|(line, reason)| wrong(line, reason))?;
+        let columns = Columns::of(&header).map_err(|reason| wrong(first, reason))?;
         let mut rows = Vec::new();
-        for (number, line) in lines {
-            rows.push(row(number + 1, &header, &columns, line).map_err(|reason| wrong(number + 1, reason))?);
+        for record in records {
+            let (line, fields) = record.map_err(|(line, reason)| wrong(line, reason))?;
+            rows.push(row(line, &header, &columns, fields).map_err(|reason| wrong(line, reason))?);
         }
         Ok(Self { name, header, rows })
     }
@@ -233,23 +253,22 @@ impl Table {
     pub(super) fn to_text(&self) -> String {
         let kept: Vec<usize> =
             (0..self.header.len()).filter(|&column| self.header[column] != "offset").collect();
-        let join = |fields: &[String]| {
-            kept.iter().map(|&column| fields[column].as_str()).collect::<Vec<_>>().join(",")
+        let mut writer = Writer::from_writer(Vec::new());
+        let mut write = |fields: &[String], offset: &str| {
+            let kept = kept.iter().map(|&column| fields[column].as_str());
+            // Memory takes all of it, and all records have the same length.
+            let _ = writer.write_record(kept.chain([offset]));
         };
-        let mut text = format!("{},offset\n", join(&self.header));
+        write(&self.header, "offset");
         for row in &self.rows {
-            text.push_str(&format!("{},{}\n", join(&row.fields), row.offset.unwrap_or(0)));
+            write(&row.fields, &row.offset.unwrap_or(0).to_string());
         }
-        text
+        let bytes = writer.into_inner().unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
     }
 }
 
-fn split(line: &str) -> Vec<String> {
-    line.split(',').map(|field| field.trim().to_owned()).collect()
-}
-
-fn row(line: usize, header: &[String], columns: &Columns, text: &str) -> Result<Row, String> {
-    let fields = split(text);
+fn row(line: usize, header: &[String], columns: &Columns, fields: Vec<String>) -> Result<Row, String> {
     if fields.len() != header.len() {
         return Err(format!("the line has {} fields, and the header has {}", fields.len(), header.len()));
     }

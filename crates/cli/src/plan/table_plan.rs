@@ -108,7 +108,9 @@ fn heap_report(heap: &Heap) -> HeapReport {
         lower_bound: heap.packing.lower_bound.get(),
         load: heap.instance.load(),
         proved: heap.packing.proved,
-        total: heap.instance.total_size().get(),
+        total: (heap.instance.buffers().iter())
+            .map(|buffer| buffer.size.get().next_multiple_of(buffer.alignment.get()))
+            .sum(),
         barriers: aliasing_pairs(&heap.instance, &heap.packing),
         steps: heap.packing.steps,
     }

@@ -22,7 +22,7 @@ pub(crate) struct ReplayArgs {
     ///
     /// The format is recognized by content, not by extension. CSV files have the columns time_us,event,id,size_bytes.
     ///
-    /// workload:SHAPE:SEED is a workload that `heapwright workload` describes, and workload:development or
+    /// workload:SHAPE:SEED is a workload that `heapwright convert --help` describes, and workload:development or
     /// workload:evaluation are all of a part.
     #[arg(value_name = "TRACE", required = true)]
     pub(crate) traces: Vec<PathBuf>,
@@ -138,8 +138,7 @@ const DETAILS: &str = "\
 Measurements:
   peak live      maximum of the live bytes, with the sizes that the trace requests
   peak reserved  maximum of the bytes in the allocator's heaps after an event
-  overhead       peak reserved / peak live; 1 means no overhead. Not meaningful if allocations
-                 failed
+  overhead       peak reserved / peak live; 1 means no overhead; - if allocations failed
   mean live, mean reserved
                  means of the live and reserved bytes after each event
   mean overhead  mean reserved / mean live
@@ -166,7 +165,7 @@ JSON keys (stable; a key never changes its meaning):
   idle_reserved_bytes, heaps_created, alloc_ns {p50, p99, max}, free_ns {p50, p99, max},
   mean_op_ns, failures.
   Times are in nanoseconds, but modelled_ms is in milliseconds. A value is null if nothing was
-  measured, such as free_ns of a trace without frees.
+  measured, such as free_ns of a trace without frees, and overhead if allocations failed.
 
 The measurements do not need an adapter. Without one, as with some shared libraries, usage and
 budgets are unknown: the table says so, and a file written by --report has no current_usage and no

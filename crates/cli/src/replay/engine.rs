@@ -311,7 +311,7 @@ impl<'a> Replay<'a> {
             allocations: self.trace.allocation_count() as u64,
             peak_live_bytes,
             peak_reserved_bytes: held.peak_reserved,
-            overhead: report::overhead(held.peak_reserved, peak_live_bytes),
+            overhead: report::overhead(held.peak_reserved, peak_live_bytes).filter(|_| failures == 0),
             mean_live_bytes,
             mean_reserved_bytes,
             mean_overhead: report::overhead(mean_reserved_bytes, mean_live_bytes),

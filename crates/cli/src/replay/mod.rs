@@ -128,6 +128,7 @@ struct Plan {
     options: Vec<(String, String)>,
     as_recorded: bool,
     report: bool,
+    needs_settings: bool,
 }
 
 /// Maximum number of allocators of a file. Each of them has its own heaps.
@@ -146,6 +147,8 @@ enum ReplayError {
     ManyReports(usize),
     #[error("{path}: --report requires a file with one allocator, but {count} are recorded")]
     ReportOfMany { path: String, count: usize },
+    #[error("{path}: records no settings of an allocator, which --profile captured needs")]
+    NoSettings { path: String },
     #[error("--set: {0}")]
     Setting(heapwright::Error),
     #[error("standard input (-) was given {0} times; it can be read only once")]
@@ -174,6 +177,7 @@ impl ReplayError {
         match self {
             Self::ManyReports(_)
             | Self::ReportOfMany { .. }
+            | Self::NoSettings { .. }
             | Self::ManyStdin(_)
             | Self::Recording(_)
             | Self::Setting(_) => Exit::BadInput,
@@ -219,7 +223,18 @@ impl Plan {
         let options = args.set.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect();
         let as_recorded = !args.verify && args.heap_type == HeapTypeArg::Auto;
         let (verify, report) = (args.verify, args.report.is_some());
-        Ok(Self { device, has_adapter, caps, heap_type, verify, options, as_recorded, report })
+        let needs_settings = args.profile == Profile::Captured;
+        Ok(Self {
+            device,
+            has_adapter,
+            caps,
+            heap_type,
+            verify,
+            options,
+            as_recorded,
+            report,
+            needs_settings,
+        })
     }
 
     /// Reads a trace and checks that every allocation is within the device's maximum resource size.
@@ -239,6 +254,9 @@ impl Plan {
         let count = recorded.allocator_count();
         if self.report && count > 1 {
             return Err(ReplayError::ReportOfMany { path: trace.path().display().to_string(), count });
+        }
+        if self.needs_settings && !recorded.has_settings {
+            return Err(ReplayError::NoSettings { path: trace.path().display().to_string() });
         }
         let limit = self.caps.max_resource_size();
         let is_over = |event: &Event| event.kind == EventKind::Alloc && event.size > limit;

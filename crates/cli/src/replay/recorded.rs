@@ -32,6 +32,8 @@ pub(super) struct RecordedTrace {
     pools: Vec<RecordedPool>,
     prefetches: Vec<RecordedPrefetch>,
     has_steps: bool,
+    /// Whether allocators and their settings are recorded.
+    pub(super) has_settings: bool,
     /// The limit that the file exceeds.
     excess: Option<Excess>,
 }
@@ -120,6 +122,7 @@ impl From<Trace> for RecordedTrace {
             pools: Vec::new(),
             prefetches: Vec::new(),
             has_steps: false,
+            has_settings: false,
             excess: None,
         }
     }
@@ -413,7 +416,8 @@ impl Reader {
     fn into_recorded(self, trace: Trace) -> RecordedTrace {
         let Self { allocators: mut found, mut allocations, descriptions, mut steps, .. } = self;
         let Self { pools, prefetches, excess, .. } = self;
-        if found.is_empty() {
+        let has_settings = !found.is_empty();
+        if !has_settings {
             found.push(RecordedAllocator::default());
         }
         let mut is_needed = vec![false; found.len()];
@@ -460,6 +464,7 @@ impl Reader {
             pools,
             prefetches,
             has_steps,
+            has_settings,
             excess,
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct ReplayReport {
     pub(crate) peak_live_bytes: u64,
     /// Maximum of the bytes in the allocator's heaps after an event.
     pub(crate) peak_reserved_bytes: u64,
-    /// Peak reserved / peak live, or `None` if peak live is 0.
+    /// Peak reserved / peak live, or `None` if peak live is 0 or allocations failed.
     pub(crate) overhead: Option<f64>,
     /// Mean of the live bytes after each event.
     pub(crate) mean_live_bytes: u64,

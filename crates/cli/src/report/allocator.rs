@@ -7,13 +7,13 @@ use heapwright::report::AllocatorReport;
 use heapwright_report::{ReadReportError, read, write_html};
 
 use super::args::ReportArgs;
-use super::source::Source;
+use super::source::{CannotOpenPage, Source};
 use super::summary::Summary;
 use super::table;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
-use crate::output_file::{OutputFile, OutputFileError};
+use crate::output_file::OutputFileError;
 
 /// Converts the report to a page and prints the summary.
 pub(super) fn run(
@@ -22,10 +22,6 @@ pub(super) fn run(
     args: &ReportArgs,
     output: &mut Output,
 ) -> Result<Exit, OutputError> {
-    if args.svg.is_some() || args.png.is_some() {
-        output.error(&CannotReport::NoChart { report: source.name() });
-        return Ok(Exit::BadInput);
-    }
     match make_page(source, bytes, args.output.as_deref()) {
         Ok((report, page)) => {
             let summary = Summary::of(&report, &page);
@@ -48,19 +44,18 @@ pub(super) fn run(
 enum CannotReport {
     #[error("{report}: {reason}")]
     Read { report: String, reason: String },
-    #[error("{report}: is an allocator's report of one moment; --svg and --png need a trace or a session")]
-    NoChart { report: String },
-    #[error("{0}; choose another path with -o")]
-    IsReport(OutputFileError),
     #[error(transparent)]
-    Page(#[from] OutputFileError),
+    Page(#[from] CannotOpenPage),
+    #[error(transparent)]
+    Output(#[from] OutputFileError),
 }
 
 impl CannotReport {
     fn exit(&self) -> Exit {
         match self {
-            Self::Read { .. } | Self::NoChart { .. } => Exit::BadInput,
-            Self::IsReport(error) | Self::Page(error) => error.exit(),
+            Self::Read { .. } => Exit::BadInput,
+            Self::Page(error) => error.exit(),
+            Self::Output(error) => error.exit(),
         }
     }
 }
@@ -72,12 +67,8 @@ fn make_page(
     page: Option<&Path>,
 ) -> Result<(AllocatorReport, PathBuf), CannotReport> {
     let cannot_read = |reason| CannotReport::Read { report: source.name(), reason };
-    let page = page.map_or_else(|| source.page_path(), Path::to_owned);
     // The page is opened first because reading the report may take long.
-    let page = OutputFile::open("page", &page, source.input()).map_err(|error| match error {
-        OutputFileError::IsInput { .. } => CannotReport::IsReport(error),
-        _ => error.into(),
-    })?;
+    let page = source.open_page(page)?;
     let report = read(bytes).map_err(|error| match error {
         ReadReportError::NoObject => cannot_read(
             "expected a session, a capture of GPGMM, a CSV trace or an allocator's report (JSON)".to_owned(),

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, ValueEnum};
-
 /// Convert a session, a trace or an allocator's report to an HTML page
 ///
 /// The page of a session, a capture of GPGMM or a trace shows memory over time, and the heaps and allocations at a moment
@@ -15,7 +13,6 @@ use clap::{ArgGroup, ValueEnum};
 ///
 /// The kind of the input is recognized by its content. A page is a single file and needs no network.
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("charts").args(["svg", "png"]).multiple(true))]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ReportArgs {
     /// Session (.hws), capture of GPGMM (.json) or CSV trace, plain or gzip; a generated workload (workload:SHAPE:SEED); or
@@ -23,22 +20,11 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "FILE", required_unless_present = "schema")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input or a
-    /// pipe; no page with --svg or --png alone]
+    /// Path of the HTML page [default: the file's path with the extension .html, or report.html for standard input or a pipe]
+    ///
+    /// Without this option, a file that exists is replaced only if it is a page of heapwright.
     #[arg(short, long, value_name = "PAGE")]
     pub(crate) output: Option<PathBuf>,
-
-    /// Write a chart of a session as SVG
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-
-    /// Write a chart of a session as PNG
-    #[arg(long, value_name = "FILE")]
-    pub(crate) png: Option<PathBuf>,
-
-    /// Chart for --svg and --png [default: memory]
-    #[arg(long, value_name = "CHART", value_enum, requires = "charts")]
-    pub(crate) chart: Option<ChartArg>,
 
     /// Print the summary as one JSON object
     #[arg(long)]
@@ -49,21 +35,10 @@ pub(crate) struct ReportArgs {
     pub(crate) schema: bool,
 }
 
-/// Values of `heapwright report --chart`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChartArg {
-    /// Used bytes and bytes in heaps over the events
-    Memory,
-    /// External fragmentation of the heaps over the events
-    Fragmentation,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   heapwright report session.hws
   heapwright report traces/vision_serving.csv.gz -o vision.html
-  heapwright report --svg memory.svg session.hws
-  heapwright report --png fragmentation.png --chart fragmentation session.hws
   heapwright report report.json
   heapwright report --json report.json
   heapwright report --schema";
@@ -82,7 +57,7 @@ JSON keys (stable; a key never changes its meaning):
   size_bytes}, and largest [{name, kind, size_bytes, place}], at most ten.
 
 JSON keys of a session (stable as well):
-  page (path, or null), session (file name), placements (recorded or replayed), events,
+  page (path), session (file name), placements (recorded or replayed), events,
   duration_us, allocations, heaps, submissions, peak_used_bytes, peak_event (counted from 1),
   peak_reserved_bytes, end_used_bytes, end_reserved_bytes, unknown_references (references to
   objects that do not exist, which are ignored), failures (allocations that failed in the replay

@@ -6,11 +6,9 @@
 //! - [`summary`], [`table`]: its summary, as JSON and as text.
 //! - [`session`]: the page of a trace or a session, and its summary.
 //! - [`placements`]: heaps and placements for files without them.
-//! - [`chart`]: single charts as SVG or PNG.
 
 mod allocator;
 mod args;
-mod chart;
 mod placements;
 mod session;
 mod source;

@@ -96,11 +96,13 @@ impl Replay {
         };
         let desc = ResourceAllocationDesc::new(heap_type);
         let size = ByteSize::new(block.requested);
+        let heaps_before = self.allocator.stats().heaps_created;
         let created =
             self.allocator.create_resource(&desc, &buffer_desc(size), initial_state(heap_type), None);
+        let is_new = self.allocator.stats().heaps_created > heaps_before;
         self.forget_released_heaps();
-        let place =
-            created.as_ref().ok().map(|buffer| self.place_of(buffer, heap_type)).transpose()?.flatten();
+        let place = created.as_ref().ok().map(|buffer| self.place_of(buffer, heap_type, is_new));
+        let place = place.transpose()?.flatten();
         self.builder.allocate(&recorded::Allocation {
             id: block.id,
             size: block.requested,
@@ -127,23 +129,31 @@ impl Replay {
         Ok(self.builder.free(id)?)
     }
 
-    /// Returns number and offset of the heap in which a buffer is placed, and records a heap that is new. `None` for a committed
-    /// buffer.
+    /// Returns number and offset of the heap in which a buffer is placed, and records a heap that was created for it (`is_new`).
+    /// `None` for a committed buffer.
     fn place_of(
         &mut self,
         buffer: &ResourceAllocation,
         heap_type: HeapType,
+        is_new: bool,
     ) -> Result<Option<(u64, u64)>, HistoryError> {
         let Some((heap, address)) = buffer.heap().zip(buffer.gpu_virtual_address()) else { return Ok(None) };
         let offset = buffer.offset().get() + buffer.offset_from_resource().get();
         let start = address.get().wrapping_sub(offset);
         let size = self.gpu.heap_size(heap);
-        match self.heaps.get(&start) {
-            Some(&(heap, known)) if known == size => return Ok(Some((heap, offset))),
-            // Released in favour of this one, which got its address.
-            Some(&(heap, _)) => self.builder.destroy_heap(heap),
-            None => {}
+        if let Some(&(heap, _)) = self.heaps.get(&start).filter(|_| !is_new) {
+            return Ok(Some((heap, offset)));
         }
+        // Heaps that had these addresses were released in favour of this one.
+        let Self { heaps, builder, .. } = &mut *self;
+        heaps.retain(|&other, &mut (number, len)| {
+            let is_live =
+                other >= start.saturating_add(size.get()) || other.saturating_add(len.get()) <= start;
+            if !is_live {
+                builder.destroy_heap(number);
+            }
+            is_live
+        });
         let number = self.next_heap;
         self.next_heap += 1;
         self.heaps.insert(start, (number, size));

@@ -8,22 +8,21 @@ use heapwright_report::session::{
     HistoryBuilder, HistoryError, PlacementSource, SessionHistory, SessionSummary, SessionTitle,
     write_session_html,
 };
-use heapwright_trace::{RecordReader, TraceError, UnknownWorkload, Workload};
+use heapwright_trace::{RecordReader, TraceError, UnknownWorkload};
 use serde::Serialize;
 
-use super::args::{ChartArg, ReportArgs};
-use super::chart;
+use super::args::ReportArgs;
 use super::placements::{self, CannotReplay};
-use super::source::Source;
+use super::source::{CannotOpenPage, Source};
 use crate::convert;
 use crate::environment::{self, RecordingError};
 use crate::exit::Exit;
 use crate::format;
 use crate::input;
 use crate::output::{Output, OutputError};
-use crate::output_file::{OutputFile, OutputFileError};
+use crate::output_file::OutputFileError;
 
-/// Error that prevents the page or a chart from being written.
+/// Error that prevents the page from being written.
 #[derive(Debug, thiserror::Error)]
 enum CannotReport {
     #[error(transparent)]
@@ -36,8 +35,8 @@ enum CannotReport {
     Replay { name: String, error: CannotReplay },
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    #[error("{0}; choose another path with -o")]
-    IsInput(OutputFileError),
+    #[error(transparent)]
+    Page(#[from] CannotOpenPage),
     #[error(transparent)]
     Output(#[from] OutputFileError),
 }
@@ -47,7 +46,8 @@ impl CannotReport {
         match self {
             Self::Input(_) | Self::Workload(_) | Self::History { .. } | Self::Recording(_) => Exit::BadInput,
             Self::Replay { .. } => Exit::Failure,
-            Self::IsInput(error) | Self::Output(error) => error.exit(),
+            Self::Page(error) => error.exit(),
+            Self::Output(error) => error.exit(),
         }
     }
 }
@@ -66,7 +66,7 @@ struct Session {
 /// Summary of a session. The JSON form is stable and documented in the help of `heapwright report`.
 #[derive(Clone, Debug, Serialize)]
 struct Summary {
-    page: Option<String>,
+    page: String,
     session: String,
     placements: &'static str,
     events: u64,
@@ -83,7 +83,7 @@ struct Summary {
     failures: u64,
 }
 
-/// Converts the input to a page and charts, and prints the summary. `bytes` are those of a file; without them, the input is a
+/// Converts the input to a page and prints the summary. `bytes` are those of a file; without them, the input is a
 /// generated workload.
 pub(super) fn run(
     source: &Source,
@@ -108,65 +108,43 @@ pub(super) fn run(
             format::count(session.failures)
         ));
     }
-    let summary = Summary::of(&session, page.as_deref());
+    let summary = Summary::of(&session, &page);
     if args.json {
         // Only maps with keys that are not strings can fail.
         output.result(&serde_json::to_string(&summary).expect("a summary has no maps"))?;
     } else {
-        output.result(&summary.to_text(args))?;
+        output.result(&summary.to_text())?;
     }
     Ok(Exit::Success)
 }
 
-/// Reads the session and writes its page and charts. A page is written unless there are only charts.
+/// Reads the session and writes its page. Returns the session and the page's path.
 fn make(
     source: &Source,
     bytes: Option<Box<dyn Read>>,
     args: &ReportArgs,
-) -> Result<(Session, Option<PathBuf>), CannotReport> {
-    // Files are opened first because reading the session may take long.
-    let has_page = args.output.is_some() || (args.svg.is_none() && args.png.is_none());
-    let page = has_page.then(|| args.output.clone().unwrap_or_else(|| source.page_path()));
-    let outputs =
-        [("page", page.as_deref()), ("SVG chart", args.svg.as_deref()), ("PNG chart", args.png.as_deref())];
-    let opened = OutputFile::open_all(outputs, source.input()).map_err(|error| match error {
-        OutputFileError::IsInput { .. } => CannotReport::IsInput(error),
-        _ => error.into(),
-    });
-    let [page, svg, png] = opened?;
-    let chart = args.chart.unwrap_or(ChartArg::Memory);
+) -> Result<(Session, PathBuf), CannotReport> {
+    // The page is opened first because reading the session may take long.
+    let page = source.open_page(args.output.as_deref())?;
     let session = read(source, bytes)?;
     let Session { history, .. } = &session;
-    let path = page.as_ref().map(|page| page.path().to_owned());
-    if let Some(page) = page {
-        let title = SessionTitle {
-            name: &session.name,
-            format: &session.format,
-            placements: &session.placements,
-            is_truncated: session.truncated_at.is_some(),
-        };
-        page.write(|file| write_session_html(&title, history, file))?;
-    }
-    if let Some(file) = svg {
-        chart::write_svg(file, chart, &session.name, history)?;
-    }
-    if let Some(file) = png {
-        chart::write_png(file, chart, &session.name, history)?;
-    }
+    let path = page.path().to_owned();
+    let title = SessionTitle {
+        name: &session.name,
+        format: &session.format,
+        placements: &session.placements,
+        is_truncated: session.truncated_at.is_some(),
+    };
+    page.write(|file| write_session_html(&title, history, file))?;
     Ok((session, path))
 }
 
 fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, CannotReport> {
     let name = source.name();
-    let mut csv = Vec::new();
-    let bytes = match (bytes, source.workload()) {
-        (None, Some(workload)) => {
-            let trace = workload.parse::<Workload>()?.generate();
-            // Writing to memory cannot fail.
-            trace.write(&mut csv).expect("memory takes every byte");
-            Box::new(&*csv) as Box<dyn Read>
-        }
-        (bytes, _) => bytes.unwrap_or_else(|| Box::new(std::io::empty())),
+    let csv = input::generated_csv(source.path())?;
+    let bytes = match (bytes, &csv) {
+        (Some(bytes), _) => bytes,
+        (None, csv) => Box::new(csv.as_deref().unwrap_or_default()) as Box<dyn Read>,
     };
     let path = input::name(source.path());
     let mut reader = RecordReader::new(path, bytes)?;
@@ -196,11 +174,11 @@ fn read(source: &Source, bytes: Option<Box<dyn Read>>) -> Result<Session, Cannot
 }
 
 impl Summary {
-    fn of(session: &Session, page: Option<&Path>) -> Self {
+    fn of(session: &Session, page: &Path) -> Self {
         let sums = session.history.summary();
         let SessionSummary { moment_count, allocation_count, heap_count, duration_us, .. } = sums;
         Self {
-            page: page.map(|page| page.display().to_string()),
+            page: page.display().to_string(),
             session: session.name.clone(),
             placements: match session.placements {
                 PlacementSource::Recorded => "recorded",
@@ -221,7 +199,7 @@ impl Summary {
         }
     }
 
-    fn to_text(&self, args: &ReportArgs) -> String {
+    fn to_text(&self) -> String {
         let bold = anstyle::Style::new().bold();
         let mut text = format!("{bold}{}{bold:#}", Visible(&self.session));
         let lines = [
@@ -258,12 +236,7 @@ impl Summary {
             text.push_str(&format!("\n  {label:<11} {line}"));
         }
         text.push('\n');
-        if let Some(page) = &self.page {
-            text.push_str(&format!("\npage: {}", Visible(page)));
-        }
-        for path in [&args.svg, &args.png].into_iter().flatten() {
-            text.push_str(&format!("\nchart: {}", Visible(&path.display().to_string())));
-        }
+        text.push_str(&format!("\npage: {}", Visible(&self.page)));
         text
     }
 }

@@ -5,7 +5,12 @@ use std::path::{Path, PathBuf};
 
 use heapwright_trace::Workload;
 
+use crate::exit::Exit;
 use crate::input;
+use crate::output_file::{OutputFile, OutputFileError};
+
+/// The element by which a page is recognized.
+const GENERATOR: &[u8] = b"<meta name=\"generator\" content=\"heapwright\">";
 
 /// A file, standard input, or a generated workload.
 #[derive(Debug)]
@@ -62,6 +67,21 @@ impl Source {
         }
     }
 
+    /// Opens the page at a path, or at the default one, where only a page is replaced.
+    pub(super) fn open_page(&self, path: Option<&Path>) -> Result<OutputFile, CannotOpenPage> {
+        let is_default = path.is_none();
+        let path = path.map_or_else(|| self.page_path(), Path::to_owned);
+        let page = OutputFile::open("page", &path, self.input()).map_err(|error| match error {
+            OutputFileError::IsInput { .. } => CannotOpenPage::IsInput(error),
+            _ => CannotOpenPage::Open(error),
+        })?;
+        // A file that cannot be read is not a page.
+        if is_default && path.is_file() && !is_page(&path).unwrap_or(false) {
+            return Err(CannotOpenPage::IsOther { path });
+        }
+        Ok(page)
+    }
+
     /// Opens the input and recognizes what it contains.
     pub(super) fn open(&self) -> io::Result<Content> {
         if self.workload().is_some() {
@@ -71,6 +91,32 @@ impl Source {
         let is_trace = input::is_trace(&prefix);
         let bytes = Box::new(Cursor::new(prefix).chain(rest));
         Ok(if is_trace { Content::Session(bytes) } else { Content::AllocatorReport(bytes) })
+    }
+}
+
+/// Returns whether a file is a page of heapwright, or empty.
+fn is_page(path: &Path) -> io::Result<bool> {
+    let (beginning, _) = input::prefix(input::open(path)?)?;
+    Ok(beginning.is_empty() || memchr::memmem::find(&beginning, GENERATOR).is_some())
+}
+
+/// Error that prevents the page from being opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CannotOpenPage {
+    #[error("{path}: is not a page of heapwright and is not replaced; choose a path with -o", path = .path.display())]
+    IsOther { path: PathBuf },
+    #[error("{0}; choose another path with -o")]
+    IsInput(OutputFileError),
+    #[error(transparent)]
+    Open(OutputFileError),
+}
+
+impl CannotOpenPage {
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::IsOther { .. } => Exit::BadInput,
+            Self::IsInput(error) | Self::Open(error) => error.exit(),
+        }
     }
 }
 

@@ -14,13 +14,14 @@ use crate::args::number;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{DETAILS}"))]
 pub(crate) struct ResidencyArgs {
-    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), traces (.csv, .csv.gz), or - for standard input;
-    /// or generated workloads [default: all built-in scenarios and traces]
+    /// Names of built-in scenarios, scenario files (.toml), sessions (.hws), captures of GPGMM (.json), CSV traces, or - for
+    /// standard input; or generated workloads [default: all built-in scenarios and traces]
     ///
     /// The kind of standard input, or of a pipe, is recognized by its content. A capture or session on it may have at most 256 MiB.
     ///
     /// generated:SHAPE:SEED is a generated workload (--list has the shapes). generated:development and generated:evaluation are
     /// the 20 workloads of each shape with which policies are developed (seeds from 0), and only evaluated (seeds from 1000).
+    /// workload:SHAPE:SEED is a generated trace, see `heapwright convert --help`.
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenarios: Vec<PathBuf>,
 
@@ -125,5 +126,5 @@ JSON keys (stable; a key never changes its meaning):
   frames, submissions, heaps.
 
 Exit codes: 0 success; 1 the device and the planner disagree or usage exceeds the budget
-unnecessarily (a bug in heapwright), or the plot could not be written; 2 invalid input, such as an
+unnecessarily (a bug in heapwright); 2 invalid input, such as an
 unknown scenario or policy, an invalid file, or a scenario that is larger than the simulated GPU.";

@@ -1,9 +1,8 @@
 //! `heapwright residency`: workloads under eviction policies, in simulated time.
 //!
-//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from, [`report`] what is printed, [`table`] and [`plot`] how it looks to people.
+//! The simulator is `heapwright_simulation`. [`args`] has the arguments, [`source`] is where workloads come from, [`report`] what is printed, [`table`] how it looks to people.
 
 mod args;
-mod plot;
 mod report;
 mod source;
 mod table;
@@ -15,7 +14,7 @@ use heapwright_simulation::{
     CannotDerive, EVICT_AHEAD, NoWorkload, Policy, ScenarioError, Shape, SimulationFailed, TooMuch,
     UnknownGenerated, built_in, offline_bound, simulate as simulate_workload,
 };
-use heapwright_trace::TraceError;
+use heapwright_trace::{TraceError, UnknownWorkload};
 
 pub(crate) use self::args::ResidencyArgs;
 use self::report::ResidencyReport;
@@ -24,7 +23,6 @@ use crate::environment::RecordingError;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{Output, OutputError};
-use crate::output_file::OutputFile;
 
 /// Runs the command. Returns the most severe result of all scenarios.
 pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, OutputError> {
@@ -36,16 +34,6 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
         Err(error) => {
             output.error(&error);
             return Ok(Exit::BadInput);
-        }
-    };
-    // All files are opened before the first simulation, so that errors are reported at once.
-    let inputs = args.scenarios.iter().map(PathBuf::as_path);
-    let plot_file = args.plot.as_deref().map(|path| OutputFile::open("plot", path, inputs)).transpose();
-    let plot_file = match plot_file {
-        Ok(file) => file,
-        Err(error) => {
-            output.error(&error);
-            return Ok(error.exit());
         }
     };
     let stdin_count = args.scenarios.iter().filter(|path| input::is_stdin(path)).count();
@@ -87,13 +75,6 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
             }
         }
     }
-    if let Some(file) = plot_file
-        && !reports.is_empty()
-        && let Err(error) = plot::write(file, &reports)
-    {
-        output.error(&error);
-        exit = exit.and(error.exit());
-    }
     if !args.json && !reports.is_empty() {
         output.result(&table::render(&reports))?;
     }
@@ -104,8 +85,8 @@ pub(crate) fn run(args: &ResidencyArgs, output: &mut Output) -> Result<Exit, Out
 #[derive(Debug, thiserror::Error)]
 enum ResidencyError {
     #[error(
-        "unknown scenario or file {name:?}; available: {}, generated workloads (generated:SHAPE:SEED), scenario files (.toml) \
-         and traces (.csv, .csv.gz)",
+        "unknown scenario or file {name:?}; available: {}, generated workloads (generated:SHAPE:SEED, workload:SHAPE:SEED), \
+         scenario files (.toml), sessions (.hws), captures of GPGMM (.json) and CSV traces, plain or gzip",
         list_of_names()
     )]
     Unknown { name: String },
@@ -123,6 +104,8 @@ enum ResidencyError {
     Session(#[from] NoWorkload),
     #[error(transparent)]
     Generated(#[from] UnknownGenerated),
+    #[error(transparent)]
+    GeneratedTrace(#[from] UnknownWorkload),
     #[error("--policy: unknown eviction policy {name:?}; available: {}", list_of_policies())]
     Policy { name: String },
     #[error("{scenario} under {policy}: {error}")]

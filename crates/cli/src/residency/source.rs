@@ -50,6 +50,10 @@ impl Source {
             Some(name) if Generated::is_name(name) => {
                 Ok(Generated::named(name)?.into_iter().map(Self::Generated).collect())
             }
+            Some(name) if heapwright_trace::Workload::is_name(name) => {
+                let workloads = heapwright_trace::Workload::named(name)?.into_iter();
+                Ok(workloads.map(|workload| Self::Trace(workload.generate())).collect())
+            }
             _ => Self::find_one(path).map(|source| vec![source]),
         }
     }

@@ -135,6 +135,10 @@ fn invalid_arguments() {
         (&["--frob"], "unexpected argument '--frob'"),
         (&["plan", "--budget", "-1", "x"], "'-1' for '--budget <BUDGET>': expected a time such as 500ms"),
         (
+            &["plan", "--budget", "60", "x"],
+            "expected a time such as 500ms or 20s, or a number of steps such as \"20000 steps\"",
+        ),
+        (
             &["plan", "--capacity", "1GB", "x"],
             "'1GB' for '--capacity <SIZE>': expected a size below 2^64 bytes",
         ),
@@ -146,7 +150,6 @@ fn invalid_arguments() {
             &["conformance", "--check-timeout", "0"],
             "'--check-timeout <SECONDS>': expected a number from 1 to",
         ),
-        (&["report", "--chart", "memory", "x.csv"], "<--svg <FILE>|--png <FILE>>"),
     ] {
         let outcome = heapwright(args);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{args:?}");
@@ -171,14 +174,20 @@ fn arguments_without_effect_or_meaning() {
     };
     let of_table = format!("{table}: is a table, and --barriers is for frames (JSON)");
     expect(&["plan", "--barriers", "legacy", table], &of_table);
+    for filter in [",", " , ", ""] {
+        expect(
+            &["conformance", "--filter", filter],
+            &format!(
+                "--filter: no check's id contains {filter:?}; `heapwright conformance --json` lists all ids"
+            ),
+        );
+    }
     expect(
-        &["workload", "workload:development"],
-        "workload:development is a part with 21 workloads; `heapwright workload --list` has their names",
+        &["replay", "--profile", "captured", &trace],
+        &format!("{trace}: records no settings of an allocator, which --profile captured needs"),
     );
     let twice = |second: &str, first: &str| format!("{out}: the {second} would overwrite the {first}");
     expect(&["plan", "--out", out, "--svg", out, table], &twice("drawing", "plan"));
-    expect(&["report", "-o", out, "--svg", out, &trace], &twice("SVG chart", "page"));
-    expect(&["report", "--png", out, "--svg", out, &trace], &twice("PNG chart", "SVG chart"));
     let to_stdout = |what| {
         format!("the {what} is written to a file, not to standard output (-); a file of this name is ./-")
     };
@@ -203,7 +212,6 @@ fn the_path_of_output_is_checked_first() {
     for (command, option, named, output, input, text) in [
         ("report", "-o", "", "page", "r.json", "no report"),
         ("replay", "--report", "--report: ", "report", "t.csv", "no trace"),
-        ("residency", "--plot", "", "plot", "s.toml", "frames = 1"),
     ] {
         let folder = Folder::new();
         let wrong = folder.file(input, text);

@@ -206,7 +206,7 @@ fn names_of_outputs_are_escaped() {
     let folder = Folder::new();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let convert = heapwright(["convert", "traces/unet_diffusion.csv.gz", &path("\u{1b}[31m.hws")]).ok();
-    let workload = heapwright(["workload", "workload:training:3", "-o", &path("\u{1b}[31m.csv")]).ok();
+    let workload = heapwright(["convert", "workload:training:3", &path("\u{1b}[31m.csv")]).ok();
     for (printed, name) in [(convert, "/\\u{1b}[31m.hws: "), (workload, "/\\u{1b}[31m.csv: ")] {
         assert!(printed.contains(name) && !printed.contains('\u{1b}'), "{printed:?}");
     }

@@ -132,7 +132,7 @@ fn every_example_in_the_help_runs() {
     std::fs::copy(repository().join(trace), folder.path().join(trace)).unwrap();
     let help = heapwright(["report", "--help"]).ok();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  heapwright ")).collect();
-    assert_eq!(examples.len(), 7);
+    assert_eq!(examples.len(), 5);
     for example in examples {
         let output = command().current_dir(folder.path()).args(example.split_whitespace()).output().unwrap();
         assert!(!Outcome::from_output(output).ok().is_empty(), "{example}");
@@ -312,12 +312,13 @@ fn a_trace_without_placements_is_replayed() {
 fn a_replay_has_the_same_heaps_as_the_command_replay() {
     let folder = Folder::new();
     let page = folder.path().join("page.html");
-    let trace = "traces/unet_diffusion.csv.gz";
-    let report = json(["report", "--json", trace, "-o", page.to_str().unwrap()]);
-    let replay = json(["replay", "--json", trace]);
-    assert_eq!(report["peak_reserved_bytes"], replay["peak_reserved_bytes"]);
-    assert_eq!(report["heaps"], replay["heaps_created"]);
-    assert_eq!(report["end_reserved_bytes"], replay["held_at_end_bytes"]);
+    for trace in ["traces/unet_diffusion.csv.gz", "traces/vision_serving.csv.gz", "workload:serving:1"] {
+        let report = json(["report", "--json", trace, "-o", page.to_str().unwrap()]);
+        let replay = json(["replay", "--json", trace]);
+        assert_eq!(report["peak_reserved_bytes"], replay["peak_reserved_bytes"], "{trace}");
+        assert_eq!(report["heaps"], replay["heaps_created"], "{trace}");
+        assert_eq!(report["end_reserved_bytes"], replay["held_at_end_bytes"], "{trace}");
+    }
 }
 
 #[test]
@@ -347,29 +348,21 @@ fn captures_and_workloads_have_pages() {
 }
 
 #[test]
-fn charts_are_written_as_svg_and_png() {
+fn only_pages_are_replaced_unless_the_path_is_given() {
     let folder = Folder::new();
-    let path = folder.file("a&b.hws", session_bytes(&[]));
-    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (svg, png) = (file("m.svg"), file("m.png"));
-    let stdout = heapwright(["report", &path, "--svg", &svg, "--png", &png]).ok();
-    assert!(stdout.ends_with(&format!("\nchart: {svg}\nchart: {png}\n")), "{stdout}");
-    assert!(!folder.path().join("a&b.html").exists());
-    let drawing = std::fs::read_to_string(&svg).unwrap();
-    assert!(drawing.starts_with("<svg") && drawing.contains("a&amp;b.hws: memory"), "{drawing}");
-    assert!(drawing.contains("reserved in heaps"));
-    let memory = std::fs::read(&png).unwrap();
-    assert!(memory.starts_with(b"\x89PNG\r\n\x1a\n"));
-    heapwright(["report", &path, "--png", &png, "--chart", "fragmentation"]).ok();
-    assert_ne!(std::fs::read(&png).unwrap(), memory);
-    // A report of one moment has no chart.
-    let report = self::file(&folder, "r.json");
-    assert_eq!(
-        heapwright(["report", &report, "--svg", &svg]).one_error(2),
-        format!(
-            "{report}: is an allocator's report of one moment; --svg and --png need a trace or a session"
-        )
-    );
+    let (session, report) = (folder.file("s.hws", session_bytes(&[])), file(&folder, "r.json"));
+    for (input, page) in [(&session, "s.html"), (&report, "r.html")] {
+        let page = folder.file(page, "notes");
+        assert_eq!(
+            heapwright(["report", input]).one_error(2),
+            format!("{page}: is not a page of heapwright and is not replaced; choose a path with -o")
+        );
+        assert_eq!(std::fs::read_to_string(&page).unwrap(), "notes");
+        heapwright(["report", input, "-o", &page]).ok();
+        let written = std::fs::read(&page).unwrap();
+        heapwright(["report", input]).ok();
+        assert_eq!(std::fs::read(&page).unwrap(), written);
+    }
 }
 
 #[test]
@@ -380,7 +373,7 @@ fn a_damaged_session_is_an_error_and_changes_nothing() {
     bytes[middle] ^= 1;
     let path = folder.file("s.hws", &bytes);
     let old = folder.file("s.html", "the old page");
-    assert!(heapwright(["report", &path]).one_error(2).starts_with(&format!("{path}: byte ")));
+    assert!(heapwright(["report", &path, "-o", &old]).one_error(2).starts_with(&format!("{path}: byte ")));
     assert_eq!(std::fs::read_to_string(old).unwrap(), "the old page");
     // Without its end, it is shown up to the last complete block.
     let mut bytes = session_bytes(&[]);

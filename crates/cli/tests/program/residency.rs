@@ -200,25 +200,6 @@ fn the_table_has_a_row_for_each_policy_and_a_summary() {
 }
 
 #[test]
-fn the_plot_shows_every_policy_of_every_scenario() {
-    let folder = Folder::new();
-    let (first, second) =
-        (folder.file("small.toml", SMALL), folder.trace("a&b.csv", "0,alloc,0,4096\n9,free,0,4096\n"));
-    let plot = folder.path().join("plot.svg");
-    heapwright(["residency", &first, &second, "--plot", plot.to_str().unwrap()]).ok();
-    let svg = fs::read_to_string(plot).unwrap();
-    assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    assert!(svg.contains("a&amp;b") && !svg.contains("a&b"), "names are escaped");
-    assert_eq!(svg.matches("\nsmall\n").count(), 1);
-    for policy in listed("policy") {
-        assert_eq!(svg.matches(&format!("\n{policy}\n")).count(), 2, "{policy}");
-    }
-    // Of each policy three bars in each scenario, on paper.
-    assert_eq!(svg.matches("<rect ").count(), 1 + 2 * 3 * listed("policy").len());
-    assert!(svg.contains("prefers-color-scheme: dark"));
-}
-
-#[test]
 fn a_scenario_or_a_trace_may_be_on_standard_input() {
     let args = ["residency", "--json", "--policy", "lru", "-"];
     let folder = Folder::new();
@@ -346,6 +327,11 @@ fn an_unknown_name_is_told_what_there_is() {
         error.starts_with("unknown scenario or file \"level-chnage\"; available: open-world, "),
         "{error}"
     );
+    for input in
+        ["generated:SHAPE:SEED", "workload:SHAPE:SEED", ".toml", ".hws", "captures of GPGMM (.json)", "CSV"]
+    {
+        assert!(error.contains(input), "{error}");
+    }
     for name in listed("scenario").iter().chain(&listed("control")).chain(&listed("trace")) {
         assert!(error.contains(name), "{error}");
     }

@@ -1,6 +1,4 @@
-//! `heapwright workload`, and generated workloads as input of other commands.
-
-use std::collections::BTreeSet;
+//! Generated workloads as input of the commands.
 
 use serde_json::Value;
 
@@ -12,9 +10,13 @@ const NAME: &str = "workload:training:3";
 fn a_workload_is_replayed_as_its_file_is() {
     let folder = Folder::new();
     let file = folder.path().join("training.csv").to_str().unwrap().to_owned();
-    let summary = heapwright(["workload", NAME, "-o", &file]).ok();
+    let summary = heapwright(["convert", NAME, &file]).ok();
     assert!(summary.starts_with(&format!("{file}: ")) && summary.lines().count() == 1, "{summary}");
-    assert_eq!(heapwright(["workload", NAME]).ok(), std::fs::read_to_string(&file).unwrap());
+    let session = folder.path().join("training.hws").to_str().unwrap().to_owned();
+    heapwright(["convert", NAME, &session]).ok();
+    let again = folder.path().join("again.csv").to_str().unwrap().to_owned();
+    heapwright(["convert", &session, &again]).ok();
+    assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&file).unwrap());
 
     let replayed = heapwright(["replay", "--json", NAME, &file]).ok();
     let [generated, read]: [Value; 2] = replayed
@@ -31,11 +33,17 @@ fn a_workload_is_replayed_as_its_file_is() {
 }
 
 #[test]
-fn the_list_has_three_workloads_of_each_shape_and_part() {
-    let list = heapwright(["workload", "--list"]).ok();
-    let names: BTreeSet<&str> = list.lines().collect();
-    assert_eq!((list.lines().count(), names.len()), (42, 42));
-    assert!(names.contains(NAME) && names.contains("workload:frame-graph:1002"));
+fn the_residency_of_a_workload_is_simulated() {
+    let folder = Folder::new();
+    let file = folder.path().join("levels.csv").to_str().unwrap().to_owned();
+    heapwright(["convert", "workload:levels:1", &file]).ok();
+    let simulated = heapwright(["residency", "--json", "--policy", "lru", "workload:levels:1", &file]).ok();
+    let results: Vec<Value> = simulated.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[0]["scenario"], "workload:levels:1");
+    for key in ["bytes_in", "lower_bound_bytes", "heaps", "submissions"] {
+        assert_eq!(results[0][key], results[1][key], "{key}");
+    }
 }
 
 #[test]
@@ -46,14 +54,21 @@ fn names_of_parts_stand_for_their_workloads() {
 
 #[test]
 fn unknown_names_are_errors() {
-    for command in ["workload", "replay"] {
-        for name in ["workload:river:1", "workload:editor", "workload:editor:-1"] {
-            let outcome = heapwright([command, name]);
+    for name in ["workload:river:1", "workload:editor", "workload:editor:-1"] {
+        for args in
+            [&["convert", name, "x.csv"][..], &["replay", name], &["residency", name], &["report", name]]
+        {
+            let outcome = heapwright(args);
             let expected = format!("no workload is called \"{name}\"; expected workload:SHAPE:SEED, ");
             assert!(outcome.one_error(2).starts_with(&expected), "{:?}", outcome.one_error(2));
         }
     }
-    let outcome = heapwright(["workload", NAME, "-o", "no/such/directory.csv"]);
+    let outcome = heapwright(["convert", "workload:development", "x.csv"]);
+    assert_eq!(
+        outcome.one_error(2),
+        "\"workload:development\" names 21 workloads; expected one, workload:SHAPE:SEED"
+    );
+    let outcome = heapwright(["convert", NAME, "no/such/directory.csv"]);
     assert_eq!(
         outcome.one_error(2),
         "no/such/directory.csv: cannot open the trace for writing: no such directory"

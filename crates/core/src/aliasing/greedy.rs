@@ -1,4 +1,4 @@
-//! First fit: buffers are placed one after the other, each at its lowest free offset.
+//! First fit and best fit: buffers are placed one after the other, each in a free range.
 
 use std::cmp::Reverse;
 
@@ -18,13 +18,15 @@ pub(super) enum Order {
     Load,
     /// Largest size first, then the longest lifetime.
     SizeLength,
+    /// Buffers of the heaviest section first, then the longest lifetime.
+    LoadLength,
     /// In the order of time.
     Time,
 }
 
 impl Order {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Size, Self::Area, Self::Length, Self::Load, Self::SizeLength, Self::Time];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Size, Self::Area, Self::Length, Self::Load, Self::SizeLength, Self::LoadLength, Self::Time];
 
     /// Sorts buffers into this order, those with a fixed offset first.
     pub(super) fn sort(self, instance: &Instance, buffers: &mut [u32]) {
@@ -35,14 +37,16 @@ impl Order {
             let size = u128::from(desc.size.get());
             let length = sections.count_of(number) as u128;
             let first = sections.of(number).next().unwrap_or(0);
+            let load = || {
+                let load = sections.of(number).map(|section| sections.loads[section]).max();
+                u128::from(load.unwrap_or(0))
+            };
             let key: (u128, u128) = match self {
                 Self::Size => (size, 0),
                 Self::Area => (size * length, 0),
                 Self::Length => (length, size),
-                Self::Load => {
-                    let load = sections.of(number).map(|section| sections.loads[section]).max();
-                    (u128::from(load.unwrap_or(0)), size * length)
-                }
+                Self::Load => (load(), size * length),
+                Self::LoadLength => (load(), length),
                 Self::SizeLength => (size, length),
                 Self::Time => (0, 0),
             };
@@ -51,12 +55,21 @@ impl Order {
     }
 }
 
+/// Which free range a buffer is placed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// The lowest one that is large enough.
+    First,
+    /// The smallest one that is large enough, the lowest of them if there are several.
+    Best,
+}
+
 /// Places buffers in a given order. Holds memory that is used again for each order.
 ///
 /// The sections are the leaves of a binary tree. A node knows the memory that is used in all of its sections, and the
 /// memory that is used in any of them, as ranges that do not touch. First fit leaves few gaps, so these are few.
 #[derive(Debug)]
-pub(super) struct FirstFit<'a> {
+pub(super) struct Greedy<'a> {
     instance: &'a Instance,
     /// Number of leaves, a power of two. Node 1 is the root, and node `n` has the children `2n` and `2n + 1`.
     leaves: usize,
@@ -66,7 +79,7 @@ pub(super) struct FirstFit<'a> {
     used: Vec<(u64, u64)>,
 }
 
-impl<'a> FirstFit<'a> {
+impl<'a> Greedy<'a> {
     pub(super) fn new(instance: &'a Instance) -> Self {
         let leaves = instance.sections.len().next_power_of_two();
         let ranges = vec![Ranges::default(); 2 * leaves];
@@ -75,9 +88,9 @@ impl<'a> FirstFit<'a> {
 
     /// Places the buffers in this order at `offsets` and returns the height. Stops early and returns `None` if the
     /// height would reach `limit`.
-    pub(super) fn place(&mut self, order: &[u32], limit: u64, offsets: &mut [u64]) -> Option<u64> {
+    pub(super) fn place(&mut self, order: &[u32], fit: Fit, limit: u64, offsets: &mut [u64]) -> Option<u64> {
         self.clear();
-        self.place_others(order, limit, offsets)
+        self.place_others(order, fit, limit, offsets)
     }
 
     /// Forgets the placed buffers.
@@ -86,7 +99,13 @@ impl<'a> FirstFit<'a> {
     }
 
     /// Places buffers around those that are placed already, as [`place`](Self::place) does.
-    pub(super) fn place_others(&mut self, order: &[u32], limit: u64, offsets: &mut [u64]) -> Option<u64> {
+    pub(super) fn place_others(
+        &mut self,
+        order: &[u32],
+        fit: Fit,
+        limit: u64,
+        offsets: &mut [u64],
+    ) -> Option<u64> {
         let mut height = 0;
         for &buffer in order {
             let number = buffer as usize;
@@ -97,14 +116,18 @@ impl<'a> FirstFit<'a> {
                 None => {
                     self.collect(number);
                     self.used.sort_unstable();
-                    let mut bottom = 0;
+                    let (mut bottom, mut best) = (0, None);
                     for &(start, end) in &self.used {
                         if start >= bottom + size {
-                            break;
+                            let gap = (start - bottom, bottom);
+                            best = best.filter(|&best| best <= gap).or(Some(gap));
+                            if fit == Fit::First {
+                                break;
+                            }
                         }
                         bottom = bottom.max((end + mask) & !mask);
                     }
-                    bottom
+                    best.map_or(bottom, |(_, bottom)| bottom)
                 }
             };
             let top = bottom + size;

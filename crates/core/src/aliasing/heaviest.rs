@@ -68,10 +68,10 @@ impl Planner<'_, '_> {
         let mut placed = self.offsets.clone();
         let mut is_core = vec![false; self.instance.buffers.len()];
         let mut height = 0;
-        self.first_fit.clear();
+        self.greedy.clear();
         for (&buffer, &offset) in core.iter().zip(offsets) {
             let end = offset.get() + desc(buffer).size.get();
-            if !self.first_fit.place_at(buffer, offset.get(), end) {
+            if !self.greedy.place_at(buffer, offset.get(), end) {
                 return;
             }
             placed[buffer as usize] = offset.get();
@@ -83,7 +83,7 @@ impl Planner<'_, '_> {
         if !self.work.step() {
             return;
         }
-        if let Some(top) = self.first_fit.place_others(&others, part.height, &mut placed) {
+        if let Some(top) = self.greedy.place_others(&others, part.fit, part.height, &mut placed) {
             part.height = height.max(top);
             self.offsets = placed;
             part.order = core.iter().copied().chain(others).collect();

@@ -52,14 +52,14 @@ impl Planner<'_, '_> {
         let instance = self.instance;
         let mut placed = self.offsets.clone();
         let (mut height, mut kept, mut others) = (0, Vec::new(), Vec::new());
-        self.first_fit.clear();
+        self.greedy.clear();
         // Buffers with a fixed offset are the first of the order.
         for &buffer in &part.order {
             let Buffer { size, alignment, fixed_offset, hint } = instance.buffers[buffer as usize];
             let end = |offset: u64| offset.saturating_add(size.get());
             let wanted = fixed_offset.or(hint).filter(|offset| offset.is_aligned(alignment));
             match wanted.map(crate::HeapOffset::get).filter(|&offset| end(offset) <= limit) {
-                Some(offset) if self.first_fit.place_at(buffer, offset, end(offset)) => {
+                Some(offset) if self.greedy.place_at(buffer, offset, end(offset)) => {
                     placed[buffer as usize] = offset;
                     height = height.max(end(offset));
                     kept.push(buffer);
@@ -67,7 +67,7 @@ impl Planner<'_, '_> {
                 _ => others.push(buffer),
             }
         }
-        let top = self.first_fit.place_others(&others, limit.saturating_add(1), &mut placed);
+        let top = self.greedy.place_others(&others, part.fit, limit.saturating_add(1), &mut placed);
         if let Some(top) = top {
             self.offsets = placed;
             part.height = height.max(top);

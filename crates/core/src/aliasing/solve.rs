@@ -1,8 +1,8 @@
-//! The planner: first fit in several orders, then searches that try the lower bound first.
+//! The planner: first fit and best fit in several orders, then searches that try the lower bound first.
 
 use std::num::NonZero;
 
-use super::greedy::{FirstFit, Order, connected_parts, promote};
+use super::greedy::{Fit, Greedy, Order, connected_parts, promote};
 use super::instance::Instance;
 use super::search::{Problem, Random};
 use crate::{ByteSize, HeapOffset};
@@ -87,10 +87,7 @@ pub fn solve(instance: &Instance, options: &SolveOptions, stop: &mut dyn FnMut()
     parts.sort_by_key(|part| std::cmp::Reverse(part.bound));
     for number in 0..parts.len() {
         let aim = needed(&parts);
-        // For large instances, that is done behind what is more likely to succeed.
-        if !planner.is_large(&parts[number]) {
-            planner.improve_orders(&mut parts[number], aim);
-        }
+        planner.improve_orders(&mut parts[number], aim);
     }
     // The highest part decides about the height.
     let mut exhausted = vec![false; parts.len()];
@@ -160,8 +157,9 @@ pub(super) struct Part {
     pub(super) buffers: Vec<u32>,
     pub(super) height: u64,
     pub(super) bound: u64,
-    /// The order in which first fit reached `height`.
+    /// The order and the rule by which the buffers were placed at `height`.
     pub(super) order: Vec<u32>,
+    pub(super) fit: Fit,
     /// A height that suffices, because the packing keeps hints.
     pub(super) enough: u64,
 }
@@ -169,7 +167,7 @@ pub(super) struct Part {
 /// The best packing so far, and what improves it.
 pub(super) struct Planner<'a, 'b> {
     pub(super) instance: &'a Instance,
-    pub(super) first_fit: FirstFit<'a>,
+    pub(super) greedy: Greedy<'a>,
     pub(super) offsets: Vec<u64>,
     pub(super) options: SolveOptions,
     pub(super) work: Work<'b>,
@@ -183,14 +181,14 @@ impl<'a, 'b> Planner<'a, 'b> {
     ) -> Self {
         Self {
             instance,
-            first_fit: FirstFit::new(instance),
+            greedy: Greedy::new(instance),
             offsets: vec![0; instance.buffers.len()],
             options: *options,
             work: Work { left: options.steps, taken: 0, stop, stopped: false },
         }
     }
 
-    /// Creates a part and its first packing.
+    /// Creates a part and its first packing: the lower one of first fit and best fit by size.
     pub(super) fn part(&mut self, buffers: Vec<u32>) -> Part {
         let instance = self.instance;
         let sections = &instance.sections;
@@ -204,31 +202,40 @@ impl<'a, 'b> Planner<'a, 'b> {
         let bound = ends.chain(load.copied()).max().unwrap_or(0);
         let mut order = buffers.clone();
         Order::Size.sort(instance, &mut order);
-        let height = self.first_fit.place(&order, u64::MAX, &mut self.offsets).unwrap_or(u64::MAX);
-        Part { buffers, height, bound, order, enough: 0 }
+        let height = self.greedy.place(&order, Fit::First, u64::MAX, &mut self.offsets).unwrap_or(u64::MAX);
+        let mut part = Part { buffers, height, bound, order: order.clone(), fit: Fit::First, enough: 0 };
+        if part.height > bound {
+            self.try_order(&mut part, &order, Fit::Best);
+        }
+        part
     }
 
     pub(super) fn is_large(&self, part: &Part) -> bool {
         Problem::is_too_large(part.buffers.len(), self.instance.sections.len())
     }
 
-    /// Tries other orders of first fit.
+    /// Tries other orders, each by first fit and by best fit.
     fn improve_orders(&mut self, part: &mut Part, aim: u64) {
         for order in &Order::ALL[1..] {
-            if part.height <= aim.max(part.bound).max(part.enough) || !self.work.step() || self.work.poll() {
-                return;
-            }
             let mut buffers = part.buffers.clone();
             order.sort(self.instance, &mut buffers);
-            self.try_order(part, &buffers);
+            for fit in [Fit::First, Fit::Best] {
+                if part.height <= aim.max(part.bound).max(part.enough)
+                    || !self.work.step()
+                    || self.work.poll()
+                {
+                    return;
+                }
+                self.try_order(part, &buffers, fit);
+            }
         }
     }
 
     /// Places the buffers in an order and keeps the packing if it is lower.
-    fn try_order(&mut self, part: &mut Part, order: &[u32]) {
+    fn try_order(&mut self, part: &mut Part, order: &[u32], fit: Fit) {
         let mut placed = self.offsets.clone();
-        if let Some(height) = self.first_fit.place(order, part.height, &mut placed) {
-            part.height = height;
+        if let Some(height) = self.greedy.place(order, fit, part.height, &mut placed) {
+            (part.height, part.fit) = (height, fit);
             part.order = order.to_vec();
             self.offsets = placed;
         }
@@ -250,9 +257,6 @@ impl<'a, 'b> Planner<'a, 'b> {
                 return;
             }
             self.pack_heaviest_first(part, aim, round);
-            if round == 0 && self.is_large(part) {
-                self.improve_orders(part, aim);
-            }
             self.repeat_first_fit(part, aim, &mut random);
         }
     }
@@ -265,7 +269,7 @@ impl<'a, 'b> Planner<'a, 'b> {
             if part.height <= part.bound.max(aim) || !self.work.step() || self.work.poll() {
                 return;
             }
-            let Some(height) = self.first_fit.place(&order, u64::MAX, &mut placed) else { return };
+            let Some(height) = self.greedy.place(&order, part.fit, u64::MAX, &mut placed) else { return };
             if height < part.height {
                 part.height = height;
                 part.order.clone_from(&order);

@@ -478,3 +478,56 @@ fn the_heaviest_sections_are_packed_first() {
     }
     assert!(improved >= 8, "{improved} of 10");
 }
+
+/// Buffers of random sizes that live for up to one part of `parts` of the time.
+fn random_table(count: u64, parts: u64, seed: u64) -> Instance {
+    let mut random = search::Random::new(seed);
+    let rows = (0..count).map(|_| {
+        let size = 512 * (1 + random.next_below(2048));
+        let lower = i64::try_from(random.next_below(count)).unwrap();
+        let upper = lower + 1 + i64::try_from(random.next_below(count / parts)).unwrap();
+        (Buffer::new(ByteSize::new(size)), vec![Interval { lower, upper }])
+    });
+    let (buffers, lives) = rows.unzip();
+    Instance::with_intervals(buffers, lives).unwrap()
+}
+
+/// Returns the height of the rule of production planners: the largest buffer first, each in the smallest gap that holds it,
+/// or in the lowest.
+fn height_by_size(instance: &Instance, is_best_fit: bool) -> u64 {
+    let mut order: Vec<usize> = (0..instance.buffers.len()).collect();
+    order.sort_by_key(|&buffer| (std::cmp::Reverse(instance.buffers[buffer].size), buffer));
+    let mut placed: Vec<(u64, u64, usize)> = Vec::new();
+    for buffer in order {
+        let size = instance.buffers[buffer].size.get();
+        let (mut bottom, mut gaps) = (0, Vec::new());
+        for &(start, end, _) in placed.iter().filter(|&&(.., other)| instance.conflict(buffer, other)) {
+            if start >= bottom + size {
+                gaps.push((if is_best_fit { start - bottom } else { 0 }, bottom));
+            }
+            bottom = bottom.max(end);
+        }
+        let offset = gaps.into_iter().min().map_or(bottom, |(_, bottom)| bottom);
+        let at = placed.partition_point(|&(start, ..)| start < offset);
+        placed.insert(at, (offset, offset + size, buffer));
+    }
+    placed.iter().map(|&(_, end, _)| end).max().unwrap_or(0)
+}
+
+#[test]
+fn the_first_packing_is_no_higher_than_those_of_the_rules_by_size() {
+    for seed in 1..=6 {
+        let instance = random_table(1500, 1 << seed, seed);
+        let height = solved(&instance, 0).height.get();
+        for is_best_fit in [false, true] {
+            let by_rule = height_by_size(&instance, is_best_fit);
+            assert!(height <= by_rule, "seed {seed}, best fit {is_best_fit}: {height} > {by_rule}");
+        }
+    }
+}
+
+#[test]
+fn a_table_of_thousands_of_random_buffers_is_packed_at_its_load() {
+    let packing = solved(&random_table(5000, 100, 1), 2000);
+    assert_eq!((packing.height, packing.proved), (packing.lower_bound, true), "{} steps", packing.steps);
+}

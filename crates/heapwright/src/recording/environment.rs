@@ -38,7 +38,9 @@ pub fn check_environment() -> Result<(), Error> {
 pub(super) fn options() -> &'static Result<Option<RecordOptions>, String> {
     static OPTIONS: OnceLock<Result<Option<RecordOptions>, String>> = OnceLock::new();
     OPTIONS.get_or_init(|| {
-        let Some(file) = env::var_os(FILE).filter(|file| !file.is_empty()) else { return Ok(None) };
+        let Some(file) = env::var_os(FILE).filter(|file| !file.is_empty() && !is_privileged()) else {
+            return Ok(None);
+        };
         let flags = match env::var(FLAGS) {
             Err(env::VarError::NotPresent) => Ok(RecordFlags::ALL),
             Ok(text) => flags_of(&text),
@@ -57,6 +59,15 @@ pub(super) fn options() -> &'static Result<Option<RecordOptions>, String> {
             trace_file: Some(path_of(file)),
         }))
     })
+}
+
+/// Returns whether the program has more rights than its user, who chose the environment.
+fn is_privileged() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call only reads what the system gave to the process.
+    return unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 fn path_of(file: std::ffi::OsString) -> PathBuf {

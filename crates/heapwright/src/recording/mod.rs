@@ -2,7 +2,8 @@
 //! Perfetto and chrome://tracing.
 //!
 //! [`RecordOptions`](crate::RecordOptions) in the description of an allocator or of a residency manager select the events and the
-//! file. Without them, the environment variable `HEAPWRIGHT_RECORD` switches recording on in any program that uses this library.
+//! file. Without them, the environment variable `HEAPWRIGHT_RECORD` switches recording on in any program that uses this library,
+//! except programs on Linux that have more rights than their user (set-uid).
 //!
 //! | variable | meaning |
 //! |---|---|

@@ -1,5 +1,6 @@
 //! Validates scenario files and converts them to [`Scenario`]s.
 
+use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
@@ -246,9 +247,9 @@ impl RotaDraw {
 
 /// The names defined in the file.
 struct Names<'a> {
-    heaps: Vec<&'a str>,
-    cameras: Vec<&'a str>,
-    rotas: Vec<&'a str>,
+    heaps: HashMap<&'a str, usize>,
+    cameras: HashMap<&'a str, usize>,
+    rotas: HashMap<&'a str, usize>,
 }
 
 impl<'a> Names<'a> {
@@ -264,20 +265,25 @@ impl<'a> Names<'a> {
     }
 }
 
-fn once_each<'a>(kind: &str, names: impl Iterator<Item = (Span, &'a str)>) -> Result<Vec<&'a str>, Broken> {
-    let mut known = Vec::new();
-    for (span, name) in names {
-        if known.contains(&name) {
+/// Returns the positions of names, each of which may occur once.
+fn once_each<'a>(
+    kind: &str,
+    names: impl Iterator<Item = (Span, &'a str)>,
+) -> Result<HashMap<&'a str, usize>, Broken> {
+    let mut known = HashMap::new();
+    for (position, (span, name)) in names.enumerate() {
+        if known.insert(name, position).is_some() {
             return Err(broken(&span, format!("duplicate name {name:?} of {kind}")));
         }
-        known.push(name);
     }
     Ok(known)
 }
 
-fn find(span: &Span, kind: &str, names: &[&str], name: &str) -> Result<usize, Broken> {
-    names.iter().position(|known| *known == name).ok_or_else(|| {
-        let known: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+fn find(span: &Span, kind: &str, names: &HashMap<&str, usize>, name: &str) -> Result<usize, Broken> {
+    names.get(name).copied().ok_or_else(|| {
+        let mut known: Vec<(usize, &str)> = names.iter().map(|(&name, &position)| (position, name)).collect();
+        known.sort_unstable();
+        let known: Vec<String> = known.iter().map(|(_, name)| format!("{name:?}")).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         broken(span, format!("no {kind} named {name:?}; defined names: {known}"))
     })

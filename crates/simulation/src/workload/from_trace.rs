@@ -85,6 +85,8 @@ pub fn from_trace(trace: &Trace) -> Result<Workload, CannotDerive> {
         .map_err(|error| cannot_open(format!("{:#}", Named(error.code()))))?;
     let allocator = ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), ResourceAllocatorDesc::default())
         .map_err(|error| cannot_open(error.to_string()))?;
+    // Without its own time, the allocator would release idle heaps by the clock.
+    allocator.on_time(Duration::ZERO);
     let mut derivation = Derivation {
         trace,
         gpu: &gpu,

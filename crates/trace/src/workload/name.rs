@@ -13,10 +13,16 @@ const PREFIX: &str = "workload:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWorkload {
     name: Snippet,
+    /// The part that has this name.
+    part: Option<Part>,
 }
 
 impl fmt::Display for UnknownWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(part) = self.part {
+            let count = Workload::of_part(part).count();
+            return write!(f, "{} names {count} workloads; expected one, workload:SHAPE:SEED", self.name);
+        }
         let shapes = Shape::ALL.map(Shape::name).join(", ");
         write!(f, "no workload is called {}; expected workload:SHAPE:SEED, ", self.name)?;
         write!(
@@ -54,6 +60,12 @@ impl Part {
             Self::Evaluation => "evaluation",
         }
     }
+
+    /// Returns the part with the name `workload:PART`.
+    fn named(name: &str) -> Option<Self> {
+        let parts = [Self::Development, Self::Evaluation];
+        parts.into_iter().find(|part| name.strip_prefix(PREFIX) == Some(part.name()))
+    }
 }
 
 impl Workload {
@@ -64,8 +76,7 @@ impl Workload {
     ///
     /// Returns an error for any other name.
     pub fn named(name: &str) -> Result<Vec<Self>, UnknownWorkload> {
-        let parts = [Part::Development, Part::Evaluation];
-        match parts.into_iter().find(|part| name.strip_prefix(PREFIX) == Some(part.name())) {
+        match Part::named(name) {
             Some(part) => Ok(Self::of_part(part).collect()),
             None => name.parse().map(|workload| vec![workload]),
         }
@@ -95,7 +106,8 @@ impl FromStr for Workload {
             let workload = Self { shape, seed: seed.parse().ok()? };
             (workload.to_string() == name).then_some(workload)
         };
-        parse().ok_or_else(|| UnknownWorkload { name: Snippet::new(name.as_bytes()) })
+        parse()
+            .ok_or_else(|| UnknownWorkload { name: Snippet::new(name.as_bytes()), part: Part::named(name) })
     }
 }
 
