@@ -3552,7 +3552,7 @@ impl ID3D12CommandList_Vtbl {
             || iid == &<ID3D12DeviceChild as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12CommandQueue_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12CommandQueue_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn UpdateTileMappings(
         &self,
         presource: windows_core::Ref<ID3D12Resource>,
@@ -5409,7 +5409,7 @@ impl ID3D12DebugDevice2_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12DebugDevice2 {}
-pub trait ID3D12DescriptorHeap_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12DescriptorHeap_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_DESCRIPTOR_HEAP_DESC;
     fn GetCPUDescriptorHandleForHeapStart(&self) -> D3D12_CPU_DESCRIPTOR_HANDLE;
     fn GetGPUDescriptorHandleForHeapStart(&self) -> D3D12_GPU_DESCRIPTOR_HANDLE;
@@ -6568,7 +6568,7 @@ impl ID3D12DeviceTools1_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12DeviceTools1 {}
-pub trait ID3D12Fence_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Fence_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetCompletedValue(&self) -> u64;
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()>;
     fn Signal(&self, value: u64) -> windows_core::Result<()>;
@@ -9368,7 +9368,7 @@ impl ID3D12GraphicsCommandList9_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12GraphicsCommandList9 {}
-pub trait ID3D12Heap_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Heap_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_HEAP_DESC;
 }
 impl ID3D12Heap_Vtbl {
@@ -10806,7 +10806,7 @@ impl ID3D12PipelineState1_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12PipelineState1 {}
-pub trait ID3D12ProtectedResourceSession_Impl: ID3D12ProtectedSession_Impl {
+pub trait ID3D12ProtectedResourceSession_Impl: ID3D12ProtectedSession_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_PROTECTED_RESOURCE_SESSION_DESC;
 }
 impl ID3D12ProtectedResourceSession_Vtbl {
@@ -10956,7 +10956,7 @@ impl ID3D12ProtectedSession_Vtbl {
             || iid == &<ID3D12DeviceChild as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12QueryHeap_Impl: ID3D12Pageable_Impl {}
+pub trait ID3D12QueryHeap_Impl: ID3D12Pageable_Impl + Send + Sync {}
 impl ID3D12QueryHeap_Vtbl {
     pub const fn new<Identity: ID3D12QueryHeap_Impl, const OFFSET: isize>() -> Self {
         Self { base__: ID3D12Pageable_Vtbl::new::<Identity, OFFSET>() }
@@ -10968,7 +10968,7 @@ impl ID3D12QueryHeap_Vtbl {
             || iid == &<ID3D12Pageable as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12Resource_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Resource_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn Map(
         &self,
         subresource: u32,
@@ -14193,7 +14193,7 @@ impl ID3D12WorkGraphProperties_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12WorkGraphProperties {}
-pub trait IDXGIAdapter_Impl: IDXGIObject_Impl {
+pub trait IDXGIAdapter_Impl: IDXGIObject_Impl + Send + Sync {
     fn EnumOutputs(
         &self,
         output: u32,
@@ -16075,7 +16075,7 @@ impl IDXGIFactory3_Vtbl {
             || iid == &<IDXGIFactory2 as windows_core::Interface>::IID
     }
 }
-pub trait IDXGIFactory4_Impl: IDXGIFactory3_Impl {
+pub trait IDXGIFactory4_Impl: IDXGIFactory3_Impl + Send + Sync {
     fn EnumAdapterByLuid(
         &self,
         adapterluid: &LUID,
