@@ -55,6 +55,7 @@ macro_rules! free_threaded {
 
         /// Checks that the `_Impl` traits require `Send` and `Sync`.
         #[cfg(feature = "complete")]
+        #[expect(dead_code, reason = "compiling the functions is the check")]
         const _: () = {
             fn check<T: ?Sized + Send + Sync>() {}
             $({
