@@ -23,6 +23,8 @@ const LEFT_OUT: &[&str] = &["D3D12_VIDEO", "ID3D12Video", "D3D12_FEATURE_DATA_VI
 /// Other types in the interfaces, and exported functions.
 const EXTRA: &[&str] = &[
     "RECT",
+    "ID3DDestructionNotifier",
+    "PFN_DESTRUCTION_CALLBACK",
     "POINT",
     "HANDLE",
     "HWND",
