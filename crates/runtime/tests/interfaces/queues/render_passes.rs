@@ -163,7 +163,7 @@ fn a_pass_ends_with_resolves() {
     unsafe {
         // All of slice 0, the right half of slice 1, three texels further, and nothing of slice 1.
         let all = rect(0, 0, 4, 4);
-        let parts = [part(0, 0, all), part(1, 6, rect(2, 0, 4, 4)), part(1, 0, RECT::default())];
+        let parts = [part(0, 0, all), part(1, 6, rect(2, 0, 4, 4)), part(1, 4, RECT::default())];
         let target = resolving(&source, [&source.texture, &resolved], &parts, true);
         queue.list.BeginRenderPass(Some(&[target]), None, D3D12_RENDER_PASS_FLAG_NONE);
         queue.list.EndRenderPass();
