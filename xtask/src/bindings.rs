@@ -23,6 +23,8 @@ const LEFT_OUT: &[&str] = &["D3D12_VIDEO", "ID3D12Video", "D3D12_FEATURE_DATA_VI
 /// Other types in the interfaces, and exported functions.
 const EXTRA: &[&str] = &[
     "RECT",
+    "ID3DDestructionNotifier",
+    "PFN_DESTRUCTION_CALLBACK",
     "POINT",
     "HANDLE",
     "HWND",
@@ -113,6 +115,21 @@ const LIBRARY: &[&str] = &[
     "u32",
 ];
 
+/// Interfaces that are `Send` and `Sync` (see `heapwright_d3d12::threading`), without those that inherit from them. Their `_Impl` traits
+/// require both of implementations.
+const FREE_THREADED: &[&str] = &[
+    "ID3D12Device",
+    "ID3D12Heap",
+    "ID3D12Resource",
+    "ID3D12DescriptorHeap",
+    "ID3D12QueryHeap",
+    "ID3D12ProtectedResourceSession",
+    "ID3D12CommandQueue",
+    "ID3D12Fence",
+    "IDXGIFactory4",
+    "IDXGIAdapter",
+];
+
 /// Writes the bindings, or compares them with the existing files if `check` is set.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let folder = root.join("crates/d3d12/src/bindings");
@@ -120,6 +137,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
     let generated = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
+    let generated = require_threads(generated)?;
     let (library, rest) = items::divide(&generated, LIBRARY)?;
     for (name, fresh) in [("library.rs", library), ("complete.rs", format!("use super::library::*;\n{rest}"))]
     {
@@ -221,6 +239,17 @@ fn use_windows_core_0_62(mut text: String) -> Result<String, String> {
             ));
         }
         text = text.replace(from, to);
+    }
+    Ok(text)
+}
+
+/// Adds the bounds of [`FREE_THREADED`].
+fn require_threads(mut text: String) -> Result<String, String> {
+    for interface in FREE_THREADED {
+        let declaration = format!("pub trait {interface}_Impl: ");
+        let start = text.find(&declaration).ok_or_else(|| format!("`{interface}_Impl` is not defined"))?;
+        let end = text[start..].find(" {").ok_or_else(|| format!("`{interface}_Impl` has no body"))?;
+        text.insert_str(start + end, " + Send + Sync");
     }
     Ok(text)
 }

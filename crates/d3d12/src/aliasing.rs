@@ -142,11 +142,6 @@ pub unsafe trait IHeapwrightAliasing: IUnknown {
     ) -> HRESULT;
 }
 
-// SAFETY: devices implement the interface, and are free-threaded (`threading`).
-unsafe impl Send for IHeapwrightAliasing {}
-// SAFETY: as above.
-unsafe impl Sync for IHeapwrightAliasing {}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ use crate::drivers::host::profile::HostProfile;
 #[cfg(feature = "vulkan")]
 use crate::drivers::vulkan::{VulkanDriver, VulkanError};
 use crate::residency::ResidencyReport;
-use crate::rules::{Options, recreate};
+use crate::rules::{Options, Refusal, recreate};
 
 /// Options for rules that differ between versions of D3D12, and for tracking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,8 +72,8 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// Returns errors of the driver when it creates the device, and of QueryInterface. Neither fails for the objects
-    /// created here.
+    /// Returns E_INVALIDARG for a profile that [`HostProfile::validate`] refuses, and errors of the driver when it creates the
+    /// device.
     ///
     /// ```
     /// use heapwright_runtime::{HostProfile, Instance};
@@ -139,6 +139,9 @@ impl Instance {
         options: DeviceOptions,
         ranges: &[GpuVirtualAddressRange],
     ) -> windows_core::Result<Self> {
+        call::run(MessageLog::unattached(), "Instance::open", || {
+            profile.validate().map_err(|error| Refusal::invalid(error.to_string()))
+        })?;
         Self::over(Arc::new(HostDriver::new(profile)), options, ranges)
     }
 

@@ -62,7 +62,7 @@ mod rules;
 pub mod write_tracking;
 
 pub use ddi::{Architecture, Eviction, GpuVirtualAddressRange, SegmentGroup};
-pub use drivers::host::profile::{BudgetStep, HostProfile, SegmentProfile};
+pub use drivers::host::profile::{BudgetStep, HostProfile, InvalidHostProfile, SegmentProfile};
 #[cfg(feature = "vulkan")]
 pub use drivers::vulkan::{VulkanError, VulkanGpu, validation_messages as vulkan_validation_messages};
 pub use instance::{DeviceOptions, Instance};

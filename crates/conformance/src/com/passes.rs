@@ -8,14 +8,14 @@ use super::borrowed;
 use super::commands::List;
 use crate::answer::Answer;
 
-/// The first subresources in full: a rectangle of zeros stands for all of a subresource.
+/// The first subresources in full, of textures of 64 by 8 texels.
 static WHOLE: D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS =
     D3D12_RENDER_PASS_ENDING_ACCESS_RESOLVE_SUBRESOURCE_PARAMETERS {
         SrcSubresource: 0,
         DstSubresource: 0,
         DstX: 0,
         DstY: 0,
-        SrcRect: RECT { left: 0, top: 0, right: 0, bottom: 0 },
+        SrcRect: RECT { left: 0, top: 0, right: 64, bottom: 8 },
     };
 
 /// The accesses of a render pass to its render target. The clear value is white.

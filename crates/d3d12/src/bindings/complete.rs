@@ -3552,7 +3552,7 @@ impl ID3D12CommandList_Vtbl {
             || iid == &<ID3D12DeviceChild as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12CommandQueue_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12CommandQueue_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn UpdateTileMappings(
         &self,
         presource: windows_core::Ref<ID3D12Resource>,
@@ -5409,7 +5409,7 @@ impl ID3D12DebugDevice2_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12DebugDevice2 {}
-pub trait ID3D12DescriptorHeap_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12DescriptorHeap_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_DESCRIPTOR_HEAP_DESC;
     fn GetCPUDescriptorHandleForHeapStart(&self) -> D3D12_CPU_DESCRIPTOR_HANDLE;
     fn GetGPUDescriptorHandleForHeapStart(&self) -> D3D12_GPU_DESCRIPTOR_HANDLE;
@@ -6568,7 +6568,7 @@ impl ID3D12DeviceTools1_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12DeviceTools1 {}
-pub trait ID3D12Fence_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Fence_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetCompletedValue(&self) -> u64;
     fn SetEventOnCompletion(&self, value: u64, hevent: HANDLE) -> windows_core::Result<()>;
     fn Signal(&self, value: u64) -> windows_core::Result<()>;
@@ -9368,7 +9368,7 @@ impl ID3D12GraphicsCommandList9_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12GraphicsCommandList9 {}
-pub trait ID3D12Heap_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Heap_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_HEAP_DESC;
 }
 impl ID3D12Heap_Vtbl {
@@ -10806,7 +10806,7 @@ impl ID3D12PipelineState1_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12PipelineState1 {}
-pub trait ID3D12ProtectedResourceSession_Impl: ID3D12ProtectedSession_Impl {
+pub trait ID3D12ProtectedResourceSession_Impl: ID3D12ProtectedSession_Impl + Send + Sync {
     fn GetDesc(&self) -> D3D12_PROTECTED_RESOURCE_SESSION_DESC;
 }
 impl ID3D12ProtectedResourceSession_Vtbl {
@@ -10956,7 +10956,7 @@ impl ID3D12ProtectedSession_Vtbl {
             || iid == &<ID3D12DeviceChild as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12QueryHeap_Impl: ID3D12Pageable_Impl {}
+pub trait ID3D12QueryHeap_Impl: ID3D12Pageable_Impl + Send + Sync {}
 impl ID3D12QueryHeap_Vtbl {
     pub const fn new<Identity: ID3D12QueryHeap_Impl, const OFFSET: isize>() -> Self {
         Self { base__: ID3D12Pageable_Vtbl::new::<Identity, OFFSET>() }
@@ -10968,7 +10968,7 @@ impl ID3D12QueryHeap_Vtbl {
             || iid == &<ID3D12Pageable as windows_core::Interface>::IID
     }
 }
-pub trait ID3D12Resource_Impl: ID3D12Pageable_Impl {
+pub trait ID3D12Resource_Impl: ID3D12Pageable_Impl + Send + Sync {
     fn Map(
         &self,
         subresource: u32,
@@ -14193,7 +14193,112 @@ impl ID3D12WorkGraphProperties_Vtbl {
     }
 }
 impl windows_core::RuntimeName for ID3D12WorkGraphProperties {}
-pub trait IDXGIAdapter_Impl: IDXGIObject_Impl {
+windows_core::imp::define_interface!(
+    ID3DDestructionNotifier,
+    ID3DDestructionNotifier_Vtbl,
+    0xa06eb39a_50da_425b_8c31_4eecd6c270f3
+);
+windows_core::imp::interface_hierarchy!(ID3DDestructionNotifier, windows_core::IUnknown);
+impl ID3DDestructionNotifier {
+    pub unsafe fn RegisterDestructionCallback(
+        &self,
+        callbackfn: PFN_DESTRUCTION_CALLBACK,
+        pdata: *const core::ffi::c_void,
+    ) -> windows_core::Result<u32> {
+        unsafe {
+            let mut result__ = core::mem::zeroed();
+            (windows_core::Interface::vtable(self).RegisterDestructionCallback)(
+                windows_core::Interface::as_raw(self),
+                callbackfn,
+                pdata,
+                &mut result__,
+            )
+            .map(|| result__)
+        }
+    }
+    pub unsafe fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::HRESULT {
+        unsafe {
+            (windows_core::Interface::vtable(self).UnregisterDestructionCallback)(
+                windows_core::Interface::as_raw(self),
+                callbackid,
+            )
+        }
+    }
+}
+#[repr(C)]
+pub struct ID3DDestructionNotifier_Vtbl {
+    pub base__: windows_core::IUnknown_Vtbl,
+    pub RegisterDestructionCallback: unsafe extern "system" fn(
+        *mut core::ffi::c_void,
+        PFN_DESTRUCTION_CALLBACK,
+        *const core::ffi::c_void,
+        *mut u32,
+    ) -> windows_core::HRESULT,
+    pub UnregisterDestructionCallback:
+        unsafe extern "system" fn(*mut core::ffi::c_void, u32) -> windows_core::HRESULT,
+}
+pub trait ID3DDestructionNotifier_Impl: windows_core::IUnknownImpl {
+    fn RegisterDestructionCallback(
+        &self,
+        callbackfn: PFN_DESTRUCTION_CALLBACK,
+        pdata: *const core::ffi::c_void,
+    ) -> windows_core::Result<u32>;
+    fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::Result<()>;
+}
+impl ID3DDestructionNotifier_Vtbl {
+    pub const fn new<Identity: ID3DDestructionNotifier_Impl, const OFFSET: isize>() -> Self {
+        unsafe extern "system" fn RegisterDestructionCallback<
+            Identity: ID3DDestructionNotifier_Impl,
+            const OFFSET: isize,
+        >(
+            this: *mut core::ffi::c_void,
+            callbackfn: PFN_DESTRUCTION_CALLBACK,
+            pdata: *const core::ffi::c_void,
+            pcallbackid: *mut u32,
+        ) -> windows_core::HRESULT {
+            unsafe {
+                let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                match ID3DDestructionNotifier_Impl::RegisterDestructionCallback(
+                    this,
+                    core::mem::transmute_copy(&callbackfn),
+                    core::mem::transmute_copy(&pdata),
+                ) {
+                    Ok(ok__) => {
+                        pcallbackid.write(ok__);
+                        windows_core::HRESULT(0)
+                    }
+                    Err(err) => err.into(),
+                }
+            }
+        }
+        unsafe extern "system" fn UnregisterDestructionCallback<
+            Identity: ID3DDestructionNotifier_Impl,
+            const OFFSET: isize,
+        >(
+            this: *mut core::ffi::c_void,
+            callbackid: u32,
+        ) -> windows_core::HRESULT {
+            unsafe {
+                let this: &Identity = &*((this as *const *const ()).offset(OFFSET) as *const Identity);
+                ID3DDestructionNotifier_Impl::UnregisterDestructionCallback(
+                    this,
+                    core::mem::transmute_copy(&callbackid),
+                )
+                .into()
+            }
+        }
+        Self {
+            base__: windows_core::IUnknown_Vtbl::new::<Identity, OFFSET>(),
+            RegisterDestructionCallback: RegisterDestructionCallback::<Identity, OFFSET>,
+            UnregisterDestructionCallback: UnregisterDestructionCallback::<Identity, OFFSET>,
+        }
+    }
+    pub fn matches(iid: &windows_core::GUID) -> bool {
+        iid == &<ID3DDestructionNotifier as windows_core::Interface>::IID
+    }
+}
+impl windows_core::RuntimeName for ID3DDestructionNotifier {}
+pub trait IDXGIAdapter_Impl: IDXGIObject_Impl + Send + Sync {
     fn EnumOutputs(
         &self,
         output: u32,
@@ -16075,7 +16180,7 @@ impl IDXGIFactory3_Vtbl {
             || iid == &<IDXGIFactory2 as windows_core::Interface>::IID
     }
 }
-pub trait IDXGIFactory4_Impl: IDXGIFactory3_Impl {
+pub trait IDXGIFactory4_Impl: IDXGIFactory3_Impl + Send + Sync {
     fn EnumAdapterByLuid(
         &self,
         adapterluid: &LUID,
@@ -20634,3 +20739,4 @@ pub type PFN_D3D12_SERIALIZE_VERSIONED_ROOT_SIGNATURE = Option<
         pperrorblob: windows_core::OutRef<ID3D10Blob>,
     ) -> windows_core::HRESULT,
 >;
+pub type PFN_DESTRUCTION_CALLBACK = Option<unsafe extern "system" fn(pdata: *mut core::ffi::c_void)>;

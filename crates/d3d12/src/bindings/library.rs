@@ -6049,7 +6049,7 @@ pub struct ID3D12Device_Vtbl {
     ),
     pub GetAdapterLuid: unsafe extern "system" fn(*mut core::ffi::c_void, *mut LUID) -> *mut LUID,
 }
-pub trait ID3D12Device_Impl: ID3D12Object_Impl {
+pub trait ID3D12Device_Impl: ID3D12Object_Impl + Send + Sync {
     fn GetNodeCount(&self) -> u32;
     fn CreateCommandQueue(
         &self,

@@ -26,8 +26,8 @@ pub(super) struct HeapId(pub(super) u64);
 pub(crate) struct Label(Mutex<Option<Box<str>>>);
 
 impl Label {
-    pub(crate) fn set(&self, name: &str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.into());
+    pub(crate) fn set(&self, name: Option<&str>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = name.map(Into::into);
     }
 
     pub(super) fn get(&self) -> Option<String> {

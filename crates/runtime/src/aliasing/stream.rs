@@ -195,7 +195,7 @@ impl CommandStream {
         }
         let driver: Arc<dyn DriverResource> = Arc::new(Stub::new());
         let label = Arc::new(Label::default());
-        label.set(name);
+        label.set(Some(name));
         self.tracker.resource_created(CreatedResource {
             driver: &driver,
             args: &args(kind, size, alignment),

@@ -46,7 +46,7 @@ impl DriverHeap for Stub {
     fn evict(&self) -> Result<Option<PagingWork>, DriverError> {
         Ok(None)
     }
-    fn set_name(&self, _: &str) {}
+    fn set_name(&self, _: Option<&str>) {}
     fn as_any(&self) -> &dyn Any {
         self
     }

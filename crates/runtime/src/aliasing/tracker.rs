@@ -36,6 +36,8 @@ pub(crate) struct AliasingTracker {
     has_standard_swizzle: bool,
     log: Arc<MessageLog>,
     state: Mutex<State>,
+    /// Locked after `state`. Held only for short, unlike `state`, so that a thread that polls a fence delays no queue.
+    cpu: Mutex<CpuOrder>,
 }
 
 #[derive(Default)]
@@ -44,11 +46,17 @@ struct State {
     judge: Option<Judge>,
     violations: Vec<Violation>,
     count: u64,
-    /// Fence waits of the CPU.
-    awaited: Vec<Arc<FenceWait>>,
     /// Disabled laws, for deliberately wrong devices.
     #[cfg(feature = "mutation")]
     forgotten: AliasingLaws,
+}
+
+/// What happened before the next call of the CPU.
+#[derive(Default)]
+struct CpuOrder {
+    clock: Clock,
+    /// Fence waits that were not released yet when the clock was last read.
+    awaited: Vec<Arc<FenceWait>>,
 }
 
 /// A resource that was created.
@@ -101,6 +109,7 @@ impl AliasingTracker {
             has_standard_swizzle,
             log: Arc::clone(log),
             state: Mutex::default(),
+            cpu: Mutex::default(),
         }
     }
 
@@ -115,9 +124,11 @@ impl AliasingTracker {
         state.tracking = tracking;
         state.violations.clear();
         state.count = 0;
-        state.awaited.clear();
         match tracking {
-            None => state.judge = None,
+            None => {
+                state.judge = None;
+                *self.cpu() = CpuOrder::default();
+            }
             Some(tracking) => {
                 let laws = AliasingLaws::of(tracking.strictness);
                 #[cfg(feature = "mutation")]
@@ -358,11 +369,9 @@ impl AliasingTracker {
     /// Reports that the CPU has seen a value of a fence.
     pub(crate) fn cpu_saw(&self, fence: &Fence, value: u64) {
         if self.is_on() {
-            self.judge("GetCompletedValue", |judge| {
-                if let Some(clock) = fence.history().reached(value) {
-                    judge.clock(CPU).join(clock);
-                }
-            });
+            if let Some(clock) = fence.history().reached(value) {
+                self.cpu().clock.join(clock);
+            }
         }
     }
 
@@ -389,7 +398,7 @@ impl AliasingTracker {
     /// Reports fence waits of the CPU. When they are released, the CPU's clock advances.
     pub(crate) fn cpu_awaits(&self, waits: impl IntoIterator<Item = Arc<FenceWait>>) {
         if self.is_on() {
-            self.lock().awaited.extend(waits);
+            self.cpu().awaited.extend(waits);
         }
     }
 
@@ -405,7 +414,10 @@ impl AliasingTracker {
             let Some(id) = judge.id_of(resource) else { return };
             let Some(shape) = judge.resource(id).map(|resource| resource.shape.clone()) else { return };
             let (pieces, subresources) = part.pieces(&shape);
-            let epoch = judge.clock(CPU).advance(CPU);
+            let mut cpu = self.cpu();
+            let epoch = cpu.up_to_date().advance(CPU);
+            judge.clock(CPU).join(&cpu.clock);
+            drop(cpu);
             let mut submission = Submission::new(epoch, false);
             submission.place = Place { list: None, call: 0, name };
             submission.next_step();
@@ -431,19 +443,7 @@ impl AliasingTracker {
 
     /// Returns the CPU's clock.
     fn known_to_cpu(&self) -> Clock {
-        let mut state = self.lock();
-        let state = &mut *state;
-        let Some(judge) = &mut state.judge else { return Clock::default() };
-        state.awaited.retain(|wait| {
-            let is_released = wait.is_released();
-            if is_released {
-                if let Some(clock) = wait.clock() {
-                    judge.clock(CPU).join(&clock);
-                }
-            }
-            !is_released
-        });
-        judge.clock(CPU).clone()
+        self.cpu().up_to_date().clone()
     }
 
     /// Runs `body` under the lock, if tracking is on, and then reports violations outside of the lock.
@@ -478,6 +478,24 @@ impl AliasingTracker {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cpu(&self) -> MutexGuard<'_, CpuOrder> {
+        self.cpu.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CpuOrder {
+    /// Returns the clock, after waits that were released are added to it.
+    fn up_to_date(&mut self) -> &mut Clock {
+        self.awaited.retain(|wait| {
+            let is_released = wait.is_released();
+            if let Some(clock) = wait.clock() {
+                self.clock.join(&clock);
+            }
+            !is_released
+        });
+        &mut self.clock
     }
 }
 
@@ -556,5 +574,27 @@ fn decay(judge: &mut Judge, submission: &mut Submission) {
         if let Some(resource) = judge.resource_mut(id) {
             resource.state.update(0..u32::MAX, |state| *state = state.decayed(submission.on_copy_queue));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aliasing::options::Strictness;
+
+    /// A call that needed the lock would wait for this thread.
+    #[test]
+    fn fences_do_not_wait_for_a_submission_that_is_judged() {
+        let tracker = Arc::new(AliasingTracker::new(&Arc::new(MessageLog::new(false)), true));
+        let (model, strictness) = (UsageModel::Advanced, Strictness::Documented);
+        tracker.set(Some(AliasingTracking { model, strictness, scramble_seed: None }));
+        let fence = Arc::new(Fence::new(0));
+        drop(tracker.before_signal(1, &fence, 1).ask());
+        fence.set(1);
+        let judging = tracker.lock();
+        tracker.cpu_saw(&fence, 1);
+        tracker.cpu_awaits(tracker.cpu_wait(&fence, 2));
+        tracker.cpu_signals(&fence, 2);
+        drop(judging);
     }
 }

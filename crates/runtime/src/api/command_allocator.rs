@@ -13,7 +13,7 @@ use crate::fence::Fence;
 use crate::rules::Refusal;
 
 /// The COM object of a command allocator.
-#[implement(ID3D12CommandAllocator)]
+#[implement(ID3D12CommandAllocator, ID3DDestructionNotifier)]
 pub(super) struct CommandAllocator {
     child: Child,
     list_type: D3D12_COMMAND_LIST_TYPE,

@@ -23,7 +23,7 @@ use crate::fence::Fence as FenceValue;
 use crate::rules::Refusal;
 
 /// The COM object of a command queue.
-#[implement(ID3D12CommandQueue)]
+#[implement(ID3D12CommandQueue, ID3DDestructionNotifier)]
 pub(super) struct CommandQueue {
     child: Child,
     desc: D3D12_COMMAND_QUEUE_DESC,

@@ -35,7 +35,7 @@ const MAX_SHADER_VISIBLE_SAMPLERS: u32 = 2048;
 const MAX_SHADER_VISIBLE_VIEWS: u32 = 1_000_000;
 
 /// The COM object of a descriptor heap.
-#[implement(ID3D12DescriptorHeap)]
+#[implement(ID3D12DescriptorHeap, ID3DDestructionNotifier)]
 pub(super) struct DescriptorHeap {
     child: Child,
     table: Arc<DescriptorTable>,

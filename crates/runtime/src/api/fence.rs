@@ -17,7 +17,7 @@ use crate::fence::{Fence as FenceValue, Waiter};
 use crate::rules::Refusal;
 
 /// The COM object of a fence.
-#[implement(ID3D12Fence1)]
+#[implement(ID3D12Fence1, ID3DDestructionNotifier)]
 pub(super) struct Fence {
     child: Child,
     flags: D3D12_FENCE_FLAGS,

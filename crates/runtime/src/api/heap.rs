@@ -18,7 +18,7 @@ use crate::residency::PageableKind;
 use crate::rules::{self, Refusal};
 
 /// The COM object of a heap.
-#[implement(ID3D12Heap1, ID3D12PageableTools)]
+#[implement(ID3D12Heap1, ID3D12PageableTools, ID3DDestructionNotifier)]
 pub(super) struct Heap {
     child: Child,
     inner: Arc<HeapInner>,

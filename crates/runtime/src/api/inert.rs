@@ -30,19 +30,19 @@ macro_rules! inert {
 }
 
 /// The COM object of a root signature.
-#[implement(ID3D12RootSignature)]
+#[implement(ID3D12RootSignature, ID3DDestructionNotifier)]
 pub(super) struct RootSignature {
     child: Child,
 }
 
 /// The COM object of a graphics or compute pipeline state.
-#[implement(ID3D12PipelineState)]
+#[implement(ID3D12PipelineState, ID3DDestructionNotifier)]
 pub(super) struct PipelineState {
     child: Child,
 }
 
 /// The COM object of a command signature, which describes the arguments of `ExecuteIndirect`.
-#[implement(ID3D12CommandSignature)]
+#[implement(ID3D12CommandSignature, ID3DDestructionNotifier)]
 pub(super) struct CommandSignature {
     child: Child,
     /// Whether the command draws. Otherwise it dispatches.

@@ -17,6 +17,7 @@ mod command_allocator;
 mod command_list;
 mod command_queue;
 mod descriptor_heap;
+mod destruction_callbacks;
 pub(crate) mod device;
 pub(crate) mod device_factory;
 pub(crate) mod factory;

@@ -72,16 +72,15 @@ impl Child {
         if self.memory.is_none() && self.residency.is_none() && self.label.is_none() {
             return Ok(());
         }
-        if let Some(name) = self.private_data.name() {
-            if let Some(label) = &self.label {
-                label.set(&name);
-            }
-            if let Some(memory) = &self.memory {
-                memory.set_name(&name);
-            }
-            if let Some(residency) = &self.residency {
-                residency.set_name(&name);
-            }
+        let name = self.private_data.name();
+        if let Some(label) = &self.label {
+            label.set(name.as_deref());
+        }
+        if let Some(memory) = &self.memory {
+            memory.set_name(name.as_deref());
+        }
+        if let Some(residency) = &self.residency {
+            residency.set_name(name.as_deref());
         }
         Ok(())
     }
@@ -102,7 +101,7 @@ impl Child {
     }
 }
 
-/// Implements `ID3D12Object` for an object with methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is
+/// Implements `ID3D12Object` and `ID3DDestructionNotifier` for an object with methods `log` and `set_object_name` (an `unsafe fn`, whose pointer is
 /// null or a zero-terminated UTF-16 string) and with [`PrivateData`] at the field path `$($data).+`.
 macro_rules! implement_object {
     ($outer:ty, $($data:ident).+) => {
@@ -144,6 +143,25 @@ macro_rules! implement_object {
                 $crate::api::call::run(self.log(), "SetName", || {
                     // SAFETY: by the COM contract, the name is null or a zero-terminated UTF-16 string.
                     unsafe { self.set_object_name(*name) }
+                })
+            }
+        }
+
+        impl heapwright_d3d12::ID3DDestructionNotifier_Impl for $outer {
+            fn RegisterDestructionCallback(
+                &self,
+                callbackfn: heapwright_d3d12::PFN_DESTRUCTION_CALLBACK,
+                pdata: *const std::ffi::c_void,
+            ) -> windows_core::Result<u32> {
+                $crate::api::call::run(self.log(), "RegisterDestructionCallback", || {
+                    // SAFETY: by the COM contract, the callback may be called with this data until it is unregistered.
+                    unsafe { self.$($data).+.destruction.register(callbackfn, pdata) }
+                })
+            }
+
+            fn UnregisterDestructionCallback(&self, callbackid: u32) -> windows_core::Result<()> {
+                $crate::api::call::run(self.log(), "UnregisterDestructionCallback", || {
+                    self.$($data).+.destruction.unregister(callbackid)
                 })
             }
         }

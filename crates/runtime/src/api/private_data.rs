@@ -1,4 +1,4 @@
-//! Private data and names, which every D3D12 and DXGI object stores for the application.
+//! Private data, names and destruction callbacks, which objects store for the application.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ use heapwright_d3d12::{
 };
 use windows_core::{GUID, IUnknown, Interface, Ref};
 
+use super::destruction_callbacks::DestructionCallbacks;
 use super::{call, wide_string};
 use crate::debug::MessageLog;
 use crate::rules::Refusal;
@@ -17,6 +18,7 @@ use crate::rules::Refusal;
 #[derive(Debug, Default)]
 pub(super) struct PrivateData {
     entries: Mutex<Vec<(GUID, Datum)>>,
+    pub(super) destruction: DestructionCallbacks,
 }
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::residency::{PageableKind, PageableRecord};
 use crate::rules::Refusal;
 
 /// The COM object of a query heap. It can be created and paged; its queries measure nothing.
-#[implement(ID3D12QueryHeap)]
+#[implement(ID3D12QueryHeap, ID3DDestructionNotifier)]
 pub(super) struct QueryHeap {
     child: Child,
     heap_type: D3D12_QUERY_HEAP_TYPE,

@@ -26,7 +26,7 @@ use crate::rules::{self, Refusal, under};
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
 
 /// The COM object of a placed, committed or reserved resource.
-#[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools)]
+#[implement(ID3D12Resource2, TrackedResource, ID3D12PageableTools, ID3DDestructionNotifier)]
 pub(super) struct Resource {
     child: Child,
     /// The application's description, with the effective alignment and number of mip levels.

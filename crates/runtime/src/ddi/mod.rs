@@ -252,7 +252,7 @@ pub(crate) trait DriverHeap: Send + Sync {
     fn set_priority(&self, _priority: f32) {}
 
     /// Sets the heap's name for messages about page faults.
-    fn set_name(&self, name: &str);
+    fn set_name(&self, name: Option<&str>);
 
     /// Returns `self` for a downcast to the driver's own type. A driver receives only objects that it created.
     fn as_any(&self) -> &dyn Any;

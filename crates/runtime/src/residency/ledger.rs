@@ -206,9 +206,9 @@ impl Drop for Batch<'_> {
 }
 
 impl PageableRecord {
-    /// Sets the object's name in reports and messages.
-    pub(crate) fn set_name(&self, name: &str) {
-        *self.about.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+    /// Sets or removes the object's name in reports and messages.
+    pub(crate) fn set_name(&self, name: Option<&str>) {
+        *self.about.name.lock().unwrap_or_else(PoisonError::into_inner) = name.map(str::to_owned);
     }
 
     /// Returns the residency count, as changed by successful calls.

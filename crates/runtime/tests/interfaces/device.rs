@@ -190,3 +190,102 @@ fn allocation_info_follows_the_castable_formats() {
     assert_eq!(size(&[plain, desc], Some(&[0, 1]), &[null(), linear.as_ptr()]), 2 * one);
     assert_eq!(size(&[desc, plain], Some(&[0, 1]), &[null(), linear.as_ptr()]), u64::MAX);
 }
+
+#[test]
+fn there_are_no_meta_commands() {
+    let device: ID3D12Device5 =
+        Instance::open(HostProfile::default_profile()).expect("fresh").device.cast().expect("new");
+    let mut count = 7;
+    assert_eq!(unsafe { device.EnumerateMetaCommands(&mut count, None) }, S_OK);
+    assert_eq!(count, 0);
+    let refused = unsafe { device.EnumerateMetaCommands(null_mut(), None) };
+    assert_eq!(refused, E_INVALIDARG);
+}
+
+#[test]
+fn formats_of_video_are_not_supported() {
+    let device = Instance::open(HostProfile::default_profile()).expect("a fresh instance").device;
+    let support = |format| {
+        let data = D3D12_FEATURE_DATA_FORMAT_SUPPORT { Format: format, Support1: 1, Support2: 1 };
+        let (result, data) = feature(&device, D3D12_FEATURE_FORMAT_SUPPORT, data);
+        (result, data.Support1, data.Support2)
+    };
+    for format in [DXGI_FORMAT_NV12, DXGI_FORMAT_P010, DXGI_FORMAT_YUY2, DXGI_FORMAT_AYUV] {
+        assert_eq!(support(format), (E_FAIL, 0, 0), "{format}");
+    }
+    assert_eq!(support(DXGI_FORMAT_R8G8B8A8_UNORM).0, S_OK);
+}
+
+#[test]
+fn profiles_are_validated() {
+    let default = *HostProfile::default_profile();
+    HostProfile::all().iter().for_each(|profile| profile.validate().expect("one of the runtime's"));
+    let four_kib = heapwright_core::Alignment::new(4096);
+    let capacity = default.local.capacity;
+    let too_much = heapwright_runtime::SegmentProfile {
+        capacity,
+        budget: heapwright_core::ByteSize::new(capacity.get() + 1),
+    };
+    for (wrong, expected) in [
+        (
+            HostProfile { gpu_va_bits_per_process: 64, ..default },
+            "HostProfile::gpu_va_bits_per_process is 64; 33 to 62 is allowed",
+        ),
+        (
+            HostProfile { gpu_va_bits_per_resource: 45, ..default },
+            "HostProfile::gpu_va_bits_per_resource is 45; 1 to 44 is allowed",
+        ),
+        (
+            HostProfile { tight_buffer_alignment: four_kib, ..default },
+            "HostProfile::tight_buffer_alignment is 4096; 8 to 256 is allowed",
+        ),
+        (
+            HostProfile { resource_heap_tier: 3, ..default },
+            "HostProfile::resource_heap_tier is 3; 1 to 2 is allowed",
+        ),
+        (
+            HostProfile { local: too_much, ..default },
+            "HostProfile::local.budget is 17179869185; 0 to 17179869184 is allowed",
+        ),
+    ] {
+        assert_eq!(wrong.validate().expect_err("wrong").to_string(), expected);
+        let opened = Instance::open(&wrong).map(|_| ()).map_err(|error| error.code());
+        assert_eq!(opened, Err(E_INVALIDARG));
+    }
+}
+
+unsafe extern "system" fn count_call(count: *mut std::ffi::c_void) {
+    unsafe { *count.cast::<u32>() += 1 };
+}
+
+#[test]
+fn objects_report_their_destruction() {
+    let device = Instance::open(HostProfile::default_profile()).expect("a fresh instance").device;
+    let objects: [ID3D12Object; 3] = [
+        commit(&device, D3D12_HEAP_TYPE_DEFAULT, 256).expect("256 bytes").cast().expect("an object"),
+        unsafe { device.CreateFence::<ID3D12Fence>(0, D3D12_FENCE_FLAG_NONE) }
+            .expect("a fence")
+            .cast()
+            .expect("an object"),
+        device.cast().expect("an object"),
+    ];
+    drop(device);
+    for object in objects {
+        let mut counts = [0_u32; 2];
+        let notifier: ID3DDestructionNotifier = object.cast().expect("every object has it");
+        let [kept, removed] = counts.each_mut().map(|count| unsafe {
+            let count = std::ptr::from_mut(count).cast();
+            notifier.RegisterDestructionCallback(Some(count_call), count).expect("a callback")
+        });
+        let unregister = |id| unsafe { notifier.UnregisterDestructionCallback(id) };
+        assert_ne!(kept, removed);
+        assert_eq!(unregister(removed), S_OK);
+        assert_eq!([0, removed].map(unregister), [DXGI_ERROR_NOT_FOUND; 2]);
+        let null = unsafe { notifier.RegisterDestructionCallback(None, null()) };
+        assert_eq!(null.map_err(|error| error.code()), Err(DXGI_ERROR_INVALID_CALL));
+        drop(object);
+        assert_eq!(counts, [0, 0]);
+        drop(notifier);
+        assert_eq!(counts, [1, 0]);
+    }
+}

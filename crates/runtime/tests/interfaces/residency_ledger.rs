@@ -390,3 +390,16 @@ fn released_imbalances_are_counted_beyond_those_that_are_listed() {
     let imbalance = report.check_balance().expect_err("all of them").to_string();
     assert!(imbalance.ends_with("3 more objects released with a residency count above one"), "{imbalance}");
 }
+
+#[test]
+fn a_name_that_is_removed_is_not_in_messages() {
+    let mut model = Model::open("discrete");
+    model.heap(1, false, false);
+    model.perform(&Step::MakeResident(vec![0]));
+    let imbalance =
+        |model: &Model| model.gpu.residency().check_balance().expect_err("once too often").to_string();
+    assert!(imbalance(&model).contains("'object 0'"));
+    let object = &model.objects[0].pageable;
+    assert_eq!(unsafe { object.SetName(PCWSTR(std::ptr::null())) }, S_OK);
+    assert!(imbalance(&model).contains("an unnamed heap"), "{}", imbalance(&model));
+}

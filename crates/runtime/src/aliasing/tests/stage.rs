@@ -241,7 +241,7 @@ impl Stage {
         name: &str,
     ) -> Resource {
         let named = Arc::new(Label::default());
-        named.set(name);
+        named.set(Some(name));
         let Heap { driver, label, flags } = heap;
         self.create(kind, CreatedHome::Placed { heap: driver, label, flags: *flags, offset }, state, &named)
     }

@@ -10,7 +10,7 @@ use windows_core::{BOOL, Ref, Result};
 
 use super::bindings::Pipeline;
 use super::clears::ClearValues;
-use super::resolves::Resolve;
+use super::resolves::{Mode, Resolve};
 use super::{
     Allowed, CommandList, CommandList_Impl, clears, copies, read_array, render_passes, resolves,
     texture_copies, tiles,
@@ -167,7 +167,7 @@ impl ID3D12GraphicsCommandList_Impl for CommandList_Impl {
                 source_subresource: srcsubresource,
                 rect: None,
                 format,
-                mode: ResolveMode::Average,
+                mode: Mode::Combine(ResolveMode::Average),
             };
             recording.commands.extend(resolve.whole_command()?);
             Ok(())

@@ -44,7 +44,7 @@ use crate::debug::ObjectKind;
 use crate::rules::{Notice, Notices, Refusal};
 
 /// The COM object of a command list.
-#[implement(ID3D12GraphicsCommandList10)]
+#[implement(ID3D12GraphicsCommandList10, ID3DDestructionNotifier)]
 pub(super) struct CommandList {
     child: Child,
     list_type: D3D12_COMMAND_LIST_TYPE,

@@ -330,15 +330,14 @@ unsafe fn ending_resolve(
             let why = format!("SrcSubresource {} is not in the view", part.SrcSubresource);
             return Err(no_resolve(aspect, &why));
         }
-        // SrcRect is not a pointer, so a rectangle of zeros selects the whole subresource.
-        let rect = (part.SrcRect != D3D12_RECT::default()).then_some(part.SrcRect);
         let resolve = Resolve {
             target,
             target_subresource: part.DstSubresource,
             target_start: [part.DstX, part.DstY],
             source,
             source_subresource: part.SrcSubresource,
-            rect,
+            // Not a pointer: a rectangle of zeros is empty.
+            rect: Some(part.SrcRect),
             format: desc.Format,
             mode,
         };

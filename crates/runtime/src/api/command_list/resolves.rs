@@ -1,7 +1,7 @@
 //! `ResolveSubresource`, `ResolveSubresourceRegion`, and the resolves at the end of a render pass.
 //!
-//! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows. DECOMPRESS and sampler feedback are
-//! not implemented. The states RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
+//! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows, and DECOMPRESS, which copies the samples, as no
+//! texture is compressed. Sampler feedback is not implemented. The states RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use heapwright_d3d12::*;
 
 use super::copies::{check_source, check_target};
 use crate::api::resource::Resource_Impl;
-use crate::ddi::command::Command;
+use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::TexelRegion;
 use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
 use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
@@ -25,20 +25,29 @@ pub(super) struct Resolve<'a> {
     /// The source rectangle. `None` selects the whole subresource.
     pub(super) rect: Option<D3D12_RECT>,
     pub(super) format: DXGI_FORMAT,
-    pub(super) mode: ResolveMode,
+    pub(super) mode: Mode,
+}
+
+/// What a resolve does with the samples.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Combines the samples of each texel to one.
+    Combine(ResolveMode),
+    /// Copies them, from compressed ones to uncompressed ones.
+    Decompress,
 }
 
 /// Converts a `D3D12_RESOLVE_MODE`.
 ///
 /// # Errors
 ///
-/// Returns E_NOTIMPL for decompression and sampler feedback, and E_INVALIDARG for an unknown mode.
-pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<ResolveMode, Refusal> {
+/// Returns E_NOTIMPL for sampler feedback, and E_INVALIDARG for an unknown mode.
+pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<Mode, Refusal> {
     match mode {
-        D3D12_RESOLVE_MODE_AVERAGE => Ok(ResolveMode::Average),
-        D3D12_RESOLVE_MODE_MIN => Ok(ResolveMode::Min),
-        D3D12_RESOLVE_MODE_MAX => Ok(ResolveMode::Max),
-        D3D12_RESOLVE_MODE_DECOMPRESS => Err(Refusal::not_implemented("D3D12_RESOLVE_MODE_DECOMPRESS")),
+        D3D12_RESOLVE_MODE_AVERAGE => Ok(Mode::Combine(ResolveMode::Average)),
+        D3D12_RESOLVE_MODE_MIN => Ok(Mode::Combine(ResolveMode::Min)),
+        D3D12_RESOLVE_MODE_MAX => Ok(Mode::Combine(ResolveMode::Max)),
+        D3D12_RESOLVE_MODE_DECOMPRESS => Ok(Mode::Decompress),
         D3D12_RESOLVE_MODE_ENCODE_SAMPLER_FEEDBACK | D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK => {
             Err(Refusal::not_implemented("sampler feedback resolves"))
         }
@@ -107,7 +116,7 @@ impl Resolve<'_> {
         self.command()
     }
 
-    /// Returns the command, or `None` if the rectangle is empty.
+    /// Returns the command, or `None` if the rectangle is empty or nothing is to be done.
     ///
     /// # Errors
     ///
@@ -123,24 +132,54 @@ impl Resolve<'_> {
         }
         let row = check_formats(self.format, target.texture.format, source.texture.format)?;
         let plane = plane_format(row.format, source.at.plane)?;
+        let region = self.region(&target, &source)?;
+        let Mode::Combine(mode) = self.mode else { return self.decompress(region) };
         let is_integer = format::properties(plane)
             .is_some_and(|plane| matches!(plane.kind, FormatKind::Uint | FormatKind::Sint));
-        if is_integer && self.mode == ResolveMode::Average {
+        if is_integer && mode == ResolveMode::Average {
             let plane = if source.at.plane == 0 { "" } else { " (stencil)" };
             return Err(invalid_format(format!(
                 "{}{plane} has an integer format, which cannot be averaged",
                 row.name
             )));
         }
-        let resolver = Resolver::new(plane, self.mode)
+        let resolver = Resolver::new(plane, mode)
             .ok_or_else(|| Refusal::not_implemented(format!("resolves of format {}", row.name)))?;
-        let Some(region) = self.region(&target, &source)? else { return Ok(None) };
+        let Some(region) = region else { return Ok(None) };
         Ok(Some(Command::ResolveTexels {
             target: (Arc::clone(self.target.driver()), self.target_subresource),
             target_start: [self.target_start[0], self.target_start[1], 0],
             source: (Arc::clone(self.source.driver()), self.source_subresource),
             region,
             resolver,
+        }))
+    }
+
+    /// Returns the copy of the samples of `region`, or `None` for a decompression in place.
+    fn decompress(&self, region: Option<TexelRegion>) -> Result<Option<Command>, Refusal> {
+        let Some(region) = region else { return Ok(None) };
+        let at = |resource: &Resource_Impl, index| TexelLocation::Subresource {
+            resource: Arc::clone(resource.driver()),
+            index,
+        };
+        let target_start = [self.target_start[0], self.target_start[1], 0];
+        if Arc::ptr_eq(self.target.driver(), self.source.driver())
+            && self.target_subresource == self.source_subresource
+        {
+            if target_start == region.start {
+                return Ok(None);
+            }
+            let message = "pDstResource is pSrcResource, but DstX and DstY differ from pSrcRect";
+            return Err(
+                Refusal::invalid(message).with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCEREGION_INVALID_RECT)
+            );
+        }
+        Ok(Some(Command::CopyTexels {
+            target: at(self.target, self.target_subresource),
+            target_start,
+            target_size: region.size,
+            source: at(self.source, self.source_subresource),
+            region,
         }))
     }
 
@@ -156,6 +195,16 @@ impl Resolve<'_> {
         check_target(self.target, "pDstResource").map_err(|refusal| refusal.with_id(wrong_target))?;
         check_source(self.source, "pSrcResource").map_err(|refusal| refusal.with_id(wrong_source))?;
         let samples = (target.texture.sample_count, source.texture.sample_count);
+        if self.mode == Mode::Decompress {
+            if samples.0 == samples.1 {
+                return Ok((target, source));
+            }
+            return Err(Refusal::invalid(format!(
+                "pDstResource has {} samples and pSrcResource has {}; D3D12_RESOLVE_MODE_DECOMPRESS requires the same number",
+                samples.0, samples.1
+            ))
+            .with_id(D3D12_MESSAGE_ID_RESOLVESUBRESOURCE_INVALID_SAMPLE_COUNT));
+        }
         if samples.0 != 1 || samples.1 < 2 {
             return Err(Refusal::invalid(format!(
                 "pDstResource has {} samples (must be 1) and pSrcResource has {} (must be at least 2)",

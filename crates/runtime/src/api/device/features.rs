@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use heapwright_d3d12::*;
 
 use super::Device_Impl;
-use crate::format::{FormatProperties, properties};
+use crate::format::{FormatKind, FormatProperties, properties};
 use crate::rules::{Refusal, feature_level};
 
 /// Answers feature queries from a table. In each structure, fields with a value are set to it, fields listed without a
@@ -282,7 +282,12 @@ fn format_support(data: &mut D3D12_FEATURE_DATA_FORMAT_SUPPORT) -> Result<(), Re
         return Ok(());
     }
     (data.Support1, data.Support2) = (D3D12_FORMAT_SUPPORT1_NONE, D3D12_FORMAT_SUPPORT2_NONE);
-    let support = known_format(data.Format)?.support();
+    let format = known_format(data.Format)?;
+    if format.kind == FormatKind::Unsupported {
+        // As on Windows for the formats of video that a device does not support.
+        return Err(Refusal::new(E_FAIL, format!("the device does not support {}", format.name)));
+    }
+    let support = format.support();
     (data.Support1, data.Support2) = (support.support1, support.support2);
     Ok(())
 }

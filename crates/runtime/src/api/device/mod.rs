@@ -56,7 +56,8 @@ use crate::write_tracking;
     ID3D12DebugDevice2,
     ID3D12DebugDevice1,
     ID3D12DeviceConfiguration,
-    ID3D12DeviceTools
+    ID3D12DeviceTools,
+    ID3DDestructionNotifier
 )]
 pub(crate) struct Device {
     driver: Arc<dyn Driver>,

@@ -213,7 +213,7 @@ impl DriverHeap for HostHeap {
         Ok(None)
     }
 
-    fn set_name(&self, name: &str) {
+    fn set_name(&self, name: Option<&str>) {
         self.record.set_name(name);
     }
 

@@ -35,7 +35,8 @@ pub struct HostProfile {
     /// Largest alignment of placed textures with tight alignment. `None` means the same alignment as without it; that
     /// of small textures is then the small one.
     pub tight_texture_alignment: Option<Alignment>,
-    /// Size of the compression data of render targets and depth-stencil textures, in thousandths of the texture's size.
+    /// Size of the compression data of render targets and depth-stencil textures, in thousandths of the texture's size; at
+    /// most 1,000.
     pub texture_padding_per_mille: u32,
     /// Whether the CPU sees all of video memory. On UMA it does in any case.
     pub l1_memory_fully_cpu_accessible: bool,
@@ -59,9 +60,9 @@ pub struct HostProfile {
     pub non_local: SegmentProfile,
     /// Duration of paging in, in nanoseconds per MiB; 0 for none.
     pub paging_nanos_per_mib: u64,
-    /// Changes of the local budget over time, in order; empty for a constant budget.
+    /// Changes of the local budget over time, in order, to at most the capacity; empty for a constant budget.
     pub budget_schedule: &'static [BudgetStep],
-    /// Bits of GPU virtual address of a resource, which limit its size.
+    /// Bits of GPU virtual address of a resource, which limit its size; at most those of a process.
     pub gpu_va_bits_per_resource: u32,
     /// Bits of GPU virtual address of a process: more than 32, at most 62.
     pub gpu_va_bits_per_process: u32,
@@ -81,6 +82,15 @@ pub struct BudgetStep {
     pub after: Duration,
     /// Local budget from then on, in bytes.
     pub local: ByteSize,
+}
+
+/// A field of a [`HostProfile`] whose value is not allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("HostProfile::{field} is {value}; {allowed} is allowed")]
+pub struct InvalidHostProfile {
+    field: &'static str,
+    value: String,
+    allowed: String,
 }
 
 /// The memory of one segment group.
@@ -243,6 +253,50 @@ impl HostProfile {
     #[must_use]
     pub fn default_profile() -> &'static Self {
         &PROFILES[0]
+    }
+
+    /// Checks the ranges that the fields document. Opening a GPU does the same, but returns E_INVALIDARG and logs the error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field whose value is not allowed.
+    ///
+    /// ```
+    /// use heapwright_runtime::HostProfile;
+    ///
+    /// let profile = HostProfile { gpu_va_bits_per_process: 64, ..*HostProfile::default_profile() };
+    /// let error = profile.validate().expect_err("too many bits");
+    /// assert_eq!(error.to_string(), "HostProfile::gpu_va_bits_per_process is 64; 33 to 62 is allowed");
+    /// ```
+    pub fn validate(&self) -> Result<(), InvalidHostProfile> {
+        let in_range = |field, value: u64, (low, high): (u64, u64)| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(InvalidHostProfile { field, value: value.to_string(), allowed: format!("{low} to {high}") })
+        };
+        let process_bits = self.gpu_va_bits_per_process.into();
+        in_range("resource_heap_tier", self.resource_heap_tier.into(), (1, 2))?;
+        in_range("tiled_resources_tier", self.tiled_resources_tier.into(), (0, 4))?;
+        in_range("gpu_va_bits_per_process", process_bits, (33, 62))?;
+        in_range("gpu_va_bits_per_resource", self.gpu_va_bits_per_resource.into(), (1, process_bits))?;
+        in_range("texture_padding_per_mille", self.texture_padding_per_mille.into(), (0, 1000))?;
+        if let Some(alignment) = self.tight_buffer_alignment {
+            in_range("tight_buffer_alignment", alignment.get(), (8, 256))?;
+        }
+        let local = (0, self.local.capacity.get());
+        in_range("local.budget", self.local.budget.get(), local)?;
+        in_range("non_local.budget", self.non_local.budget.get(), (0, self.non_local.capacity.get()))?;
+        let mut earliest = Duration::ZERO;
+        for step in self.budget_schedule {
+            in_range("budget_schedule.local", step.local.get(), local)?;
+            if step.after < earliest {
+                let (field, value) = ("budget_schedule.after", format!("{:?}", step.after));
+                return Err(InvalidHostProfile { field, value, allowed: format!("{earliest:?} or later") });
+            }
+            earliest = step.after;
+        }
+        Ok(())
     }
 
     /// Returns the profile with the given name, or `None` if there is none.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_map::{AddressMap, Target};
 use super::heap_contents::HeapContents;
+use super::memory::NORMAL_PRIORITY;
 use super::paging_engine::Submitted;
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::drivers::page_fault::{FaultCause, PageFault};
@@ -31,6 +33,8 @@ pub(super) struct VulkanHeap {
     new: Submitted,
     /// The memory. Of the two locks, this one is taken first. Its memory is freed before the charge ends.
     contents: Mutex<HeapContents>,
+    /// The priority that the application has set, as bits.
+    priority: AtomicU32,
     residency: Mutex<Residency>,
     /// Notified when the heap has been paged in, when it is evicted, and when the last use by a queue ends.
     changed: Condvar,
@@ -99,6 +103,7 @@ impl VulkanHeap {
                 buffer,
                 new,
                 contents: Mutex::new(contents),
+                priority: AtomicU32::new(NORMAL_PRIORITY.to_bits()),
                 residency: Mutex::new(Residency {
                     count,
                     charge,
@@ -181,6 +186,7 @@ impl VulkanHeap {
             return Ok(());
         }
         let restored = contents.finish_return();
+        contents.set_priority(f32::from_bits(self.priority.load(Ordering::Relaxed)));
         if let Err(error) = &restored {
             tracing::error!(%error, "paging in failed: {}", self.describe());
         }
@@ -324,10 +330,14 @@ impl DriverHeap for VulkanHeap {
     }
 
     fn set_priority(&self, priority: f32) {
-        self.contents().set_priority(priority);
+        self.priority.store(priority.to_bits(), Ordering::Relaxed);
+        // While the heap is being paged, what pages it sets the priority at the end.
+        if let Ok(mut contents) = self.contents.try_lock() {
+            contents.set_priority(priority);
+        }
     }
 
-    fn set_name(&self, name: &str) {
+    fn set_name(&self, name: Option<&str>) {
         self.record.set_name(name);
     }
 

@@ -42,7 +42,7 @@ pub(super) struct HeapContents {
 /// How a heap has memory.
 enum HeapMemory {
     /// Device memory that is bound once and can be freed only together with its buffer.
-    Fixed(Memory),
+    Fixed { memory: Memory, is_evicted: bool },
     /// Parts, each of which may be in device memory, bound by sparse binding, or in host memory.
     Paged(Vec<Part>),
 }
@@ -77,7 +77,12 @@ impl HeapContents {
         (memory_type, size, zeroed): (u32, ByteSize, bool),
         engine: &Arc<PagingEngine>,
     ) -> Result<Self, DriverError> {
-        let mut contents = Self::new(buffer, HeapMemory::Fixed(memory), (memory_type, size, zeroed), engine);
+        let mut contents = Self::new(
+            buffer,
+            HeapMemory::Fixed { memory, is_evicted: false },
+            (memory_type, size, zeroed),
+            engine,
+        );
         if zeroed {
             let range = (contents.buffer.base(), size.get());
             contents.work = zero(engine, contents.buffer.handle(), range, Submitted::default())?;
@@ -142,7 +147,7 @@ impl HeapContents {
     /// Returns whether the heap occupies device memory.
     pub(super) fn has_device_memory(&self) -> bool {
         match &self.memory {
-            HeapMemory::Fixed(_) => true,
+            HeapMemory::Fixed { .. } => true,
             HeapMemory::Paged(parts) => parts.iter().any(|part| !matches!(part.place, Place::Host(_))),
         }
     }
@@ -150,14 +155,16 @@ impl HeapContents {
     /// Returns the size of the heap's device memory, now or when it has any.
     pub(super) fn device_size(&self) -> ByteSize {
         ByteSize::new(match &self.memory {
-            HeapMemory::Fixed(memory) => memory.size(),
+            HeapMemory::Fixed { memory, .. } => memory.size(),
             HeapMemory::Paged(_) => self.buffer.bound_size(),
         })
     }
 
     /// Returns a pointer to a byte of the heap in this process, for heaps that the CPU accesses.
     pub(super) fn map(&self, offset: u64) -> Result<NonNull<u8>, DriverError> {
-        let HeapMemory::Fixed(memory) = &self.memory else { return Err(DriverError::NotCpuAccessible) };
+        let HeapMemory::Fixed { memory, .. } = &self.memory else {
+            return Err(DriverError::NotCpuAccessible);
+        };
         // The memory may not be zero yet.
         self.engine.wait(self.work)?;
         let outside = DriverError::HostOutOfMemory { requested: self.size };
@@ -181,6 +188,9 @@ impl HeapContents {
     }
 
     fn return_parts(&mut self) -> Result<(), DriverError> {
+        if let HeapMemory::Fixed { is_evicted, .. } = &mut self.memory {
+            *is_evicted = false;
+        }
         self.set_priority(self.priority);
         let HeapMemory::Paged(parts) = &mut self.memory else { return Ok(()) };
         let (engine, buffer) = (&self.engine, self.buffer.handle());
@@ -256,8 +266,9 @@ impl HeapContents {
     /// back. The memory of a lost device is freed with its bytes.
     pub(super) fn begin_leaving(&mut self) -> Result<(), DriverError> {
         let start = Instant::now();
-        if let HeapMemory::Fixed(memory) = &self.memory {
+        if let HeapMemory::Fixed { memory, is_evicted } = &mut self.memory {
             // All that can be done is to let the operating system take this memory first.
+            *is_evicted = true;
             memory.set_priority(LOWEST_PRIORITY);
             return Ok(());
         }
@@ -381,7 +392,9 @@ impl HeapContents {
     pub(super) fn set_priority(&mut self, priority: f32) {
         self.priority = priority;
         match &self.memory {
-            HeapMemory::Fixed(memory) => memory.set_priority(priority),
+            // Of an evicted heap that cannot be freed, the return sets it.
+            HeapMemory::Fixed { is_evicted: true, .. } => {}
+            HeapMemory::Fixed { memory, .. } => memory.set_priority(priority),
             HeapMemory::Paged(parts) => {
                 parts
                     .iter()

@@ -11,7 +11,7 @@ use super::image_format::formats;
 use super::logical_device::LogicalDevice;
 use crate::ddi::{ResourceAllocation, TextureArgs, TextureDimension, TextureMemoryLayout};
 
-/// The number of descriptions whose requirements are kept. Those that come later are queried each time.
+/// The number of descriptions whose requirements are kept. The next one replaces all of them.
 const KEPT: usize = 4096;
 
 /// The requirements of the device's images, by their description.
@@ -51,9 +51,10 @@ impl ImageRequirements {
         }
         let requirements = image.is_supported(&self.device, texels).then(|| image.requirements(&self.device));
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT {
-            kept.insert(image, requirements);
+        if kept.len() >= KEPT {
+            kept.clear();
         }
+        kept.insert(image, requirements);
         requirements
     }
 }

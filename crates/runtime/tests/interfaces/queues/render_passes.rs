@@ -161,8 +161,9 @@ fn a_pass_ends_with_resolves() {
         SrcRect: from,
     };
     unsafe {
-        // All of slice 0, and the right half of slice 1, three texels further.
-        let parts = [part(0, 0, RECT::default()), part(1, 6, rect(2, 0, 4, 4))];
+        // All of slice 0, the right half of slice 1, three texels further, and nothing of slice 1.
+        let all = rect(0, 0, 4, 4);
+        let parts = [part(0, 0, all), part(1, 6, rect(2, 0, 4, 4)), part(1, 4, RECT::default())];
         let target = resolving(&source, [&source.texture, &resolved], &parts, true);
         queue.list.BeginRenderPass(Some(&[target]), None, D3D12_RENDER_PASS_FLAG_NONE);
         queue.list.EndRenderPass();
@@ -180,12 +181,12 @@ fn a_pass_ends_with_resolves() {
             list.EndRenderPass();
         })
     };
-    let whole = part(0, 0, RECT::default());
+    let whole = part(0, 0, rect(0, 0, 4, 4));
     assert_eq!(refused([&source.texture, &resolved], whole), S_OK);
     assert_eq!(refused([&other.texture, &resolved], whole), E_INVALIDARG, "not the resource of the view");
     assert_eq!(refused([&source.texture, &other.texture], whole), E_INVALIDARG, "several samples");
     assert_eq!(refused([&source.texture, &resolved], part(2, 0, RECT::default())), E_INVALIDARG);
-    assert_eq!(refused([&source.texture, &resolved], part(0, 5, RECT::default())), E_INVALIDARG);
+    assert_eq!(refused([&source.texture, &resolved], part(0, 5, rect(0, 0, 4, 4))), E_INVALIDARG);
     assert_eq!(refused([&source.texture, &resolved], part(0, 0, rect(3, 0, 5, 1))), E_INVALIDARG);
 }
 

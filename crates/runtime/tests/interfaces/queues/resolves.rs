@@ -132,7 +132,11 @@ fn regions_of_resolves_are_checked() {
     assert_eq!(region([0, 0], rect(5, 5, 9, 8), average), E_INVALIDARG, "exceeds the source");
     assert_eq!(region([0, 0], rect(-1, 0, 1, 1), average), E_INVALIDARG);
     assert_eq!(region([0, 0], rect(2, 0, 1, 1), average), E_INVALIDARG, "inverted");
-    assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS), E_NOTIMPL);
+    assert_eq!(
+        region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECOMPRESS),
+        E_INVALIDARG,
+        "samples differ"
+    );
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), D3D12_RESOLVE_MODE_DECODE_SAMPLER_FEEDBACK), E_NOTIMPL);
     assert_eq!(region([0, 0], rect(0, 0, 1, 1), 6), E_INVALIDARG, "no mode");
     // Without a rectangle the whole source is resolved, which is larger than the target.
@@ -155,4 +159,40 @@ fn regions_of_resolves_are_checked() {
     let (result, options) = feature(&device, D3D12_FEATURE_D3D12_OPTIONS2, options);
     let tier_1 = D3D12_PROGRAMMABLE_SAMPLE_POSITIONS_TIER_1;
     assert_eq!((result, options.ProgrammableSamplePositionsTier), (S_OK, tier_1));
+}
+
+#[test]
+fn samples_are_decompressed_in_place_and_to_another_texture() {
+    let (device, queue) = open_direct();
+    let readback = commit(&device, D3D12_HEAP_TYPE_READBACK, 4096);
+    let desc = target_desc(RGBA, [4, 4], 4);
+    let (source, copy, resolved) =
+        (create(&device, &desc), create(&device, &desc), create(&device, &target_desc(RGBA, [4, 4], 1)));
+    let (_heap, view) = view_of(&device, D3D12_DESCRIPTOR_HEAP_TYPE_RTV, &source);
+    let mode = D3D12_RESOLVE_MODE_DECOMPRESS;
+    unsafe {
+        let list = &queue.list;
+        list.ClearRenderTargetView(view, &[1.0; 4], &[]);
+        list.ResolveSubresourceRegion(&source, 0, 0, 0, &source, 0, None, RGBA, mode);
+        // The left half of the source, in the right half of the copy.
+        let left = rect(0, 0, 2, 4);
+        list.ResolveSubresourceRegion(&copy, 0, 2, 0, &source, 0, Some(&raw const left), RGBA, mode);
+        list.ResolveSubresource(&resolved, 0, &copy, 0, RGBA);
+        let rows = footprint(&readback, 0, RGBA, [4, 4, 1], 256);
+        list.CopyTextureRegion(&rows, 0, 0, 0, &subresource(&resolved, 0), None);
+    }
+    queue.run();
+    for row in 0..4 {
+        let texels: Vec<u8> = bytes(&readback)[row * 256..][..16].iter().copied().step_by(4).collect();
+        assert_eq!(texels, [0, 0, 255, 255], "row {row}");
+    }
+    let refused = |target: &ID3D12Resource, x| {
+        queue.close_after(|list| unsafe {
+            let one = rect(0, 0, 1, 1);
+            list.ResolveSubresourceRegion(target, 0, x, 0, &source, 0, Some(&raw const one), RGBA, mode);
+        })
+    };
+    assert_eq!(refused(&source, 0), S_OK, "in place");
+    assert_eq!(refused(&source, 1), E_INVALIDARG, "another place of the same subresource");
+    assert_eq!(refused(&resolved, 0), E_INVALIDARG, "one sample");
 }

@@ -10,6 +10,7 @@ use crate::api::device::Device_Impl;
 use crate::api::device::creation::{CastableFormats, ResourceRequest, read_desc1, read_descs};
 use crate::api::device::layouts::{FootprintOutputs, FootprintRange};
 use crate::api::methods::{calls, methods};
+use crate::rules::Refusal;
 
 impl ID3D12Device5_Impl for Device_Impl {
     fn RemoveDevice(&self) {
@@ -27,10 +28,22 @@ impl ID3D12Device5_Impl for Device_Impl {
         D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE
     }
 
+    fn EnumerateMetaCommands(
+        &self,
+        pnummetacommands: *mut u32,
+        _pdescs: *mut D3D12_META_COMMAND_DESC,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device5::EnumerateMetaCommands", || {
+            // SAFETY: by the COM contract, pNumMetaCommands is null or points to a writable number.
+            let count = unsafe { pnummetacommands.as_mut() };
+            *count.ok_or_else(|| Refusal::invalid("pNumMetaCommands is null"))? = 0;
+            Ok(())
+        })
+    }
+
     methods! {
         ID3D12Device5, |device, name| call::not_implemented(device.log(), name);
         fn CreateLifetimeTracker(Ref<'_, ID3D12LifetimeOwner>, *const GUID, *mut *mut c_void) -> Result<()>;
-        fn EnumerateMetaCommands(*mut u32, *mut D3D12_META_COMMAND_DESC) -> Result<()>;
         fn EnumerateMetaCommandParameters(
             *const GUID, D3D12_META_COMMAND_PARAMETER_STAGE, *mut u32, *mut u32,
             *mut D3D12_META_COMMAND_PARAMETER_DESC
