@@ -137,7 +137,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     std::env::set_current_dir(root).map_err(|e| format!("entering {}: {e}", root.display()))?;
     let generated = generate().map_err(|e| format!("generating the bindings: {e}"))?;
     let generated = use_windows_core_0_62(write_out_defaults(&struct_returns::fix(&generated)?))?;
-    let generated = require_threads(generated)?;
+    let generated = null_handles_on_failure(&require_threads(generated)?);
     let (library, rest) = items::divide(&generated, LIBRARY)?;
     for (name, fresh) in [("library.rs", library), ("complete.rs", format!("use super::library::*;\n{rest}"))]
     {
@@ -252,6 +252,33 @@ fn require_threads(mut text: String) -> Result<String, String> {
         text.insert_str(start + end, " + Send + Sync");
     }
     Ok(text)
+}
+
+/// Has methods that fail write a null handle instead of leaving the caller's variable as it was.
+fn null_handles_on_failure(text: &str) -> String {
+    let mut handle = None;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(name) = trimmed.strip_suffix(": *mut HANDLE,") {
+            handle = Some(name);
+        } else if trimmed.starts_with("unsafe extern") {
+            handle = None;
+        }
+        match handle {
+            Some(name) if trimmed == "Err(err) => err.into()," => {
+                let indent = " ".repeat(line.len() - trimmed.len());
+                lines.push(format!("{indent}Err(err) => {{"));
+                lines.push(format!("{indent}    {name}.write(HANDLE::default());"));
+                lines.push(format!("{indent}    err.into()"));
+                lines.push(format!("{indent}}}"));
+                handle = None;
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn select(index: &Index) -> BTreeSet<String> {

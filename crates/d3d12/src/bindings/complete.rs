@@ -13755,7 +13755,10 @@ impl ID3D12VirtualizationGuestDevice_Vtbl {
                         phandle.write(ok__);
                         windows_core::HRESULT(0)
                     }
-                    Err(err) => err.into(),
+                    Err(err) => {
+                        phandle.write(HANDLE::default());
+                        err.into()
+                    }
                 }
             }
         }
@@ -19242,7 +19245,10 @@ impl IDXGIResource_Vtbl {
                         psharedhandle.write(ok__);
                         windows_core::HRESULT(0)
                     }
-                    Err(err) => err.into(),
+                    Err(err) => {
+                        psharedhandle.write(HANDLE::default());
+                        err.into()
+                    }
                 }
             }
         }
@@ -19418,7 +19424,10 @@ impl IDXGIResource1_Vtbl {
                         phandle.write(ok__);
                         windows_core::HRESULT(0)
                     }
-                    Err(err) => err.into(),
+                    Err(err) => {
+                        phandle.write(HANDLE::default());
+                        err.into()
+                    }
                 }
             }
         }

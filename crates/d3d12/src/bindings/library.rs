@@ -6737,7 +6737,10 @@ impl ID3D12Device_Vtbl {
                         phandle.write(ok__);
                         windows_core::HRESULT(0)
                     }
-                    Err(err) => err.into(),
+                    Err(err) => {
+                        phandle.write(HANDLE::default());
+                        err.into()
+                    }
                 }
             }
         }
@@ -6775,7 +6778,10 @@ impl ID3D12Device_Vtbl {
                         pnthandle.write(ok__);
                         windows_core::HRESULT(0)
                     }
-                    Err(err) => err.into(),
+                    Err(err) => {
+                        pnthandle.write(HANDLE::default());
+                        err.into()
+                    }
                 }
             }
         }

@@ -429,3 +429,37 @@ fn a_name_is_one_object_s() {
         close(handle);
     }
 }
+
+#[test]
+fn a_call_that_fails_returns_a_null_handle() {
+    let (_gpu, device) = open();
+    let heap = create_heap(&device, D3D12_HEAP_FLAG_NONE);
+    let garbage = HANDLE(std::ptr::dangling_mut());
+    let name = wide("no object has this name");
+    let mut handle = garbage;
+    // SAFETY: the device and the object are live, and the handle can be written.
+    let hresult = unsafe {
+        let table = device.cast::<ID3D12Device>().expect("a device");
+        (table.vtable().OpenSharedHandleByName)(
+            table.as_raw(),
+            PCWSTR(name.as_ptr()),
+            GENERIC_ALL,
+            &mut handle,
+        )
+    };
+    assert!(hresult.is_err() && handle.0.is_null(), "{hresult}");
+    handle = garbage;
+    // SAFETY: as above. The heap is not shared.
+    let hresult = unsafe {
+        let table = device.cast::<ID3D12Device>().expect("a device");
+        (table.vtable().CreateSharedHandle)(
+            table.as_raw(),
+            heap.as_raw(),
+            null(),
+            GENERIC_ALL,
+            PCWSTR::null(),
+            &mut handle,
+        )
+    };
+    assert!(hresult.is_err() && handle.0.is_null(), "{hresult}");
+}
