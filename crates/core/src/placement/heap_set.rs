@@ -536,6 +536,14 @@ impl<H> HeapSet<H> {
         if self.totals.empty_heap_count == 0 {
             return Ok(None);
         }
+        let heap = self.table.heap(id.heap);
+        if self.retention == HeapRetention::NONE
+            && heap.suballocator.is_empty()
+            && heap.class != HeapUse::Closed
+        {
+            // Not one that was empty before, which the owner needs.
+            return Ok(Some(self.remove(id.heap)));
+        }
         Ok(self.take_drained().or_else(|| self.take_expired()))
     }
 

@@ -308,3 +308,13 @@ fn the_policy_reaches_pools_and_parts_of_buffers() {
         drop(held);
     }
 }
+
+#[test]
+fn on_demand_a_pool_keeps_its_minimum_alone() {
+    let allocator = with_flags(&open("discrete"), ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
+    let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
+    let pool = new_pool(&allocator, desc);
+    // Larger than a heap of the pool.
+    drop(buffer(&allocator, &in_pool(&pool), 70_000));
+    assert_eq!(allocator.reserved(), ByteSize::from_kib(64));
+}

@@ -31,6 +31,7 @@ mod nested;
 mod own_memory;
 mod pools;
 mod probe;
+mod programs;
 mod random_input;
 mod recording;
 mod retention_model;

@@ -1,0 +1,539 @@
+//! Random programs over an allocator, its nested allocator, their pools, budgets, defragmentation, frames and clocks, beside two promises:
+//!
+//! 1. No call fails while memory that is held, or that is allowed, would serve it.
+//! 2. Memory returns: two seconds after everything is freed, little is held, and after the documented time only the minimum of pools.
+//!
+//! `HEAPWRIGHT_PROGRAMS` sets the number of programs; the default is a short run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
+use std::time::Duration;
+
+use crate::gpu::*;
+use heapwright::d3d12::*;
+use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
+use heapwright::report::{HeapContents, HeapReport, HeapTypeName};
+use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
+use proptest::prelude::*;
+use proptest::strategy::Strategy;
+
+/// The most that may be held two seconds after everything was freed, in bytes, without the minimum of pools.
+const HELD_AFTER_SECONDS: u64 = 64 * MIB;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shared,
+    /// In memory that is already held.
+    Held,
+    Own,
+    Committed,
+    /// Possibly a part of a buffer.
+    Part,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    /// Index of the allocator: the parent or the nested one.
+    of: usize,
+    in_pool: bool,
+    is_upload: bool,
+    is_texture: bool,
+    kind: Kind,
+    within_budget: bool,
+    size: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create(Request),
+    Free(u16),
+    FreeMost,
+    FreeAfter(u16),
+    Signal,
+    Collect,
+    Frames(u8),
+    /// Milliseconds.
+    Time(u16),
+    /// Sets the budget of local memory, in units of 64 KiB.
+    Budget(u16),
+    Defragment {
+        of: usize,
+        of_pool: bool,
+    },
+    /// Plans moves, and completes the given share of all open ones, in 16ths.
+    Move(u8),
+    EndDefragmentation,
+    /// Bytes to release from empty heaps.
+    Release(usize, u32),
+}
+
+#[derive(Debug, Clone)]
+struct Setup {
+    flags: [ResourceAllocatorFlags; 2],
+    policies: [EmptyHeapPolicy; 2],
+    /// Limits of DEFAULT and UPLOAD in units of 64 KiB, for each allocator.
+    limits: [(Option<u16>, Option<u16>); 2],
+    /// Heap size in units of 64 KiB, minimum and maximum number of heaps, for each allocator's pool.
+    pools: [(u16, u32, u32); 2],
+}
+
+struct Live {
+    request: Request,
+    allocation: ResourceAllocation,
+}
+
+struct Program {
+    gpu: Instance,
+    setup: Setup,
+    allocators: [ResourceAllocator; 2],
+    pools: [Pool; 2],
+    /// An allocator without limits, which tells the size of resources.
+    unlimited: ResourceAllocator,
+    live: BTreeMap<u64, Live>,
+    /// The numbers of allocations that requested heaps of their own.
+    alone: BTreeSet<u64>,
+    next: u64,
+    time: Duration,
+    fence: ID3D12Fence,
+    signalled: u64,
+    runs: Vec<Defragmentation>,
+    moves: Vec<Move>,
+}
+
+const UNIT: u64 = 64 * KIB;
+
+impl Program {
+    fn new(profile: &HostProfile, setup: Setup) -> Self {
+        let gpu = Instance::open(profile).expect("a fresh instance");
+        let units = |size: Option<u16>| size.map(|size| ByteSize::new(u64::from(size) * UNIT));
+        let desc = |of: usize| ResourceAllocatorDesc {
+            flags: setup.flags[of],
+            empty_heap_policy: setup.policies[of],
+            limits: HeapLimits {
+                default: units(setup.limits[of].0),
+                upload: units(setup.limits[of].1),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        let parent = allocator(&gpu, desc(0));
+        parent.on_time(Duration::ZERO);
+        let nested = parent.create_nested(desc(1)).expect("sound");
+        nested.on_time(Duration::ZERO);
+        let allocators = [parent, nested];
+        let pool = |of: usize| {
+            let (size, least, most) = setup.pools[of];
+            let desc = PoolDesc {
+                heap_size: units(Some(size)).filter(|size| !size.is_zero()),
+                min_heap_count: if size == 0 { 0 } else { least },
+                max_heap_count: Some(most.max(least)).filter(|&most| most > 0),
+                ..Default::default()
+            };
+            let made = allocators[of].create_pool(desc.clone());
+            // The minimum may exceed the limit.
+            made.unwrap_or_else(|_| {
+                allocators[of].create_pool(PoolDesc { min_heap_count: 0, ..desc }).expect("sound")
+            })
+        };
+        let pools = [pool(0), pool(1)];
+        // SAFETY: the device is a live COM object.
+        let fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+        Self {
+            setup,
+            pools,
+            unlimited: usual(&gpu),
+            allocators,
+            live: BTreeMap::new(),
+            alone: BTreeSet::new(),
+            next: 0,
+            time: Duration::ZERO,
+            fence,
+            signalled: 0,
+            runs: Vec::new(),
+            moves: Vec::new(),
+            gpu,
+        }
+    }
+
+    fn nth(&self, number: u16) -> Option<u64> {
+        self.live.keys().nth(usize::from(number) % self.live.len().max(1)).copied()
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Create(request) => self.create(request),
+            Step::Free(number) => {
+                if let Some(key) = self.nth(number) {
+                    self.live.remove(&key);
+                }
+            }
+            Step::FreeMost => self.live.retain(|key, _| key % 5 == 0),
+            Step::FreeAfter(number) => {
+                if let Some(Live { request, allocation }) =
+                    self.nth(number).and_then(|key| self.live.remove(&key))
+                {
+                    let value = FenceValue::new(self.signalled + 1);
+                    self.allocators[request.of].free_after(allocation, &self.fence, value).expect("its own");
+                }
+            }
+            Step::Signal => {
+                self.signalled += 1;
+                signal(&self.fence, self.signalled);
+            }
+            Step::Collect => {
+                for allocator in &self.allocators {
+                    allocator.collect();
+                }
+            }
+            Step::Frames(count) => (0..count).for_each(|_| self.allocators[0].on_frame()),
+            Step::Time(milliseconds) => self.pass(Duration::from_millis(milliseconds.into())),
+            Step::Budget(units) => {
+                self.gpu.set_budget(
+                    heapwright_runtime::SegmentGroup::Local,
+                    ByteSize::new(u64::from(units) * UNIT),
+                );
+            }
+            Step::Defragment { of, of_pool } => {
+                let pool = of_pool.then_some(&self.pools[of]);
+                self.runs.push(self.allocators[of].defragment(DefragmentationDesc { pool }).expect("sound"));
+                if self.runs.len() > 2 {
+                    self.runs.remove(0);
+                }
+            }
+            Step::Move(share) => self.defragment(usize::from(share)),
+            Step::EndDefragmentation => {
+                self.runs.pop();
+            }
+            Step::Release(of, bytes) => {
+                self.allocators[of].release_resource_heaps(ByteSize::new(bytes.into()));
+            }
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.time += time;
+        self.allocators[0].on_time(self.time);
+        self.allocators[1].on_time(self.time);
+    }
+
+    fn defragment(&mut self, share: usize) {
+        let budget =
+            DefragmentationBudget { time: Duration::from_secs(3600), moves: 16, ..Default::default() };
+        for run in &mut self.runs {
+            self.moves.extend(run.step(budget).moves);
+        }
+        let complete = self.moves.len() * share / 16;
+        for mut planned in self.moves.drain(..complete) {
+            let Some(live) = self.live.get_mut(&planned.user_data()) else { continue };
+            if live.allocation.id() != planned.allocation() {
+                continue;
+            }
+            planned
+                .create_resource(&live.allocation, InitialState::default(), None)
+                .expect("the target is free");
+            planned.complete(&mut live.allocation).expect("it lives");
+        }
+    }
+
+    fn create(&mut self, request: Request) {
+        let Request { of, in_pool, is_upload, is_texture, kind, within_budget, size } = request;
+        let mut flags = match kind {
+            Kind::Shared => ResourceAllocationFlags::NEVER_FALLBACK,
+            Kind::Held => ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
+            Kind::Own => OWN | ResourceAllocationFlags::NEVER_FALLBACK,
+            Kind::Committed => COMMITTED,
+            Kind::Part => WITHIN | ResourceAllocationFlags::NEVER_FALLBACK,
+        };
+        if within_budget {
+            flags |= ResourceAllocationFlags::WITHIN_BUDGET;
+        }
+        self.next += 1;
+        let heap_type = if is_upload { HeapType::Upload } else { HeapType::Default };
+        let place = ResourceAllocationDesc {
+            flags,
+            user_data: self.next,
+            pool: in_pool.then_some(&self.pools[of]),
+            heap_type: (!in_pool).then(|| heap_type.into()),
+            ..Default::default()
+        };
+        let desc = if is_texture {
+            let side = (size / 4).isqrt().clamp(1, 2048);
+            texture(side, u32::try_from(side).expect("small"))
+        } else {
+            buffer_desc(ByteSize::new(size))
+        };
+        let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
+        let resource = ResourceDesc::in_state(&desc, state);
+        match self.allocators[of].create(&place, &resource) {
+            Ok(allocation) => {
+                if kind == Kind::Own {
+                    self.alone.insert(self.next);
+                }
+                self.live.insert(self.next, Live { request, allocation });
+            }
+            Err(error) => {
+                assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
+                self.check_refusal(&request, &resource, &error);
+            }
+        }
+    }
+
+    /// Checks that neither what is held nor what is allowed would have served a request.
+    fn check_refusal(&self, request: &Request, resource: &ResourceDesc<'_>, error: &Error) {
+        let Request { of, in_pool, is_upload, is_texture, kind, within_budget, .. } = *request;
+        let heap_type = if is_upload { HeapType::Upload } else { HeapType::Default };
+        let takes = self
+            .unlimited
+            .probe(&ResourceAllocationDesc::new(heap_type), resource)
+            .expect("nothing limits it");
+        let (size, alignment) = (takes.size.get(), takes.alignment.get());
+        let reports = [self.allocators[0].report(), self.allocators[1].report()];
+        let name = if is_upload { HeapTypeName::Upload } else { HeapTypeName::Default };
+        let contents = if is_texture { HeapContents::Textures } else { HeapContents::Buffers };
+        let (pool_size, pool_least, pool_most) = self.setup.pools[of];
+        let pool_size = u64::from(pool_size) * UNIT;
+        let is_of_kind = |heap: &&HeapReport| {
+            (heap.pool != 0) == in_pool && heap.kind == contents && heap.heap_type == name
+        };
+        if kind != Kind::Committed {
+            for heap in reports[of].heaps.iter().filter(is_of_kind) {
+                let is_open = if kind == Kind::Own {
+                    heap.allocations.is_empty()
+                } else {
+                    heap.allocations.iter().all(|one| {
+                        !self.is_alone(one.user_data.as_deref())
+                            && (!in_pool || pool_size == 0 || one.size.get() <= pool_size)
+                    })
+                };
+                assert!(
+                    !is_open || !holds(heap, size, alignment),
+                    "{request:?}: {size} B at {alignment} fit in {heap:?}: {error}"
+                );
+            }
+        }
+        if kind == Kind::Held {
+            return;
+        }
+        let shares_pool = in_pool && kind != Kind::Own;
+        let least = size.next_multiple_of(UNIT).max(if shares_pool { pool_size } else { 0 });
+        let may_release = !self.setup.flags[of].contains(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE);
+        // The heaps that the pools keep are not released; how many those are of the empty ones is not told here, so a pool with a minimum
+        // has none to release.
+        let is_releasable = |of: usize, heap: &HeapReport| {
+            may_release && heap.allocations.is_empty() && (heap.pool == 0 || self.setup.pools[of].1 == 0)
+        };
+        let empty = |of: usize, is_counted: &dyn Fn(&HeapReport) -> bool| -> u64 {
+            let heaps = reports[of].heaps.iter();
+            heaps.filter(|heap| is_releasable(of, heap) && is_counted(heap)).map(|heap| heap.size.get()).sum()
+        };
+        let limits = self.setup.limits[of];
+        let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
+        let of_type = if in_pool { HeapType::Default } else { heap_type };
+        let type_name = if in_pool { HeapTypeName::Default } else { name };
+        // With the targets of open moves, which the report does not have.
+        let reserved = self.allocators[of].totals_of(of_type).reserved.get();
+        let is_over_limit = limit.is_some_and(|limit| {
+            reserved - empty(of, &|heap| heap.heap_type == type_name) + least > u64::from(limit) * UNIT
+        });
+        let group = VideoMemoryInfo::query(&self.gpu.adapter, SegmentGroup::Local).expect("answered");
+        let is_unified = self.unlimited.caps().architecture != Architecture::Discrete;
+        let is_local = of_type == HeapType::Default || is_unified;
+        let needs_budget =
+            within_budget || self.setup.flags[of].contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+        let empty_in_group: u64 =
+            (0..2).map(|of| empty(of, &|heap| heap.segment_group == SegmentGroup::Local)).sum();
+        let is_over_budget = needs_budget
+            && is_local
+            && group.current_usage.get().saturating_sub(empty_in_group) + least > group.budget.get();
+        let in_use =
+            reports[of].heaps.iter().filter(|heap| heap.pool != 0 && !is_releasable(of, heap)).count();
+        let is_pool_full =
+            in_pool && pool_most.max(pool_least) > 0 && in_use >= pool_most.max(pool_least) as usize;
+        let is_too_large = shares_pool && pool_size != 0 && size > pool_size;
+        assert!(
+            is_over_limit || is_over_budget || is_pool_full || is_too_large,
+            "{request:?}: {size} B, {reserved} reserved of {limit:?} units, {} used of {}: {error}",
+            group.current_usage,
+            group.budget,
+        );
+    }
+
+    /// Returns whether the heap of an allocation is shared with no other.
+    fn is_alone(&self, user_data: Option<&str>) -> bool {
+        user_data.and_then(|key| key.parse().ok()).is_some_and(|key| self.alone.contains(&key))
+    }
+
+    /// Checks that nothing overlaps, and that the books agree.
+    fn check(&self) {
+        for allocator in &self.allocators {
+            allocator.audit().expect("consistent");
+            for heap in allocator.report().heaps {
+                let mut end = 0;
+                for one in &heap.allocations {
+                    assert!(one.offset.get() >= end, "{heap:?}");
+                    end = one.offset.get() + one.size.get();
+                }
+                assert!(end <= heap.size.get(), "{heap:?}");
+            }
+        }
+    }
+
+    fn reserved(&self) -> u64 {
+        self.allocators.iter().map(|allocator| allocator.reserved().get()).sum()
+    }
+
+    /// Frees everything, and checks that memory returns.
+    fn end(mut self) {
+        self.check();
+        self.moves.clear();
+        self.runs.clear();
+        signal(&self.fence, u64::MAX - 1);
+        for allocator in &self.allocators {
+            allocator.collect();
+        }
+        self.live.clear();
+        let kept: u64 =
+            self.setup.pools.iter().map(|&(size, least, _)| u64::from(size) * UNIT * u64::from(least)).sum();
+        let held = self.reserved();
+        let policies = self.setup.policies;
+        let keeps = |policy| policies.contains(&policy);
+        if !keeps(EmptyHeapPolicy::SegmentedPool) && !keeps(EmptyHeapPolicy::FixedPool) {
+            (0..20).for_each(|_| self.pass(Duration::from_millis(100)));
+            let held = self.reserved();
+            let has_few = !keeps(EmptyHeapPolicy::FewestHitches);
+            assert!(!has_few || held <= HELD_AFTER_SECONDS + kept, "{held} B are held after two seconds");
+            (0..300).for_each(|_| self.pass(Duration::from_millis(100)));
+            let held = self.reserved();
+            assert!(held <= kept, "{held} B are held after half a minute");
+        }
+        if self.setup.flags.iter().all(|flags| flags.contains(ResourceAllocatorFlags::ALWAYS_ON_DEMAND)) {
+            assert!(
+                held <= kept,
+                "{held} B are held, ALWAYS_ON_DEMAND: {:#?}",
+                self.allocators.each_ref().map(|one| one.report().heaps)
+            );
+        }
+        self.check();
+        drop(self.pools);
+        for allocator in &self.allocators {
+            allocator.release_empty_heaps();
+            assert_eq!(allocator.reserved(), ByteSize::ZERO);
+        }
+        drop((self.allocators, self.unlimited));
+        assert_usage(&self.gpu, ByteSize::ZERO);
+    }
+}
+
+fn signal(fence: &ID3D12Fence, value: u64) {
+    // SAFETY: the fence is a live COM object.
+    unsafe { fence.Signal(value) }.ok().expect("signalled");
+}
+
+/// The largest size that gets a slot, in bytes, and the divisor of the largest fraction by which a slot may exceed it.
+const SLOTS_UP_TO: u64 = 16 * KIB;
+const SLOT_ROUNDING: u64 = 8;
+
+/// Returns whether a heap has a free range for a request before, between or behind its allocations.
+fn holds(heap: &HeapReport, size: u64, alignment: u64) -> bool {
+    let begins = heap.allocations.iter().map(|one| one.offset.get()).chain([heap.size.get()]);
+    let ends = heap.allocations.iter().map(|one| {
+        let size = one.size.get();
+        one.offset.get() + size + if size <= SLOTS_UP_TO { size / SLOT_ROUNDING } else { 0 }
+    });
+    iter::once(0).chain(ends).zip(begins).any(|(end, next)| end.next_multiple_of(alignment) + size <= next)
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let size = prop_oneof![
+        1_u64..5000,
+        5000_u64..70_000,
+        70_000_u64..900_000,
+        900_000_u64..6_000_000,
+        6_000_000_u64..100_000_000
+    ];
+    let kind = prop_oneof![
+        8 => Just(Kind::Shared),
+        2 => Just(Kind::Held),
+        2 => Just(Kind::Own),
+        1 => Just(Kind::Committed),
+        2 => Just(Kind::Part),
+    ];
+    (0_usize..2, size, kind, 0_u8..8, any::<bool>()).prop_map(|(of, size, kind, place, within_budget)| {
+        let (in_pool, is_upload, is_texture) = match place {
+            0 | 1 => (true, false, false),
+            2 | 3 => (false, true, false),
+            4 => (false, false, true),
+            _ => (false, false, false),
+        };
+        // A part is of a buffer that the CPU writes, and is in no pool.
+        let (in_pool, is_upload, is_texture) =
+            if kind == Kind::Part { (false, true, false) } else { (in_pool, is_upload, is_texture) };
+        let in_pool = in_pool && kind != Kind::Committed;
+        Request { of, in_pool, is_upload, is_texture, kind, within_budget, size }
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        24 => request().prop_map(Step::Create),
+        10 => any::<u16>().prop_map(Step::Free),
+        1 => Just(Step::FreeMost),
+        3 => any::<u16>().prop_map(Step::FreeAfter),
+        1 => Just(Step::Signal),
+        2 => Just(Step::Collect),
+        1 => (1_u8..150).prop_map(Step::Frames),
+        1 => (1_u16..3000).prop_map(Step::Time),
+        1 => (1_u16..4000).prop_map(Step::Budget),
+        1 => (0_usize..2, any::<bool>()).prop_map(|(of, of_pool)| Step::Defragment { of, of_pool }),
+        3 => (0_u8..=16).prop_map(Step::Move),
+        1 => Just(Step::EndDefragmentation),
+        1 => (0_usize..2, any::<u32>()).prop_map(|(of, bytes)| Step::Release(of, bytes)),
+    ];
+    prop::collection::vec(step, 1..100)
+}
+
+fn setup() -> impl Strategy<Value = Setup> {
+    let flags = prop_oneof![
+        6 => Just(ResourceAllocatorFlags::empty()),
+        1 => Just(ResourceAllocatorFlags::ALWAYS_IN_BUDGET),
+        1 => Just(ResourceAllocatorFlags::ALWAYS_ON_DEMAND),
+        1 => Just(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE),
+    ];
+    let policy = prop_oneof![
+        4 => Just(EmptyHeapPolicy::Default),
+        2 => Just(EmptyHeapPolicy::LeastMemory),
+        1 => Just(EmptyHeapPolicy::FewestHitches),
+        1 => Just(EmptyHeapPolicy::SegmentedPool),
+        1 => Just(EmptyHeapPolicy::FixedPool),
+    ];
+    let limit = || prop_oneof![Just(None), (1_u16..160).prop_map(Some), (100_u16..4000).prop_map(Some)];
+    let of_one = (flags, policy, (limit(), limit()), (0_u16..80, 0_u32..3, 0_u32..4));
+    prop::array::uniform2(of_one).prop_map(|[a, b]| Setup {
+        flags: [a.0, b.0],
+        policies: [a.1, b.1],
+        limits: [a.2, b.2],
+        pools: [a.3, b.3],
+    })
+}
+
+fn programs() -> u32 {
+    std::env::var("HEAPWRIGHT_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_call_fails_without_need_and_memory_returns(
+        profile in prop::sample::select(HostProfile::all().iter().filter(|profile| profile.name != "shrinking-budget").collect::<Vec<_>>()),
+        setup in setup(),
+        steps in steps(),
+    ) {
+        let mut program = Program::new(profile, setup);
+        for step in &steps {
+            program.step(step);
+        }
+        program.end();
+    }
+}
