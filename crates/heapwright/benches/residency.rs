@@ -115,7 +115,7 @@ fn main() {
                 continue;
             }
             let gpu = Instance::open(HostProfile::default_profile()).expect("a fresh instance");
-            let desc = ResidencyManagerDesc { policy: policy.clone(), ..Default::default() };
+            let desc = ResidencyManagerDesc { policy, ..Default::default() };
             let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("sound");
             let mut heaps = heaps(&gpu, &manager, managed);
             // A random order: multiplication by an odd number is a permutation.

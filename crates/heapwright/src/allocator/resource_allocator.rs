@@ -248,7 +248,8 @@ impl ResourceAllocator {
     /// Tells the allocator the time since any fixed moment, instead of the clock, which is not read from then on.
     ///
     /// For simulations and replays, whose time is not the clock's: with it, the same calls always release the same
-    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or as [`on_frame`](Self::on_frame) once in half a second.
+    /// heaps. Allocators that are nested in this one are told, too. A time before an earlier one is ignored. O(1), or as
+    /// [`on_frame`](Self::on_frame) once in 0.4 seconds.
     pub fn on_time(&self, time: Duration) {
         self.inner.heaps.insert_prefetched();
         self.inner.tell_time(time);

@@ -39,30 +39,28 @@ impl fmt::Display for SuballocationAlgorithm {
 /// [`ALLOW_SUBALLOCATE_WITHIN_RESOURCE`](crate::ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE) hands out
 /// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
 ///
-/// The calls of the program release heaps; there is no thread. A call that frees releases what is too much at once.
-/// Operations, frames and time are counted by later calls: allocations and frees count as operations (those of at most
-/// 16 KiB count an eighth), [`on_frame`](crate::ResourceAllocator::on_frame) counts a frame, and calls that create or
-/// free resources read the clock, every one while more than 32 MiB are empty and otherwise every 32nd creation of a thread. If
-/// no call is made, nothing more is released. Operations count for all nested allocators together, and frames and time of
-/// an allocator also count for those that are nested in it. Where an unused buffer or slab keeps a heap in use, the heap
-/// is empty once that has been released, so it leaves after up to twice as long.
+/// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations (those
+/// of at most 16 KiB count an eighth), and [`on_frame`](crate::ResourceAllocator::on_frame) counts a frame. By time, a
+/// thread of the allocator releases heaps, also if no call is made; it sleeps while nothing can be idle, and ends with
+/// the allocator. While a recording is made, creations do this instead, so that a replay can do the same; and
+/// [`on_time`](crate::ResourceAllocator::on_time) replaces the clock. Operations count for all nested allocators together,
+/// and frames and time of an allocator also count for those that are nested in it. Where an unused buffer or slab keeps a
+/// heap in use, the heap is empty once that has been released, so it leaves after up to twice as long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum EmptyHeapPolicy {
     /// With [`SuballocationAlgorithm::Default`], keeps an empty heap for as long as keeping it is cheaper than creating
-    /// it again: for 500 operations (or as many as two frames have, up to 20,000), for 120 frames, or for a second, in
-    /// which frames are counted instead if at least ten pass. Empty heaps have no more than four times the bytes of the
-    /// heaps in use, or, if that is more, all heaps together no more than 64 MiB: so when everything was freed, at most
-    /// 64 MiB are held, in all heaps of the allocator and those that are nested with it, besides
-    /// [`PoolDesc::min_heap_count`](crate::PoolDesc::min_heap_count). With other algorithms, the same as `SegmentedPool`.
+    /// it again: for 500 operations (or as many as two frames have, up to 20,000), for 120 frames, or for 0.4 to
+    /// 0.8 seconds (while ten frames pass in a second, they are counted instead). With other algorithms, the same as
+    /// `SegmentedPool`.
     #[default]
     Default,
-    /// As `Default`, but an empty heap is kept for 100 operations (up to 4,000 with frames), 30 frames, or a second, and
-    /// empty heaps have no more bytes than those in use, so when everything was freed, nothing is held. New heaps are a 64th of the
-    /// memory that was held instead of a tenth, and the smallest has 64 KiB. Least memory, more hitches.
+    /// As `Default`, but an empty heap is kept for 100 operations (up to 4,000 with frames), 30 frames, or 0.4 to 0.8
+    /// seconds. New heaps are a 64th of the memory that was held instead of a tenth, and the smallest has 64 KiB. Least
+    /// memory, more hitches.
     LeastMemory,
-    /// As `Default`, but keeps empty heaps for 20,000 operations (up to 800,000 with frames), 600 frames, or ten seconds,
-    /// however many bytes they have. Fewest hitches, more memory.
+    /// As `Default`, but keeps empty heaps for 20,000 operations (up to 800,000 with frames), 600 frames, or ten seconds.
+    /// Fewest hitches, more memory.
     FewestHitches,
     /// Keeps heaps of exactly the preferred size, rounded up as the algorithm rounds it, and releases the others. Without
     /// a preferred size, no heap is kept. Custom pools keep empty heaps as with `Default`.

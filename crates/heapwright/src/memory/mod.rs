@@ -9,7 +9,7 @@
 //! | `source` | [`HeapSource`]: device, budget, limits and residency manager of an allocator |
 //! | `pool_heaps`, `heap`, `placed_range`, `labels`, `striped` | the number of a pool's heaps; a heap; a range of one; names and user data; references that are counted per thread |
 //! | `engine_desc`, `typed_heaps` | [`TypedHeaps`]: the heaps of one kind, the engine that divides them, and their store of empty heaps |
-//! | `prefetch`, `nesting`, `idle_clock` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
+//! | `prefetch`, `nesting`, `idle_clock`, `idle_thread` | heaps that are created in advance; the state that nested allocators share; the time after which idle memory is released |
 //! | `heap_kinds` | [`HeapKinds`]: all heaps of an allocator, and the order in which they are released |
 //! | `heap_request`, `committed` | the steps by which a request gets memory; a committed resource |
 

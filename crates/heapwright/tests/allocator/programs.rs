@@ -331,8 +331,13 @@ impl Program {
         let limit = if is_upload && !in_pool { limits.1 } else { limits.0 };
         let of_type = if in_pool { HeapType::Default } else { heap_type };
         let type_name = if in_pool { HeapTypeName::Default } else { name };
-        // With the targets of open moves, which the report does not have.
-        let reserved = self.allocators[of].totals_of(of_type).reserved.get();
+        // The statistics of a type lack the heaps that only open moves use.
+        let other = if of_type == HeapType::Default { HeapType::Upload } else { HeapType::Default };
+        let reserved = if self.moves.is_empty() {
+            self.allocators[of].totals_of(of_type).reserved.get()
+        } else {
+            self.allocators[of].reserved().get() - self.allocators[of].totals_of(other).reserved.get()
+        };
         let is_over_limit = limit.is_some_and(|limit| {
             reserved - empty(of, &|heap| heap.heap_type == type_name) + least > u64::from(limit) * UNIT
         });
