@@ -56,7 +56,7 @@ fn cmake_builds_the_example() {
     output_of(Command::new("cmake").arg("--build").arg(&build));
     for program in ["upload", "upload_static"] {
         let text = output_of(Command::new(build.join(program)).arg(library("heapwright_d3d12_runtime")));
-        assert!(text.starts_with("1 buffer of 4096 bytes in 1 heap of "), "{program}: {text}");
+        assert!(text.starts_with("1 buffer of 65536 bytes in 1 heap of "), "{program}: {text}");
     }
 }
 
