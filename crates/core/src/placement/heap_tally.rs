@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A set adds its operations to the shared number when it has so many.
 pub(super) const OPERATIONS_PER_SUM: u64 = 16;
 
-/// What the [sets](super::SharedHeapSet) of an allocator count together, to decide which empty heaps to keep.
+/// Counters that the [sets](super::SharedHeapSet) of an allocator share, to decide which empty heaps to keep.
 ///
 /// Every value is an atomic of its own, without a lock.
 #[derive(Debug, Default)]

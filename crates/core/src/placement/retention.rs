@@ -1,6 +1,6 @@
 //! Retention of empty heaps.
 
-/// How long empty heaps are kept: rent or buy.
+/// The number of operations, frames and periods for which empty heaps are kept.
 ///
 /// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
 /// it again. Without knowledge of the future, a heap is best kept until keeping it has cost as much as creating

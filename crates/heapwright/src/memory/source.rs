@@ -47,7 +47,7 @@ pub(crate) struct HeapSource {
     pub(crate) recording: Option<Arc<Recording>>,
     /// The allocator, whose type this module does not know.
     pub(crate) allocator: Weak<dyn Any + Send + Sync>,
-    /// The same allocator.
+    /// The allocator again, as the interface that this module calls.
     pub(crate) owner: Weak<dyn Owner>,
 }
 

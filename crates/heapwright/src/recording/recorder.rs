@@ -348,7 +348,7 @@ impl Drop for FailOnDrop<'_> {
     }
 }
 
-/// What is the same for two paths of one file.
+/// The identity of a file, which is equal for all paths to it.
 #[derive(Debug, PartialEq, Eq)]
 #[cfg(unix)]
 struct FileId(u64, u64);

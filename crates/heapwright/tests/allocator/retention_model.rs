@@ -26,7 +26,7 @@ enum Step {
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// Of one of the allocators.
+    /// A heap of the allocator with this index.
     Of(usize, HeapType),
     Pool,
     Part(HeapType),
@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-/// What is held after the operations, frames or time that a policy documents.
+/// Lets the operations, frames or time pass after which a policy keeps no empty heap.
 fn wait(world: &mut World, how: usize, operations: u64, frames: u64, seconds: u64) {
     match how {
         0 => {

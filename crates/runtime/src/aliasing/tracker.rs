@@ -51,7 +51,7 @@ struct State {
     forgotten: AliasingLaws,
 }
 
-/// What happened before the next call of the CPU.
+/// The events that happened before the next call of the CPU.
 #[derive(Default)]
 struct CpuOrder {
     clock: Clock,

@@ -28,7 +28,7 @@ pub(super) struct Resolve<'a> {
     pub(super) mode: Mode,
 }
 
-/// What a resolve does with the samples.
+/// The operation that a resolve applies to the samples.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Combines the samples of each texel to one.
