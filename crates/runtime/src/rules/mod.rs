@@ -8,6 +8,7 @@
 //! * [`resource`]: resource descriptions of buffers and textures.
 //! * [`castable`]: castable formats.
 //! * [`allocation_info`]: size and alignment of resources (tight alignment specification).
+//! * [`creation`]: creation of a resource of any kind, which applies the rules above and below in their order.
 //! * [`placement`]: the heaps and offsets that a resource may have.
 //! * [`initial`]: initial states and layouts; [`clear_value`]: optimized clear values.
 //! * [`feature_level`]: the feature level of a device.
@@ -19,6 +20,7 @@
 pub(crate) mod allocation_info;
 pub(crate) mod castable;
 pub(crate) mod clear_value;
+pub(crate) mod creation;
 pub(crate) mod feature_level;
 pub(crate) mod footprints;
 pub(crate) mod heap;
