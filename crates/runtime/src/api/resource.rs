@@ -1,6 +1,7 @@
 //! `ID3D12Resource2`.
 
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +11,7 @@ use windows_core::{ComObject, GUID, implement};
 use super::call;
 use super::device::Device;
 use super::heap::{self, HeapInner};
-use super::object::{Child, implement_pageable, implement_pageable_tools};
+use super::object::{Child, implement_pageable, implement_pageable_tools, own};
 use super::shared_handle::SharedObjectRelease;
 use crate::aliasing::{CreatedHome, CreatedResource, Identity, Label, ResourcePart};
 use crate::ddi::driver_resource::{DriverResource, ResourcePlacement, TexelRegion, TexelRows};
@@ -18,6 +19,7 @@ use crate::ddi::{DriverHeap, GpuVirtualAddressRange, ResourceArgs, TextureArgs};
 use crate::debug::ObjectKind;
 use crate::rules::creation::{Home, Plan, Request};
 use crate::rules::initial::Initial;
+use crate::rules::operand::Operand;
 use crate::rules::{self, Refusal, clear_value, under};
 #[allow(unused_imports, reason = "`#[implement]` names the table")]
 use crate::write_tracking::{self, TrackedResource, TrackedResource_Vtbl, TrackedWrite, WrittenRange};
@@ -221,19 +223,17 @@ impl Resource {
         }
     }
 
-    /// Returns the formats that views may have besides those of the resource's family.
-    pub(super) fn castable_formats(&self) -> &[DXGI_FORMAT] {
-        &self.facts.castable_formats
-    }
-
-    /// Returns the description, with the effective alignment and number of mip levels.
-    pub(super) fn desc(&self) -> &D3D12_RESOURCE_DESC1 {
-        &self.facts.desc
-    }
-
     /// Returns the description in the form that the rules use.
     pub(super) fn rules(&self) -> &rules::resource::Resource {
         &self.facts.resource
+    }
+
+    /// Returns the resource as the rules of views and commands see it.
+    pub(super) fn operand(&self) -> Operand<'_> {
+        let Facts { desc, resource, driver, placement, castable_formats } = &self.facts;
+        let heap_type = placement.heap().map(|(properties, _)| properties.Type);
+        let is_committed = matches!(placement, Placement::Committed(_));
+        Operand { desc, resource, heap_type, is_committed, castable_formats, driver }
     }
 
     /// Returns the texture's parameters, or an error for a buffer.
@@ -268,11 +268,6 @@ impl Resource {
     /// Checks whether the resource is reserved: queues map its tiles to heaps.
     pub(super) fn is_reserved(&self) -> bool {
         self.heap_type().is_none()
-    }
-
-    /// Checks whether the resource is committed: it has an implicit heap.
-    pub(super) fn is_committed(&self) -> bool {
-        matches!(self.facts.placement, Placement::Committed(_))
     }
 
     /// Returns the part to which residency applies, or `None` unless the resource is committed.
@@ -407,6 +402,19 @@ impl Resource {
         }
         Ok(())
     }
+}
+
+/// Returns the resource that the application passed as `name`, as the rules of commands and views see it.
+///
+/// # Errors
+///
+/// The errors of [`own`].
+pub(super) fn operand<'a>(
+    device: &Device,
+    resource: Option<&'a ID3D12Resource>,
+    name: impl fmt::Display,
+) -> Result<Operand<'a>, Refusal> {
+    own::<Resource>(device, resource, name).map(|resource| resource.operand())
 }
 
 /// The message ids that a call which accesses texels reports for its parameters.

@@ -102,7 +102,7 @@ impl<'a> ResourceRequest<'a> {
     /// `formats` is null or has `count` elements.
     pub(super) unsafe fn castable_to(self, count: u32, formats: *const DXGI_FORMAT) -> Self {
         // SAFETY: guaranteed by the caller.
-        match unsafe { read_formats(count, formats) } {
+        match unsafe { read_array(count, formats, "pCastableFormats") } {
             Ok(castable_formats) => Self { castable_formats, ..self },
             Err(refusal) => Self { desc: Err(refusal), ..self },
         }
@@ -296,23 +296,6 @@ impl Device_Impl {
     }
 }
 
-/// Returns the castable formats behind a pointer and a count.
-///
-/// # Safety
-///
-/// `pointer` is null or points to `count` formats that stay readable while the result is in use.
-unsafe fn read_formats<'a>(count: u32, pointer: *const DXGI_FORMAT) -> Result<&'a [DXGI_FORMAT], Refusal> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if pointer.is_null() {
-        return Err(Refusal::invalid(format!("pCastableFormats is null but NumCastableFormats is {count}")));
-    }
-    let len = usize::try_from(count).map_err(|_| Refusal::invalid("NumCastableFormats is too large"))?;
-    // SAFETY: guaranteed by the caller; the pointer is not null.
-    Ok(unsafe { std::slice::from_raw_parts(pointer, len) })
-}
-
 /// The castable formats of several descriptions, as passed to `GetResourceAllocationInfo3`.
 #[derive(Clone, Copy)]
 pub(super) struct CastableFormats {
@@ -340,7 +323,7 @@ impl CastableFormats {
         unsafe {
             let count = self.counts.add(index).read();
             let list = if self.lists.is_null() { null() } else { self.lists.add(index).read() };
-            read_formats(count, list)
+            read_array(count, list, "pCastableFormats")
         }
     }
 }
