@@ -11,8 +11,9 @@ use heapwright_core::GpuVirtualAddress;
 use heapwright_d3d12::*;
 
 use super::clock::Clock;
-use super::laws::AliasingLaws;
+use super::laws::{AliasingLaws, Row};
 use super::memory::HeapMemory;
+use super::prohibitions::Breach;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
@@ -278,6 +279,21 @@ impl Judge {
         }
     }
 
+    /// Records what a table of laws says about a resource, or about a barrier, with another resource.
+    pub(super) fn check<F>(
+        &mut self,
+        submission: &mut Submission,
+        (table, facts): (&[Row<F, Breach>], &F),
+        resource: Option<&TrackedResource>,
+        other: Option<ResourceId>,
+    ) {
+        let laws = self.options.laws;
+        for &Breach { rule, severity, what } in laws.effects(table, facts) {
+            let finding = Finding { rule, because: None, severity, resource, other, units: None, what };
+            self.say(submission, finding);
+        }
+    }
+
     /// Records a violation, once per submission.
     pub(super) fn say(&mut self, submission: &mut Submission, finding: Finding<'_>) {
         let Finding { rule, because, severity, resource, other, units, what } = finding;
@@ -327,19 +343,4 @@ pub(super) struct Finding<'a> {
     pub(super) other: Option<ResourceId>,
     pub(super) units: Option<Range<u32>>,
     pub(super) what: &'a str,
-}
-
-impl<'a> Finding<'a> {
-    /// Creates an error that concerns a resource as a whole.
-    pub(super) fn error(rule: Rule, resource: &'a TrackedResource, what: &'a str) -> Self {
-        Self {
-            rule,
-            because: None,
-            severity: Severity::Error,
-            resource: Some(resource),
-            other: None,
-            units: None,
-            what,
-        }
-    }
 }
