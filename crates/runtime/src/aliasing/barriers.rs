@@ -121,8 +121,8 @@ impl Judge {
     fn aliasing(
         &mut self,
         step: &mut Step<'_>,
-        before: Option<&Arc<dyn DriverResource>>,
-        after: Option<&Arc<dyn DriverResource>>,
+        before: Option<&Arc<DriverResource>>,
+        after: Option<&Arc<DriverResource>>,
     ) {
         let before_id = before.and_then(|before| self.id_of(before));
         let after_id = after.and_then(|after| self.id_of(after));

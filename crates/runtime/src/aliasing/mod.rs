@@ -121,6 +121,6 @@ pub use self::stream::{
     StreamSignal,
 };
 #[cfg(test)]
-pub(crate) use self::stub::Stub;
+pub(crate) use self::stub::resource_apart;
 pub(crate) use self::tracker::{AliasingTracker, CreatedHome, CreatedResource, SubmittedList};
 pub use self::violation::{Place, Severity, Subject, Violation};

@@ -1,7 +1,7 @@
 //! What violates the rules: a table for each occasion, with the law, the condition and what is reported.
 //!
-//! A law that is not in force leaves its rows out. The conditions of a table exclude each other where only one of its rows may
-//! apply.
+//! A law that is not in force leaves its rows out. The conditions of a table exclude each other where only one of its
+//! rows may apply.
 
 use super::content::Cause;
 use super::laws::{AliasingLaws as Laws, Row, row};
@@ -213,14 +213,10 @@ const fn remark(what: &'static str) -> Breach {
     Breach { rule: Rule::B8, severity: Severity::Info, what }
 }
 
-/// A discard; whether all subresources are in a state that allows it.
-pub(super) struct Discard {
-    pub(super) is_in_state: bool,
-}
-
-pub(super) const DISCARD: &[Row<Discard, Breach>] = &[row(
+/// A discard, by whether all subresources are in a state that allows it.
+pub(super) const DISCARD: &[Row<bool, Breach>] = &[row(
     Laws::DISCARD_NEEDS_STATE,
-    |discard| !discard.is_in_state,
+    |is_in_state| !is_in_state,
     error(Rule::I8, "is discarded in a state other than RENDER_TARGET, DEPTH_WRITE or UNORDERED_ACCESS"),
 )];
 

@@ -9,9 +9,9 @@ use super::content::{Cause, Content};
 use super::coverage::{Coverage, Part, Region};
 use super::granularity::KIB_64;
 use super::handover::Reason;
-use super::judge::{Finding, Judge, Step};
+use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
-use super::prohibitions::{AFTER_THE_END, DISCARD, Discard, INVALID, LateAccess, UNINITIALISED, Undefined};
+use super::prohibitions::{AFTER_THE_END, DISCARD, INVALID, LateAccess, UNINITIALISED, Undefined};
 use super::resource::{ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;
@@ -158,11 +158,11 @@ impl Judge {
         resource: &TrackedResource,
         (rule, because): (Rule, Option<Rule>),
         units: Range<u32>,
-        what: &str,
+        what: &'static str,
     ) {
         let other = resource.content.get(units.start).and_then(|content| content.cause.by());
-        let (severity, resource, units) = (Severity::Error, Some(resource), Some(units));
-        self.say(submission, Finding { rule, because, severity, resource, other, units, what });
+        let breach = Breach { rule, severity: Severity::Error, what };
+        self.say(submission, &breach, (Some(resource), other), Some((units, because)));
     }
 
     /// Returns the rule that forbids reading invalid contents, and the rule that made them invalid. `None` if they are
@@ -297,7 +297,7 @@ impl Judge {
             let is_in_state = resource.state.all(subresources.clone(), |state| {
                 only == Some(*state) || state.allows_discard(is_compute, flags)
             });
-            self.check(step.submission, (DISCARD, &Discard { is_in_state }), Some(&resource), None);
+            self.check(step.submission, (DISCARD, &is_in_state), Some(&resource), None);
             for subresource in subresources.clone() {
                 for piece in resource.shape.subresource(subresource) {
                     let places = resource.shape.places_of_units(&piece.units);

@@ -14,16 +14,16 @@
 //! * `page_fault`: accesses that the GPU could not perform.
 
 mod execute;
-mod gpu_memory;
+pub(crate) mod gpu_memory;
 pub(crate) mod host;
 pub(crate) mod layout;
 mod page_fault;
-mod queue;
+pub(crate) mod queue;
 mod reservation;
-mod resource;
+pub(crate) mod resource;
 mod segment;
 mod texels;
-mod tiles;
+pub(crate) mod tiles;
 #[cfg(feature = "vulkan")]
 pub(crate) mod vulkan;
 

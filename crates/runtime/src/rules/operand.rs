@@ -24,7 +24,7 @@ pub(crate) struct Operand<'a> {
     /// Formats that views may have besides those of the resource's family.
     pub(crate) castable_formats: &'a [DXGI_FORMAT],
     /// The driver's part, which identifies the resource. Rules only pass it on.
-    pub(crate) driver: &'a Arc<dyn DriverResource>,
+    pub(crate) driver: &'a Arc<DriverResource>,
 }
 
 impl<'a> Operand<'a> {
@@ -48,7 +48,7 @@ impl<'a> Operand<'a> {
     }
 
     /// Returns a reference for a command to hold.
-    pub(crate) fn hold(&self) -> Arc<dyn DriverResource> {
+    pub(crate) fn hold(&self) -> Arc<DriverResource> {
         Arc::clone(self.driver)
     }
 }

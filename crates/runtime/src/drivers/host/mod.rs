@@ -34,14 +34,11 @@ use self::heap::HostHeap;
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use self::reserved::HostReserved;
+use super::gpu_memory::GpuMemory;
 use super::layout::TextureLayout;
-use super::queue::ThreadQueue;
-use super::resource::MemoryResource;
 use super::segment::{Listener, Residence, Segments};
-use super::tiles::NullAccess;
+use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
-use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, Architecture, CpuPageProperty, DDI_IMPLICIT_HEAP, DDI_TIGHT_ALIGNMENT, DeviceArgs,
     Driver, DriverCaps, DriverDevice, DriverError, DriverHeap, Eviction, HeapArgs, MemoryPool,
@@ -218,28 +215,19 @@ impl Driver for HostDriver {
         Ok(self.create_host_heap(args, HostDevice::create_at(device, args.create_at))?)
     }
 
-    fn create_resource(
+    fn reserve(
         &self,
         device: &dyn DriverDevice,
-        args: &ResourceArgs,
         allocation: ResourceAllocation,
-        placement: ResourcePlacement,
-    ) -> Result<Arc<dyn DriverResource>, DriverError> {
-        Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => {
-                MemoryResource::placed(args, allocation, heap, offset)?
-            }
-            ResourcePlacement::Reserved => {
-                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-                let at = HostDevice::create_at(device, args.create_at);
-                let memory = HostReserved::new(allocation, &self.space, null_access, at)?;
-                MemoryResource::reserved(args, allocation, Box::new(memory))
-            }
-        }))
+        create_at: Option<GpuVirtualAddress>,
+    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
+        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+        let at = HostDevice::create_at(device, create_at);
+        Ok(Box::new(HostReserved::new(allocation, &self.space, null_access, at)?))
     }
 
-    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        Ok(Box::new(ThreadQueue::start(Box::new(self.memory()), removal)?))
+    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(self.memory()))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {

@@ -69,15 +69,12 @@ use self::recorder::Recorder;
 use self::reserved::VulkanReserved;
 use self::reserved_addresses::{ReservedAddresses, ReservedPlace};
 pub use self::validation::validation_messages;
+use super::gpu_memory::GpuMemory;
 use super::host::profile::SegmentProfile;
 use super::layout::TextureLayout;
-use super::queue::ThreadQueue;
-use super::resource::MemoryResource;
 use super::segment::Segments;
-use super::tiles::NullAccess;
+use super::tiles::{NullAccess, ReservedMemory};
 use super::{KIB_4, KIB_64};
-use crate::ddi::command::{DriverQueue, RemovalSink};
-use crate::ddi::driver_resource::{DriverResource, ResourcePlacement};
 use crate::ddi::{
     AdapterIdentity, CpuPageProperty, CreateAtFault, DeviceArgs, Driver, DriverCaps, DriverDevice,
     DriverError, DriverHeap, Eviction, GpuVirtualAddressRange, HeapArgs, MemoryPool, ResourceAllocation,
@@ -413,33 +410,23 @@ impl Driver for VulkanDriver {
         Ok(heap.inspect_err(|_| self.budgets.update())?)
     }
 
-    fn create_resource(
+    fn reserve(
         &self,
         device: &dyn DriverDevice,
-        args: &ResourceArgs,
         allocation: ResourceAllocation,
-        placement: ResourcePlacement,
-    ) -> Result<Arc<dyn DriverResource>, DriverError> {
-        Ok(Arc::new(match placement {
-            ResourcePlacement::Heap { heap, offset } => {
-                MemoryResource::placed(args, allocation, heap, offset)?
-            }
-            ResourcePlacement::Reserved => {
-                let none = DriverError::OutOfAddressSpace { requested: allocation.size };
-                let size = allocation.size.align_up(KIB_64).ok_or(none)?;
-                let alignment = allocation.alignment.max(KIB_64);
-                let make = || HeapBuffer::sparse(&self.device, size, alignment, args.create_at);
-                let buffer = at_reserved(device, args.create_at, size, alignment, make)?;
-                let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
-                let memory = VulkanReserved::new(buffer, size, null_access, &self.map)?;
-                MemoryResource::reserved(args, allocation, Box::new(memory))
-            }
-        }))
+        create_at: Option<GpuVirtualAddress>,
+    ) -> Result<Box<dyn ReservedMemory>, DriverError> {
+        let none = DriverError::OutOfAddressSpace { requested: allocation.size };
+        let size = allocation.size.align_up(KIB_64).ok_or(none)?;
+        let alignment = allocation.alignment.max(KIB_64);
+        let make = || HeapBuffer::sparse(&self.device, size, alignment, create_at);
+        let buffer = at_reserved(device, create_at, size, alignment, make)?;
+        let null_access = NullAccess::of_tier(self.caps.tiled_resources_tier);
+        Ok(Box::new(VulkanReserved::new(buffer, size, null_access, &self.map)?))
     }
 
-    fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
-        let recorder = Recorder::create(&self.device, &self.map, &self.engine, self.types.readback)?;
-        Ok(Box::new(ThreadQueue::start(Box::new(recorder), removal)?))
+    fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
+        Ok(Box::new(Recorder::create(&self.device, &self.map, &self.engine, self.types.readback)?))
     }
 
     fn set_budget(&self, group: SegmentGroup, budget: ByteSize) {

@@ -26,7 +26,7 @@ pub(crate) struct RenderPass {
 /// One plane of a view that a pass renders to.
 struct Attachment {
     view: View,
-    resource: Arc<dyn DriverResource>,
+    resource: Arc<DriverResource>,
     plane: u32,
     aspect: Aspect,
     ending: Ending,
@@ -54,7 +54,7 @@ enum Ending {
 /// A part of a resource whose contents a pass discards or uses. Neither has a command: discarded contents may stay as
 /// they are, and memory preserves its contents anyway.
 pub(crate) struct Contents {
-    pub(crate) resource: Arc<dyn DriverResource>,
+    pub(crate) resource: Arc<DriverResource>,
     pub(crate) subresources: Vec<u32>,
     /// Whether the part is all of each subresource.
     pub(crate) is_whole: bool,
