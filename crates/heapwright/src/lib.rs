@@ -94,11 +94,13 @@ mod caps;
 pub mod defragmentation;
 mod desc;
 mod error;
-pub mod gpgmm;
+#[doc = include_str!("../docs/gpgmm.md")]
+pub mod gpgmm {}
 mod heap_family;
 mod heap_type;
 mod memory;
-pub mod on_windows;
+#[doc = include_str!("../docs/on_windows.md")]
+pub mod on_windows {}
 mod plan;
 pub mod recording;
 pub mod report;
