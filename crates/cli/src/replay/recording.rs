@@ -1,5 +1,6 @@
 //! The recording of a replay: the heaps that an allocator with default settings creates, and where it places what.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 
@@ -71,6 +72,19 @@ pub(crate) fn record(
         }
     })?;
     let records = RecordReader::new(&path, File::open(&path)?)?;
-    let actions = records.map(|record| Ok(record?.action)).collect::<Result<_, TraceError>>()?;
+    let mut actions = records.map(|record| Ok(record?.action)).collect::<Result<Vec<_>, TraceError>>()?;
+    // Ids count objects of every kind. Heaps are numbered in the order of their creation.
+    let mut numbers = HashMap::new();
+    for action in &mut actions {
+        match action {
+            Action::CreateHeap(heap) => {
+                let number = numbers.len() as u64;
+                numbers.insert(heap.id, number);
+                heap.id = number;
+            }
+            Action::DestroyHeap { heap } | Action::Place { heap, .. } => *heap = numbers[heap],
+            _ => {}
+        }
+    }
     Ok(Recording { actions, sizes, device: format!("the simulated GPU host:{}", profile.name) })
 }

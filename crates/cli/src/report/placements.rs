@@ -5,7 +5,7 @@ use std::iter::Peekable;
 
 use heapwright::ByteSize;
 use heapwright_report::session::{Block, HistoryBuilder, HistoryError, SessionHistory};
-use heapwright_trace::session::{Action, Allocation};
+use heapwright_trace::session::{Action, Allocation, ResourceKind};
 use heapwright_trace::{Trace, TraceError};
 
 use crate::replay::{CannotRecord, Recording, record};
@@ -93,15 +93,9 @@ fn with_heaps(history: &SessionHistory, recorded: &Recording) -> Result<SessionH
                 builder.free(history.blocks[block].id)?;
             }
             Event::Allocate(block) => {
-                let Block { id, requested, kind, heap_type, ref name, .. } = history.blocks[block];
-                let allocation = Allocation {
-                    id,
-                    size: requested,
-                    kind,
-                    heap_type,
-                    flags: 0,
-                    name: (!name.is_empty()).then(|| name.clone()),
-                };
+                let Block { id, requested, heap_type, .. } = history.blocks[block];
+                let kind = ResourceKind::Unknown;
+                let allocation = Allocation { id, size: requested, kind, heap_type, flags: 0, name: None };
                 let size = recorded.sizes[block].map(ByteSize::get);
                 if size.is_some() {
                     follow_heaps(&mut actions, &mut builder)?;
@@ -116,7 +110,14 @@ fn with_heaps(history: &SessionHistory, recorded: &Recording) -> Result<SessionH
             }
         }
     }
-    Ok(builder.finish())
+    let mut replayed = builder.finish();
+    replayed.pools.clone_from(&history.pools);
+    // Nothing moved, so that both have the same blocks.
+    for (block, original) in replayed.blocks.iter_mut().zip(&history.blocks) {
+        (block.kind, block.pool) = (original.kind, original.pool);
+        block.name.clone_from(&original.name);
+    }
+    Ok(replayed)
 }
 
 /// Follows the heaps that are created and destroyed before the next allocation or free.

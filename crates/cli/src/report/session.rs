@@ -131,6 +131,7 @@ fn make(
         format: &session.format,
         placements: &session.placements,
         is_truncated: session.truncated_at.is_some(),
+        facts: &[],
     };
     page.write(|file| write_session_html(&title, history, file))?;
     Ok((session, path))
@@ -179,6 +180,7 @@ impl Summary {
             placements: match session.placements {
                 PlacementSource::Recorded => "recorded",
                 PlacementSource::Replayed { .. } => "replayed",
+                PlacementSource::Report { .. } => "reported",
             },
             events: moment_count,
             duration_us,
