@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use heapwright_rivals::gpu::table::{Row, Table};
-use heapwright_rivals::gpu::{
-    GIB, Result, bandwidth, cost, plain::Plain, program, recreate, residency, traces,
-};
+use heapwright_lab::gpu::table::{Row, Table};
+use heapwright_lab::gpu::{GIB, Result, bandwidth, cost, plain::Plain, program, recreate, residency, traces};
 
 /// The names of the measurements.
 const MEASUREMENTS: [&str; 11] = [

@@ -1,9 +1,12 @@
-//! `cargo xtask placement`: replays workloads through the placement policy with variations of its settings.
+//! `cargo lab placement`: replays workloads through the placement policy with variations of its settings.
 //!
 //! The documentation of `HeapSizing` and `HeapRetention` quotes the figures to justify the defaults. In addition to the
 //! recorded traces, they are replayed with other sizes and in other combinations ([`transform`]), and so are the
 //! generated workloads of the development part. The evaluation part is replayed with `--evaluation` only: a setting that
 //! was chosen by it would prove nothing.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints tables")]
 
 mod replay;
 mod transform;
@@ -11,15 +14,18 @@ mod variants;
 mod workload;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use clap::Parser;
 use heapwright_trace::{Part, Trace, Workload as Generated};
 use replay::Outcome;
 use variants::Variant;
 use workload::Workload;
 
-/// Arguments of `cargo xtask placement`.
-#[derive(clap::Args)]
-pub(crate) struct Args {
+/// Replays traces and similar workloads through the placement policy with variations of its settings.
+#[derive(Parser)]
+#[command(name = "placement")]
+struct Args {
     /// Trace files, as for `heapwright replay`.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
@@ -41,8 +47,18 @@ struct Group {
     workloads: Vec<Workload>,
 }
 
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Prints a row for each variant.
-pub(crate) fn run(args: &Args) -> Result<(), String> {
+fn run(args: &Args) -> Result<(), String> {
     let traces = args.traces.iter().map(Trace::read).collect::<Result<Vec<_>, _>>();
     let traces = traces.map_err(|error| error.to_string())?;
     let recorded: Vec<Workload> = traces.iter().map(Workload::of_trace).collect();

@@ -1,4 +1,4 @@
-//! `bench-memory`: compares allocators by the device memory that they take. `cargo xtask bench-memory` runs it.
+//! `bench-memory`: compares allocators by the device memory that they take. `cargo lab bench-memory` runs it.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_rivals::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
-use heapwright_rivals::memory::meter::DeviceCall;
-use heapwright_rivals::memory::table::{EACH_TRACE, Results, render, verify};
-use heapwright_rivals::workload::traces::NAMES;
+use heapwright_lab::memory::comparison::{CONTENDERS, Group, MODELLED, compare};
+use heapwright_lab::memory::meter::DeviceCall;
+use heapwright_lab::memory::table::{EACH_TRACE, Results, render, verify};
+use heapwright_lab::workload::traces::NAMES;
 use heapwright_trace::{Part, Trace, Workload};
 
 /// Compares heapwright with VMA and gpu-allocator by the device memory that they hold and the calls that they make.
@@ -27,7 +27,7 @@ struct Args {
     /// Write the calls of all allocators on the recorded traces to FILE, for `heap-times` to make on a GPU.
     #[arg(long, value_name = "FILE", conflicts_with = "verify")]
     calls: Option<PathBuf>,
-    /// The markdown file to write or to verify [default: bench/MEMORY.md].
+    /// The markdown file to write or to verify [default: lab/MEMORY.md].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ fn check(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
         differences.extend(verify(&text, &compare(trace, &CONTENDERS)?).err());
     }
     if !differences.is_empty() {
-        let command = "cargo xtask bench-memory";
+        let command = "cargo lab bench-memory";
         return Err(format!("{} is outdated; {command} writes it again:{differences}", file.display()).into());
     }
     let names: Vec<&str> = traces.iter().map(Trace::name).collect();

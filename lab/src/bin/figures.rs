@@ -1,21 +1,26 @@
-//! `cargo xtask figures`: measures and writes the tables of README.md.
+//! `cargo lab figures`: measures and writes the tables of docs/performance.md.
 //!
 //! The table of residency policies is measured, and is the same on every machine. The tables of heaps and of suballocators are
-//! taken from `bench/MEMORY.md` and `bench/TABLE.md`, which `cargo xtask bench-memory` and `cargo xtask bench-table` write.
+//! taken from `lab/MEMORY.md` and `lab/TABLE.md`, which `cargo lab bench-memory` and `cargo lab bench-table` write.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stderr, reason = "a program that reports errors")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
+use clap::Parser;
 use serde_json::Value;
 
-/// Arguments of `cargo xtask figures`.
-#[derive(clap::Args)]
-pub(crate) struct Args {
+/// Measures and writes the tables of docs/performance.md.
+#[derive(Parser)]
+#[command(name = "figures")]
+struct Args {
     /// Directory of the traces that are not in the repository [default: ../shared/traces beside the repository].
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Change nothing, and fail if README.md is outdated. Missing traces are skipped.
+    /// Change nothing, and fail if docs/performance.md is outdated. Missing traces are skipped.
     #[arg(long)]
     check: bool,
 }
@@ -40,6 +45,9 @@ impl Cost {
     }
 }
 
+/// The page that has the tables.
+const PAGE: &str = "docs/performance.md";
+
 /// The recorded traces.
 const RECORDED: [&str; 5] =
     ["bert_finetune", "gpt2_generate", "resnet50_train", "unet_diffusion", "vision_serving"];
@@ -56,8 +64,19 @@ struct Figures {
     summary: Vec<String>,
 }
 
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Measures the figures, and writes or compares the tables.
-pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
+fn run(args: &Args) -> Result<(), String> {
+    let root = &root();
     let elsewhere = args.traces.clone().unwrap_or_else(|| root.join("../shared/traces"));
     let mut traces = Vec::new();
     for recorded in RECORDED {
@@ -71,24 +90,24 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     }
     let tables = [heaps(root)?, residency(root, &traces)?, suballocators(root)?];
 
-    let path = root.join("README.md");
-    let readme = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = root.join(PAGE);
+    let page = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     if args.check {
         let mut missing = Vec::new();
         for table in &tables {
-            let (_, old, _) = split(&readme, table.name)?;
+            let (_, old, _) = split(&page, table.name)?;
             let lines = table.heading.iter().chain(&table.rows).chain(&table.summary);
             missing.extend(lines.filter(|line| !old.lines().any(|old| old == *line)).cloned());
         }
         return match &missing[..] {
             [] => Ok(()),
             missing => Err(format!(
-                "README.md is outdated; run `cargo xtask figures`. Missing lines:\n{}",
+                "{PAGE} is outdated; run `cargo lab figures`. Missing lines:\n{}",
                 missing.join("\n")
             )),
         };
     }
-    let mut written = readme;
+    let mut written = page;
     for table in &tables {
         let (before, _, after) = split(&written, table.name)?;
         let lines: Vec<&str> =
@@ -98,10 +117,16 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<(), String> {
     fs::write(&path, written).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Returns the repository's folder.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}
+
 /// Splits the text into the parts before, between and after the comments around a table.
 fn split<'a>(text: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), String> {
     let (begin, end) = (format!("<!-- figures: {name} -->"), format!("<!-- end: {name} -->"));
-    let missing = |comment: &str| format!("README.md lacks {comment}");
+    let missing = |comment: &str| format!("{PAGE} lacks {comment}");
     let begins = text.find(&begin).ok_or_else(|| missing(&begin))? + begin.len();
     let ends = begins + text[begins..].find(&end).ok_or_else(|| missing(&end))?;
     Ok((&text[..begins], &text[begins..ends], &text[ends..]))
@@ -136,15 +161,15 @@ fn geometric_mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp()
 }
 
-/// Reads time and memory of allocators from `bench/MEMORY.md`.
+/// Reads time and memory of allocators from `lab/MEMORY.md`.
 fn heaps(root: &Path) -> Result<Figures, String> {
     const ALLOCATORS: [&str; 4] = ["heapwright", "like GPGMM", "VMA", "gpu-allocator"];
     const SECTION: &str = "Each trace: recorded traces";
-    let path = root.join("bench/MEMORY.md");
+    let path = root.join("lab/MEMORY.md");
     let table = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let figure = |trace, allocator, column| {
         cell(&table, SECTION, &[trace, allocator], column)
-            .ok_or_else(|| format!("bench/MEMORY.md has no figure {column} of {allocator} on {trace}"))
+            .ok_or_else(|| format!("lab/MEMORY.md has no figure {column} of {allocator} on {trace}"))
     };
     let (mut rows, mut all) = (Vec::new(), [const { Vec::new() }; 4]);
     for trace in RECORDED {
@@ -210,7 +235,7 @@ fn residency(root: &Path, traces: &[(&str, PathBuf)]) -> Result<Figures, String>
     Ok(Figures { name: "residency", heading: heading.map(str::to_owned).into(), rows, summary })
 }
 
-/// Reads the times of suballocators from `bench/TABLE.md`.
+/// Reads the times of suballocators from `lab/TABLE.md`.
 fn suballocators(root: &Path) -> Result<Figures, String> {
     const RIVALS: [&str; 3] = ["heapwright TLSF, values", "VMA default", "offset-allocator"];
     const WORKLOADS: [(&str, &str); 3] = [
@@ -218,14 +243,14 @@ fn suballocators(root: &Path) -> Result<Figures, String> {
         ("S1, alignment 256", "the same in units of 256 B, at alignment 256"),
         ("S3", "256 B to 64 KiB in units of 256 B, 4,000 live"),
     ];
-    let path = root.join("bench/TABLE.md");
+    let path = root.join("lab/TABLE.md");
     let table = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut rows = Vec::new();
     for (section, shown) in WORKLOADS {
         let mut cells = vec![shown.to_owned()];
         for rival in RIVALS {
             let nanoseconds = cell(&table, section, &[rival], "pair, ns")
-                .ok_or_else(|| format!("bench/TABLE.md has no figure of {rival} in {section}"))?;
+                .ok_or_else(|| format!("lab/TABLE.md has no figure of {rival} in {section}"))?;
             cells.push(format!("{nanoseconds:.0} ns"));
         }
         rows.push(format!("| {} |", cells.join(" | ")));
@@ -268,6 +293,6 @@ mod tests {
     fn a_table_is_between_its_comments() {
         let text = "a\n<!-- figures: x -->\nold\n<!-- end: x -->\nb";
         assert_eq!(split(text, "x"), Ok(("a\n<!-- figures: x -->", "\nold\n", "<!-- end: x -->\nb")));
-        assert_eq!(split(text, "y"), Err("README.md lacks <!-- figures: y -->".to_owned()));
+        assert_eq!(split(text, "y"), Err("docs/performance.md lacks <!-- figures: y -->".to_owned()));
     }
 }

@@ -26,7 +26,7 @@ fn heading(report: &Report, medium: Medium) -> String {
     let mut lines = Vec::new();
     if medium == Medium::Markdown {
         lines.push("# Suballocators, side by side\n".to_owned());
-        lines.push("Written by `cargo xtask bench-table`; do not edit.\n".to_owned());
+        lines.push("Written by `cargo lab bench-table`; do not edit.\n".to_owned());
     }
     lines.push(format!(
         "{}, {} threads, {}. {}; {}.\nCommit {}, {}, seed {}.{}",

@@ -9,7 +9,7 @@ use heapwright_core::{Alignment, ByteSize};
 use super::variants::Variant;
 use super::workload::{Step, Workload};
 
-/// Alignment of buffers, as on the devices of the comparison in README.md.
+/// Alignment of buffers, as on the devices of the comparison in docs/performance.md.
 const ALIGNMENT: u64 = 256;
 
 /// An operation that takes longer is a hitch.

@@ -1,4 +1,4 @@
-//! Compares heapwright's suballocators with those of other projects: in one process, with the same operations.
+//! Comparisons of heapwright with other projects, on the same operations. The programs are in `bin`; README.md describes them.
 //!
 //! | module | contents |
 //! |---|---|
@@ -11,9 +11,6 @@
 //! | [`gpu`] | the runtime's Vulkan driver on a GPU, beside plain Vulkan and VMA |
 //! | [`memory`] | heapwright beside VMA and gpu-allocator with memory of a device: held bytes and modelled time |
 //! | [`report`] | the report, as tables for the terminal, as markdown and as JSON |
-//!
-//! `cargo xtask bench-table` prints the report. `cargo bench -p heapwright-core` runs the same workloads through
-//! criterion.
 
 pub mod gpu;
 pub mod interleave;

@@ -1,4 +1,4 @@
-//! `bench-table`: compares suballocators. `cargo xtask bench-table` runs it.
+//! `bench-table`: compares suballocators. `cargo lab bench-table` runs it.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use heapwright_rivals::random::SEED;
-use heapwright_rivals::refusals::Difference;
-use heapwright_rivals::report::Report;
-use heapwright_rivals::report::machine::{Machine, clock_nanoseconds};
-use heapwright_rivals::report::text::{Medium, render};
-use heapwright_rivals::suite::Suite;
-use heapwright_rivals::workload::Effort;
+use heapwright_lab::random::SEED;
+use heapwright_lab::refusals::Difference;
+use heapwright_lab::report::Report;
+use heapwright_lab::report::machine::{Machine, clock_nanoseconds};
+use heapwright_lab::report::text::{Medium, render};
+use heapwright_lab::suite::Suite;
+use heapwright_lab::workload::Effort;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Compares heapwright's suballocators with those of other projects, in one process and on the same operations.
@@ -37,7 +37,7 @@ struct Args {
     /// The date to write [default: that of the commit].
     #[arg(long)]
     date: Option<String>,
-    /// The markdown file to write [default: bench/TABLE.md, unless --quick].
+    /// The markdown file to write [default: lab/TABLE.md, unless --quick].
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

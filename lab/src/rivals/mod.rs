@@ -3,28 +3,20 @@
 //! To add a rival, write its adapter in a file here and add a line to the lists below. Each list is for the workloads
 //! that rivals of a kind can run: frees in any order, oldest first, or several threads.
 
-pub mod buddy_system;
 pub mod checked;
 pub mod combined;
 pub mod null;
 pub mod offset_allocator;
 pub mod ours;
-pub mod range_alloc;
 mod units;
 pub mod vma;
-pub mod vulkano;
-pub mod xalloc;
 
-use self::buddy_system::BuddySystem;
 use self::checked::{Checked, CheckedShared};
 use self::combined::{OurCombined, OurShared};
 use self::null::Null;
 use self::offset_allocator::OffsetAllocator;
 use self::ours::{OurLinear, OurTlsf, OurTlsfMinTime, OurTlsfWithValues};
-use self::range_alloc::RangeAlloc;
 use self::vma::Vma;
-use self::vulkano::{VulkanoBuddy, VulkanoFreeList};
-use self::xalloc::{Xalloc, XallocRing};
 use crate::rival::{Locked, Rival, SharedRival, Unfit};
 
 /// The rival that the others' figures are divided by, in each list.
@@ -93,11 +85,6 @@ pub fn any_order<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
         entrant::<Vma<vma::MinMemory>, J>("VMA min-memory"),
         entrant::<Vma<vma::MinTime>, J>("VMA min-time"),
         entrant::<OffsetAllocator, J>("offset-allocator"),
-        entrant::<Xalloc, J>("xalloc TLSF"),
-        entrant::<VulkanoFreeList, J>("vulkano free list"),
-        entrant::<VulkanoBuddy, J>("vulkano buddy"),
-        entrant::<BuddySystem, J>("buddy_system frames"),
-        entrant::<RangeAlloc, J>("range-alloc"),
         harness(),
     ]
 }
@@ -108,7 +95,6 @@ pub fn oldest_first<J: Job>() -> Vec<Entrant<J, J::Outcome>> {
     let mut entrants = any_order();
     entrants.insert(0, entrant::<OurLinear, J>("heapwright linear"));
     entrants.insert(1, entrant::<Vma<vma::Linear>, J>("VMA linear"));
-    entrants.insert(2, entrant::<XallocRing, J>("xalloc ring"));
     entrants
 }
 
