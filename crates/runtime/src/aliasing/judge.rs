@@ -17,7 +17,7 @@ use super::prohibitions::Breach;
 use super::resource::{HeapId, Home, Label, ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::submission::Submission;
-use super::violation::{Severity, Subject, Violation};
+use super::violation::{Subject, Violation};
 use crate::ddi::DriverHeap;
 use crate::ddi::command::Command;
 use crate::ddi::driver_resource::DriverResource;

@@ -11,7 +11,7 @@ use super::granularity::KIB_64;
 use super::handover::Reason;
 use super::judge::{Judge, Step};
 use super::laws::AliasingLaws;
-use super::prohibitions::{AFTER_THE_END, DISCARD, INVALID, LateAccess, UNINITIALISED, Undefined};
+use super::prohibitions::{AFTER_THE_END, Breach, DISCARD, INVALID, LateAccess, UNINITIALISED, Undefined};
 use super::resource::{ResourceId, TrackedResource};
 use super::rule::Rule;
 use super::shape::Piece;
