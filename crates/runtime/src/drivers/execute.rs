@@ -32,7 +32,7 @@ pub(super) fn execute(memory: &mut dyn GpuMemory, command: &Command) -> Result<(
             Ok(())
         }
         Command::FillTexels { target, subresource, region, value } => {
-            texels::fill(memory, &**target, *subresource, *region, value.as_bytes())
+            texels::fill(memory, target, *subresource, *region, value.as_bytes())
         }
         Command::FillBuffer { target, size, value } => {
             memory.fill(address(&target.0) + target.1, *size, value.as_bytes())

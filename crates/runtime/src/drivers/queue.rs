@@ -136,11 +136,11 @@ impl Worker {
             }
             Work::UpdateTileMappings { resource, mappings } => {
                 self.finish()?;
-                execute::update_tile_mappings(&*resource, &mappings);
+                execute::update_tile_mappings(&resource, &mappings);
             }
             Work::CopyTileMappings { target, source } => {
                 self.finish()?;
-                execute::copy_tile_mappings((&*target.0, &target.1), (&*source.0, &source.1));
+                execute::copy_tile_mappings((&target.0, &target.1), (&source.0, &source.1));
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -28,7 +28,7 @@ enum Arrangement {
 impl Blocks {
     fn of(location: &TexelLocation) -> Option<Self> {
         match location {
-            TexelLocation::Subresource { resource, index } => Self::of_subresource(&**resource, *index),
+            TexelLocation::Subresource { resource, index } => Self::of_subresource(resource, *index),
             TexelLocation::Footprint { buffer, offset, row_pitch, slice_pitch, block_size, block_texels } => {
                 Some(Self {
                     base: buffer.gpu_virtual_address().get() + offset,

@@ -75,3 +75,23 @@ pub(crate) fn extents(desc: &D3D12_RESOURCE_DESC1) -> [u32; 3] {
 pub(crate) fn subresource_count(desc: &D3D12_RESOURCE_DESC1) -> u32 {
     extents(desc).iter().product()
 }
+
+/// Returns whether a valid range of subresources contains one.
+pub(crate) fn contains(
+    range: &D3D12_BARRIER_SUBRESOURCE_RANGE,
+    desc: &D3D12_RESOURCE_DESC1,
+    index: u32,
+) -> bool {
+    if range.NumMipLevels == 0 {
+        return [D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, index].contains(&range.IndexOrFirstMipLevel);
+    }
+    let [mips, slices, _] = extents(desc);
+    [
+        (index % mips, range.IndexOrFirstMipLevel, range.NumMipLevels),
+        // Windows treats 0 slices as 1.
+        (index / mips % slices, range.FirstArraySlice, range.NumArraySlices.max(1)),
+        (index / mips / slices, range.FirstPlane, range.NumPlanes),
+    ]
+    .into_iter()
+    .all(|(value, first, count)| value.checked_sub(first).is_some_and(|offset| offset < count))
+}
