@@ -54,6 +54,28 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
 
+    /// Print the selected checks and their sources, and run none
+    #[arg(long, conflicts_with_all = ["json", "baseline", "junit", "results", "known_gaps"])]
+    pub(crate) list: bool,
+
+    /// Write the result of each check to a file, for --baseline and --table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Earlier results to compare with: a file of --results or --json. Prints the checks whose result changed
+    ///
+    /// A check that passed in the earlier result and fails sets exit code 1; other changes do not.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Write the results to a file as JUnit XML, which build servers show
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+
+    /// Print a Markdown table of checks by implementation from these files of --results, and run none
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["json", "list", "baseline", "junit", "results", "known_gaps"])]
+    pub(crate) table: Vec<PathBuf>,
+
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -82,7 +104,8 @@ Examples:
   heapwright conformance
   heapwright conformance --device host:uma --filter tight/
   heapwright conformance --json --filter heap/,buffer/placed
-  heapwright conformance --device host:uma --require behaviour";
+  heapwright conformance --device host:uma --require behaviour
+  heapwright conformance --list --filter tight/";
 
 const DETAILS: &str = "\
 JSON keys (stable; a key never changes its meaning):
@@ -102,6 +125,8 @@ Example JSON:
   \"validation\":{\"passed\":0,\"failed\":0,\"known\":0,\"skipped\":0}},\"checks\":[{
   \"id\":\"tight/placed-buffer-alignment-max\",\"spec\":\"TIGHT, Placed Resources\",
   \"class\":\"behaviour\",\"result\":\"pass\",\"detail\":\"18 widths, at most 256\",\"known_gap\":null}]}
+
+crates/conformance/results has files of --results of named implementations.
 
 Example file for --known-gaps:
   # Wine 8
