@@ -131,8 +131,3 @@ pub use heapwright_d3d12 as d3d12;
 pub use memory::{AllocationId, MemoryReference, ProbedMemory};
 pub use plan::{Decision, Placement, Reason};
 pub use requirements::BufferUses;
-
-/// Compiles the README's example as a doc test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
