@@ -133,8 +133,3 @@ pub use heapwright_d3d12 as d3d12;
 pub use memory::{AllocationId, MemoryReference, PredictedMemory};
 pub use plan::{Placement, PlacementDecision, PlacementReason};
 pub use requirements::BufferUses;
-
-/// Compiles the README's example as a doc test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

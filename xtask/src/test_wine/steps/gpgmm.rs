@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::super::summary::Counts;
 use super::{Place, native};
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Compiles the program of crates/gpgmm with MinGW, except for one file that clang compiles for Microsoft's C++ ABI, and runs it
 /// on a device: "system", or the runtime's.
