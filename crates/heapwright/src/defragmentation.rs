@@ -545,6 +545,13 @@ impl Move {
         Ok(())
     }
 
+    /// Returns whether [`complete`](Self::complete) can complete the move of an allocation.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn can_complete(&self, allocation: &ResourceAllocation) -> bool {
+        self.target.is_some() && self.check(allocation).is_ok()
+    }
+
     fn check(&self, allocation: &ResourceAllocation) -> Result<(), Error> {
         if allocation.id() == self.id {
             return Ok(());
