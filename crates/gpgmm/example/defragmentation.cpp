@@ -11,8 +11,8 @@
 using namespace gpgmm::d3d12;
 namespace hw = heapwright::d3d12;
 
-static const UINT64 SIZE = 512 << 10;
-static const UINT COUNT = 32;
+static const UINT64 BUFFER_SIZE = 512 << 10;
+static const UINT BUFFER_COUNT = 32;
 
 /* A queue whose work ends before `run` returns. */
 struct copies {
@@ -56,7 +56,7 @@ static HRESULT carry_out(copies &gpu, hw::IMove **moves, UINT count, owned<IReso
         owned<ID3D12Resource> target;
         HRESULT result = moves[i]->CreateResource(buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, target.out());
         if (FAILED(result)) return result;
-        gpu.list->CopyBufferRegion(target.pointer, 0, buffer->GetResource(), 0, SIZE);
+        gpu.list->CopyBufferRegion(target.pointer, 0, buffer->GetResource(), 0, BUFFER_SIZE);
     }
     HRESULT result = gpu.run();
     for (UINT i = 0; i < count && SUCCEEDED(result); i++) {
@@ -67,7 +67,7 @@ static HRESULT carry_out(copies &gpu, hw::IMove **moves, UINT count, owned<IReso
 
 /* Copies the first byte of each buffer between CPU and GPU. `staging` is mapped. */
 static HRESULT copy_first_bytes(copies &gpu, owned<IResourceAllocation> *buffers, IResourceAllocation *staging, bool to_gpu) {
-    for (UINT i = 0; i < COUNT; i++) {
+    for (UINT i = 0; i < BUFFER_COUNT; i++) {
         if (!buffers[i].pointer) continue;
         ID3D12Resource *buffer = buffers[i]->GetResource();
         if (to_gpu) gpu.list->CopyBufferRegion(buffer, 0, staging->GetResource(), i, 1);
@@ -91,34 +91,34 @@ static HRESULT defragmentation(ID3D12Device *device) {
 
     hw::POOL_DESC pool_desc = {};
     pool_desc.Name = L"meshes";
-    pool_desc.HeapSize = 8 * SIZE;
+    pool_desc.HeapSize = 8 * BUFFER_SIZE;
     owned<hw::IPool> pool;
     result = allocator->CreatePool(&pool_desc, pool.out());
     if (FAILED(result)) return result;
-    owned<IResourceAllocation> buffers[COUNT], upload, readback;
-    for (UINT i = 0; i < COUNT && SUCCEEDED(result); i++) {
+    owned<IResourceAllocation> buffers[BUFFER_COUNT], upload, readback;
+    for (UINT i = 0; i < BUFFER_COUNT && SUCCEEDED(result); i++) {
         hw::ALLOCATION_DESC desc = {};
         desc.pPool = pool.pointer;
         desc.UserData = i; /* a move says by this which buffer it is for */
-        const D3D12_RESOURCE_DESC buffer = buffer_of(SIZE);
+        const D3D12_RESOURCE_DESC buffer = buffer_of(BUFFER_SIZE);
         result = allocator->CreateResource(&desc, &buffer, D3D12_RESOURCE_STATE_COMMON, nullptr, buffers[i].out());
     }
     RESOURCE_ALLOCATION_DESC staging = {};
     if (SUCCEEDED(result)) {
-        result = gpgmm->CreateResource(staging, buffer_of(COUNT), D3D12_RESOURCE_STATE_GENERIC_READ, nullptr, upload.out());
+        result = gpgmm->CreateResource(staging, buffer_of(BUFFER_COUNT), D3D12_RESOURCE_STATE_GENERIC_READ, nullptr, upload.out());
     }
     if (SUCCEEDED(result)) {
-        result = gpgmm->CreateResource(staging, buffer_of(COUNT), D3D12_RESOURCE_STATE_COPY_DEST, nullptr, readback.out());
+        result = gpgmm->CreateResource(staging, buffer_of(BUFFER_COUNT), D3D12_RESOURCE_STATE_COPY_DEST, nullptr, readback.out());
     }
     void *bytes = nullptr;
     if (SUCCEEDED(result)) result = upload->Map(0, nullptr, &bytes);
     if (FAILED(result)) return result;
-    for (UINT i = 0; i < COUNT; i++) static_cast<unsigned char *>(bytes)[i] = static_cast<unsigned char>(100 + i);
+    for (UINT i = 0; i < BUFFER_COUNT; i++) static_cast<unsigned char *>(bytes)[i] = static_cast<unsigned char>(100 + i);
     upload->Unmap(0, nullptr);
     result = copy_first_bytes(gpu, buffers, upload.pointer, true);
     if (FAILED(result)) return result;
 
-    for (UINT i = 0; i < COUNT; i++) {
+    for (UINT i = 0; i < BUFFER_COUNT; i++) {
         if (i % 8) buffers[i].reset();
     }
     owned<hw::IDefragmentation> run;
@@ -138,7 +138,7 @@ static HRESULT defragmentation(ID3D12Device *device) {
     if (SUCCEEDED(result)) result = readback->Map(0, nullptr, &bytes);
     if (FAILED(result)) return result;
     unsigned intact = 0;
-    for (UINT i = 0; i < COUNT; i += 8) intact += static_cast<unsigned char *>(bytes)[i] == 100 + i;
+    for (UINT i = 0; i < BUFFER_COUNT; i += 8) intact += static_cast<unsigned char *>(bytes)[i] == 100 + i;
     readback->Unmap(0, nullptr);
     std::printf("%llu moves, %llu heaps released, %u buffers intact\n", static_cast<unsigned long long>(progress.MoveCount),
         static_cast<unsigned long long>(progress.HeapsReleased), intact);

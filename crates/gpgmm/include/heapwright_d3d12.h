@@ -114,6 +114,10 @@ GPGMM_INTERFACE GPGMM_UUID("3de41f8a-15c7-4b9e-8b60-7e6f0a94c202") IMove : publi
     /* Returns the heap at the new place, with a reference, and the offset in it. E_FAIL after the move was completed. */
     virtual HRESULT STDMETHODCALLTYPE GetDestination(ID3D12Heap * *ppHeapOut, UINT64 * pOffsetOut) = 0;
 
+    /* Returns the memory at the new place, with a reference, for the residency list of the command list that copies. S_FALSE, and
+       null, without a residency manager. E_FAIL after the move was completed. */
+    virtual HRESULT STDMETHODCALLTYPE GetDestinationMemory(gpgmm::d3d12::IResidencyHeap * *ppMemoryOut) = 0;
+
     /* Creates the same resource at the new place, and returns it with a reference. Another call replaces it.
        E_INVALIDARG for another allocation than the one to move. */
     virtual HRESULT STDMETHODCALLTYPE CreateResource(gpgmm::d3d12::IResourceAllocation * pAllocation,

@@ -17,8 +17,8 @@ use heapwright_d3d12::*;
 use crate::allocator::{Inner, Pool, ResourceAllocation, ResourceAllocator};
 use crate::desc::{ClearValue, ResourceDesc, SuballocationAlgorithm};
 use crate::memory::{
-    AllocationId, Heap, Label, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces, create_placed,
-    place_resident, set_debug_name,
+    AllocationId, Heap, Label, MemoryReference, PlacedRange, Refused, Sharing, TypedHeaps, check_interfaces,
+    create_placed, place_resident, set_debug_name,
 };
 use crate::plan::Constraints;
 use crate::requirements::{Creation, RequestedResource};
@@ -422,6 +422,12 @@ impl Move {
     #[must_use]
     pub fn destination_memory(&self) -> Option<&ResidencyHeap> {
         self.planned.as_ref()?.target.heap.residency()
+    }
+
+    /// Returns the [memory of the target](Self::destination_memory), kept alive.
+    #[must_use]
+    pub fn destination_memory_reference(&self) -> Option<MemoryReference> {
+        self.planned.as_ref()?.target.heap.residency_reference()
     }
 
     /// Creates the same resource at the new place, as the target of the GPU copy. Another call replaces it.

@@ -14,6 +14,7 @@ use crate::allocation::Allocation;
 use crate::call::{self, Failure, Out};
 use crate::interfaces::This;
 use crate::object::{Body, Reference, Unknown, body, recognize};
+use crate::residency_heap::Heap;
 
 /// The body of an IDefragmentation.
 pub(super) struct Run(pub(super) Mutex<Defragmentation>);
@@ -96,6 +97,7 @@ static MOVE_METHODS: MoveMethods = MoveMethods {
     get_user_data,
     get_size,
     get_destination,
+    get_destination_memory,
     create_resource,
     complete,
 };
@@ -157,6 +159,17 @@ unsafe extern "system" fn get_destination(
         let (heap, offset) = planned.as_ref().and_then(Move::destination).ok_or_else(completed)?;
         *offset_out = offset.get();
         heap_out.set(heap.clone().into_raw());
+        Ok(S_OK)
+    })
+}
+
+unsafe extern "system" fn get_destination_memory(this: This, out: *mut *mut c_void) -> HRESULT {
+    call::hresult("IMove::GetDestinationMemory", || {
+        // SAFETY: C++ calls the method of a live object, with null or writable space.
+        let (this, out) = unsafe { (body::<PlannedMove>(this), Out::required(out, "ppMemoryOut")?) };
+        let memory = this.lock().as_ref().ok_or_else(completed)?.destination_memory_reference();
+        let Some(memory) = memory else { return Ok(S_FALSE) };
+        out.set(Heap::of_memory(memory).into_raw());
         Ok(S_OK)
     })
 }

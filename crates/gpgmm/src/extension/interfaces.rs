@@ -34,6 +34,7 @@ pub(super) struct MoveMethods {
     pub(super) get_user_data: unsafe extern "system" fn(This) -> u64,
     pub(super) get_size: unsafe extern "system" fn(This) -> u64,
     pub(super) get_destination: unsafe extern "system" fn(This, *mut *mut c_void, *mut u64) -> HRESULT,
+    pub(super) get_destination_memory: unsafe extern "system" fn(This, *mut *mut c_void) -> HRESULT,
     pub(super) create_resource: unsafe extern "system" fn(
         This,
         *mut c_void,

@@ -237,10 +237,13 @@ void test_pools(const environment &env) {
 /* 32 buffers in four heaps, of which one of each heap is left: three of these move. */
 static const UINT64 HALF = 512 * KIB;
 
-void test_moves(const environment &env) {
+static void moves(const environment &env, bool is_managed) {
+    held<IResidencyManager> manager;
     held<IResourceAllocator> allocator;
     held<hw::IAllocator> extension;
-    REQUIRE(create_allocator(env, allocator));
+    RESIDENCY_MANAGER_DESC manager_desc = {};
+    if (is_managed) REQUIRE(CreateResidencyManager(manager_desc, env.device, env.dxgi3(), &manager.self) == S_OK);
+    REQUIRE(CreateResourceAllocator({}, env.device, env.dxgi(), manager.self, &allocator.self) == S_OK);
     REQUIRE(extension_of(allocator, extension));
     held<hw::IPool> pool;
     const hw::POOL_DESC desc = upload_pool();
@@ -294,6 +297,10 @@ void test_moves(const environment &env) {
             EXPECT(move->GetDestination(nullptr, &offset) == E_POINTER);
             held<ID3D12Heap> none;
             EXPECT(move->GetDestination(&none.self, nullptr) == E_POINTER && !none);
+            held<IResidencyHeap> new_memory;
+            EXPECT(move->GetDestinationMemory(&new_memory.self) == (is_managed ? S_OK : S_FALSE) && !!new_memory == is_managed);
+            EXPECT(!is_managed || new_memory->GetInfo().Status == RESIDENCY_HEAP_STATUS_RESIDENT);
+            EXPECT(move->GetDestinationMemory(nullptr) == E_POINTER);
             held<ID3D12Resource> resource;
             if (!tried_wrong) {
                 tried_wrong = true;
@@ -314,7 +321,9 @@ void test_moves(const environment &env) {
             EXPECT(move->Complete(allocation) == S_OK && move->Complete(allocation) == E_INVALIDARG);
             EXPECT(allocation->GetResource() == resource && allocation->GetGPUVirtualAddress() != before);
             held<ID3D12Heap> now, at_once;
-            EXPECT(allocation->GetMemory() != memory);
+            EXPECT(allocation->GetMemory() != memory && (!is_managed || allocation->GetMemory() == new_memory));
+            held<IResidencyHeap> gone;
+            EXPECT(move->GetDestinationMemory(&gone.self) == E_FAIL && !gone);
             EXPECT(allocation->GetMemory()->QueryInterface(now.id(), now.out()) == S_OK && now.self == heap.self);
             EXPECT(move->GetDestination(&at_once.self, &offset) == E_FAIL && !at_once && move->GetUserData() == 0 && move->GetSize() == 0);
             memory->Release();
@@ -354,6 +363,11 @@ void test_moves(const environment &env) {
     for (UINT i = 0; i < count; i++) planned[i]->Release();
     REQUIRE(own->Step(nullptr, 8, planned, &count, &state) == S_OK);
     EXPECT(count == 0 && state == hw::DEFRAGMENTATION_STATE_FINISHED);
+}
+
+void test_moves(const environment &env) {
+    moves(env, false);
+    moves(env, true);
 }
 
 void test_virtual_blocks(const environment &) {
