@@ -123,7 +123,7 @@ fn clang_compiles_the_header_and_valgrind_finds_nothing() {
     assert!(!stderr.contains("=="), "{stderr}");
 }
 
-/// clang checks the headers and the examples for Microsoft's compilers, with MinGW's headers of Windows in place of Microsoft's.
+/// clang checks the headers for Microsoft's compilers, with MinGW's headers of Windows in place of Microsoft's.
 #[test]
 fn microsofts_compilers_accept_the_headers() {
     let windows = Path::new("/usr/share/mingw-w64/include");
@@ -147,8 +147,7 @@ fn microsofts_compilers_accept_the_headers() {
     command.args(["-D__GNUC__=12", "-D__GNUC_MINOR__=0"]);
     command.arg("-I").arg(package().join("include"));
     command.args(["-isystem", "/usr/include/directx", "-isystem"]).arg(windows);
-    let sources = ["tests/cpp/msvc/headers.cpp", "example/upload.cpp", "example/defragmentation.cpp"];
-    let output = command.args(sources.map(|source| package().join(source))).output().expect("clang starts");
+    let output = command.arg(package().join("tests/cpp/msvc/headers.cpp")).output().expect("clang starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
