@@ -22,12 +22,8 @@ use crate::output_file::{OutputFile, OutputFileError};
 /// residency sets, submissions and GPU addresses. The input is checked before the output is changed, unless it is standard
 /// input or a pipe, which can be read only once.
 ///
-/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming (an open world around
-/// a camera, with teleports), levels (a game with levels), frame-graph (a renderer whose targets are resized), serving (an
-/// inference server with several models), training (of a network), editor (documents are opened, edited and closed), and
-/// sequence (several of these one after the other). The same name is the same trace on every machine. Seeds below 1000 are the
-/// development part, for choosing and tuning policies. The others are the evaluation part, which also has other ranges of
-/// parameters. Figures are measured with seeds 1 to 3 and 1000 to 1002.
+/// A generated workload, workload:SHAPE:SEED, is the allocation trace of a typical program: streaming, levels, frame-graph,
+/// serving, training, editor or sequence (docs/formats.md). The same name is the same trace on every machine.
 ///
 /// Captures are not written: they record calls and objects of GPGMM's interface.
 #[derive(Debug, clap::Args)]

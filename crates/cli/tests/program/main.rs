@@ -14,6 +14,7 @@ mod recording;
 mod replay;
 mod report;
 mod residency;
+mod schema;
 mod support;
 #[cfg(feature = "vulkan")]
 #[allow(clippy::print_stderr, reason = "a test that did not run says so")]
