@@ -25,7 +25,7 @@ fn a_trace_replays() {
         assert_eq!(report["allocations"], 10_004);
     }
     let table = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
-    assert_eq!(table.lines().count(), 11, "{table}");
+    assert_eq!(table.lines().count(), 17, "{table}");
     assert!(!table.contains("no adapter"), "{table}");
 }
 
@@ -120,7 +120,7 @@ fn without_adapter_a_trace_replays() {
     let report = json(["replay", "--json", "--verify", "--device", &device, TRACE]);
     assert_eq!(report["failures"], 0);
     let compared = heapwright(["replay", "--compare", "--device", &device, TRACE]).ok();
-    assert_eq!(compared.lines().count(), 13, "{compared}");
+    assert_eq!(compared.lines().count(), 19, "{compared}");
     assert!(compared.ends_with("\n\nno adapter: the device's usage and budgets are unknown\n"), "{compared}");
 
     let written = folder.path().join("held.json");
