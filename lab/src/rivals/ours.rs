@@ -1,6 +1,8 @@
 //! Heapwright's own suballocators.
 
-use heapwright_core::suballoc::{Linear, Strategy, SuballocError, Suballocation, SuballocationId, Tlsf};
+use heapwright_core::suballoc::{
+    FreeRangeChoice, Linear, SuballocError, Suballocation, SuballocationId, Tlsf,
+};
 use heapwright_core::{Alignment, ByteSize, HeapOffset};
 
 use crate::rival::{Rival, Terms, Unfit};
@@ -69,5 +71,5 @@ fn with_value(
 
 #[inline]
 fn min_time(tlsf: &mut Tlsf, size: ByteSize, alignment: Alignment) -> Result<Suballocation, SuballocError> {
-    tlsf.allocate_with(size, alignment, Strategy::MinTime)
+    tlsf.allocate_with(size, alignment, FreeRangeChoice::MinTime)
 }

@@ -9,8 +9,8 @@ use heapwright::d3d12::{
     DXGI_SAMPLE_DESC,
 };
 use heapwright::{
-    ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, Strategy, buffer_desc,
+    ByteSize, FreeRangeChoice, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags, buffer_desc,
 };
 use heapwright_trace::session::{
     Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
@@ -265,9 +265,9 @@ impl Request {
             extra_required_heap_flags: description.heap_flags,
             extra_required_resource_padding: ByteSize::new(description.padding),
             strategy: match description.strategy {
-                1 => Strategy::MinTime,
-                2 => Strategy::MinOffset,
-                _ => Strategy::MinMemory,
+                1 => FreeRangeChoice::MinTime,
+                2 => FreeRangeChoice::MinOffset,
+                _ => FreeRangeChoice::MinMemory,
             },
             ..ResourceAllocationDesc::new(heap_type)
         };
