@@ -12,7 +12,7 @@ use super::results::{Changes, Results};
 use super::table::{self, Area};
 use crate::format;
 
-/// Results of all checks of a device. The JSON form is stable and documented in the help of `heapwright conformance`.
+/// Results of all checks of a device. The JSON form is stable and described by docs/output.schema.json.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ConformanceReport {
     /// Value for `--device`.

@@ -15,6 +15,7 @@ mod replay;
 mod report;
 mod residency;
 mod results;
+mod schema;
 mod support;
 #[cfg(feature = "vulkan")]
 #[allow(clippy::print_stderr, reason = "a test that did not run says so")]
