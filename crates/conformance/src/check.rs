@@ -115,13 +115,14 @@ const fn is_refusal(id: &str) -> bool {
     true
 }
 
-/// The documents that the source of a check may name.
+/// The documents that the source of a check may name. Learn is the reference at learn.microsoft.com; TIGHT, UPLOAD, ALIAS and
+/// RECREATE are Microsoft's documents on these features.
 const DOCUMENTS: [&str; 11] = [
     "TIGHT, ",
     "UPLOAD, ",
     "ALIAS, ",
     "RECREATE, ",
-    "learn.microsoft.com, ",
+    "Learn, ",
     "DirectX-Specs, ",
     "Agility SDK 606 release notes, ",
     "vkd3d-proton, test",

@@ -7,7 +7,7 @@ const FILTER: [&str; 2] = ["--filter", "heap/size-0-refused,heap/size-1-mib"];
 #[test]
 fn the_list_names_checks_with_class_and_source() {
     let list = heapwright(["conformance", "--list", "--filter", "heap/size-0-refused"]).ok();
-    let expected = "heap/size-0-refused  validation  learn.microsoft.com, D3D12_HEAP_DESC::SizeInBytes\n";
+    let expected = "heap/size-0-refused  validation  Learn, D3D12_HEAP_DESC::SizeInBytes\n";
     assert_eq!(list, expected);
 }
 

@@ -8,12 +8,12 @@ use crate::com::device::{self, upgrade};
 use crate::context::{Allocation, Context};
 use crate::desc::{DEFAULT, KIB, MIB, aligned, buffer, multisampled, rgba, tight, tight_buffer};
 
-const INFO: &str = "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
 const ORDER: &str = "TIGHT, Runtime changes, the structure-layout algorithm";
-const INVALID: &str = "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo, UINT64_MAX";
+const INVALID: &str = "Learn, ID3D12Device::GetResourceAllocationInfo, UINT64_MAX";
 const EXAMPLE: &str = "TIGHT, Runtime changes, the 6 MiB and 4 MiB example";
-const INFO1: &str = "learn.microsoft.com, D3D12_RESOURCE_ALLOCATION_INFO1";
-const OFFSET: &str = "learn.microsoft.com, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
+const INFO1: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1";
+const OFFSET: &str = "Learn, D3D12_RESOURCE_ALLOCATION_INFO1::Offset";
 const IDEMPOTENCY: &str = "TIGHT, HLK tests, idempotency";
 
 const WIDTHS: [u64; 12] =
@@ -122,7 +122,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "allocation-info/info1-whole-agrees",
-        "learn.microsoft.com, ID3D12Device4::GetResourceAllocationInfo1",
+        "Learn, ID3D12Device4::GetResourceAllocationInfo1",
         &[],
         |ctx| {
             let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
@@ -197,38 +197,28 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.place(&heap, part.Offset, desc).holds_bytes(format!("at the offset {:#x}", part.Offset))
         })
     }),
-    check(
-        "allocation-info/info2-agrees",
-        "learn.microsoft.com, ID3D12Device8::GetResourceAllocationInfo2",
-        &[],
-        |ctx| {
-            let (four, eight): (ID3D12Device4, ID3D12Device8) =
-                (ctx.interface("ID3D12Device4")?, ctx.interface("ID3D12Device8")?);
-            let descs = [buffer(1000), buffer(65_537), buffer(1)];
-            let older = device::allocation_info1(&four, &descs);
-            let newer = device::allocation_info2(&eight, &descs.map(|desc| upgrade(&desc)));
-            require(older == newer, || {
-                format!("GetResourceAllocationInfo1 returns {older:?}, GetResourceAllocationInfo2 {newer:?}")
-            })?;
-            Ok("as GetResourceAllocationInfo1".to_owned())
-        },
-    ),
-    check(
-        "allocation-info/info3-agrees",
-        "learn.microsoft.com, ID3D12Device12::GetResourceAllocationInfo3",
-        &[],
-        |ctx| {
-            let (eight, twelve): (ID3D12Device8, ID3D12Device12) =
-                (ctx.interface("ID3D12Device8")?, ctx.interface("ID3D12Device12")?);
-            let descs = [buffer(1000), buffer(65_537), buffer(1)].map(|desc| upgrade(&desc));
-            let older = device::allocation_info2(&eight, &descs);
-            let newer = device::allocation_info3(&twelve, &descs);
-            require(older == newer, || {
-                format!("GetResourceAllocationInfo2 returns {older:?}, GetResourceAllocationInfo3 {newer:?}")
-            })?;
-            Ok("as GetResourceAllocationInfo2".to_owned())
-        },
-    ),
+    check("allocation-info/info2-agrees", "Learn, ID3D12Device8::GetResourceAllocationInfo2", &[], |ctx| {
+        let (four, eight): (ID3D12Device4, ID3D12Device8) =
+            (ctx.interface("ID3D12Device4")?, ctx.interface("ID3D12Device8")?);
+        let descs = [buffer(1000), buffer(65_537), buffer(1)];
+        let older = device::allocation_info1(&four, &descs);
+        let newer = device::allocation_info2(&eight, &descs.map(|desc| upgrade(&desc)));
+        require(older == newer, || {
+            format!("GetResourceAllocationInfo1 returns {older:?}, GetResourceAllocationInfo2 {newer:?}")
+        })?;
+        Ok("as GetResourceAllocationInfo1".to_owned())
+    }),
+    check("allocation-info/info3-agrees", "Learn, ID3D12Device12::GetResourceAllocationInfo3", &[], |ctx| {
+        let (eight, twelve): (ID3D12Device8, ID3D12Device12) =
+            (ctx.interface("ID3D12Device8")?, ctx.interface("ID3D12Device12")?);
+        let descs = [buffer(1000), buffer(65_537), buffer(1)].map(|desc| upgrade(&desc));
+        let older = device::allocation_info2(&eight, &descs);
+        let newer = device::allocation_info3(&twelve, &descs);
+        require(older == newer, || {
+            format!("GetResourceAllocationInfo2 returns {older:?}, GetResourceAllocationInfo3 {newer:?}")
+        })?;
+        Ok("as GetResourceAllocationInfo2".to_owned())
+    }),
     validation("allocation-info/newer-calls-refuse-the-same", INVALID, &[], |ctx| {
         let (four, eight): (ID3D12Device4, ID3D12Device8) =
             (ctx.interface("ID3D12Device4")?, ctx.interface("ID3D12Device8")?);

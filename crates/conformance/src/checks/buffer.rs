@@ -13,18 +13,17 @@ use crate::desc::{
     with_samples, with_slices,
 };
 
-const DESC: &str = "learn.microsoft.com, D3D12_RESOURCE_DESC, buffers";
-const PLACED: &str = "learn.microsoft.com, ID3D12Device::CreatePlacedResource";
-const STATES: &str = "learn.microsoft.com, D3D12_HEAP_TYPE, states that each heap type requires";
-const ADDRESS: &str = "learn.microsoft.com, ID3D12Resource::GetGPUVirtualAddress";
+const DESC: &str = "Learn, D3D12_RESOURCE_DESC, buffers";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
+const STATES: &str = "Learn, D3D12_HEAP_TYPE, states that each heap type requires";
+const ADDRESS: &str = "Learn, ID3D12Resource::GetGPUVirtualAddress";
 const VKD3D_PROTON: &str = "vkd3d-proton, test_create_committed_resource, as on Windows";
-const HEAP_FLAGS: &str = "learn.microsoft.com, ID3D12Device::CreateCommittedResource, HeapFlags";
+const HEAP_FLAGS: &str = "Learn, ID3D12Device::CreateCommittedResource, HeapFlags";
 const SMALL_HEAP: &str = "vkd3d-proton, tests of placed resources, 1,024 bytes in 1,024";
-const IN_THE_HEAP: &str =
-    "learn.microsoft.com, ID3D12Device::CreatePlacedResource, the resource lies in the heap";
-const INITIAL_LAYOUT: &str = "learn.microsoft.com, ID3D12Device10::CreateCommittedResource3, InitialLayout";
-const CASTABLE: &str = "learn.microsoft.com, ID3D12Device10::CreateCommittedResource3, NumCastableFormats";
-const WRITE_STATES: &str = "learn.microsoft.com, D3D12_RESOURCE_STATES, write states are exclusive";
+const IN_THE_HEAP: &str = "Learn, ID3D12Device::CreatePlacedResource, the resource lies in the heap";
+const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
+const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, NumCastableFormats";
+const WRITE_STATES: &str = "Learn, D3D12_RESOURCE_STATES, write states are exclusive";
 
 pub(super) const CHECKS: &[Check] = &[
     check("buffer/width-0-refused", DESC, &[], |ctx| refused(ctx, buffer(0), "Width 0")),
@@ -79,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
             |layout| refused(ctx, with_layout(buffer(256), layout), &format!("Layout {layout}")),
         )
     }),
-    check("buffer/dimension-refused", "learn.microsoft.com, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
+    check("buffer/dimension-refused", "Learn, D3D12_RESOURCE_DIMENSION", &[], |ctx| {
         each([D3D12_RESOURCE_DIMENSION_UNKNOWN, 5, -1], |dimension| {
             let desc = D3D12_RESOURCE_DESC { Dimension: dimension, ..buffer(256) };
             refused(ctx, desc, &format!("Dimension {dimension}"))
@@ -95,13 +94,13 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(DEFAULT, &desc).holds_bytes("Alignment 64 KiB")?;
         require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
-    check("buffer/render-target", "learn.microsoft.com, D3D12_BUFFER_RTV", &[], |ctx| {
+    check("buffer/render-target", "Learn, D3D12_BUFFER_RTV", &[], |ctx| {
         flag_taken(ctx, D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, &[DEFAULT])
     }),
-    check("buffer/depth-stencil-refused", "learn.microsoft.com, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/depth-stencil-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL)
     }),
-    check("buffer/simultaneous-access-refused", "learn.microsoft.com, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/simultaneous-access-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS)
     }),
     check(
@@ -123,17 +122,17 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("E_INVALIDARG committed and placed".to_owned())
     }),
-    check("buffer/undefined-flags-refused", "learn.microsoft.com, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/undefined-flags-refused", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         flag_refused(ctx, 0x4000_0000)?;
         flag_refused(ctx, 0x8000_0000)
     }),
-    check("buffer/unordered-access", "learn.microsoft.com, D3D12_RESOURCE_FLAGS", &[], |ctx| {
+    check("buffer/unordered-access", "Learn, D3D12_RESOURCE_FLAGS", &[], |ctx| {
         let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
         let resource = ctx.commit(DEFAULT, &desc).holds_bytes("ALLOW_UNORDERED_ACCESS")?;
         require_eq("Flags", memory::desc(&resource).Flags, desc.Flags)?;
         Ok("taken".to_owned())
     }),
-    check("buffer/desc-round-trip", "learn.microsoft.com, ID3D12Resource::GetDesc", &[], |ctx| {
+    check("buffer/desc-round-trip", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
         each([1, 255, 256, 1000, 65_537, 3 * MIB + 7], |width| {
             let resource = ctx.commit(DEFAULT, &buffer(width)).holds_bytes(format!("{width} bytes"))?;
             let found = memory::desc(&resource);
@@ -142,11 +141,11 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq(format!("a buffer of {width} bytes"), found, expected)
         })
     }),
-    check("buffer/desc-alignment-is-filled-in", "learn.microsoft.com, ID3D12Resource::GetDesc", &[], |ctx| {
+    check("buffer/desc-alignment-is-filled-in", "Learn, ID3D12Resource::GetDesc", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(100)).holds_bytes("100 bytes")?;
         require_eq("Alignment", memory::desc(&resource).Alignment, 64 * KIB)
     }),
-    check("buffer/desc1-agrees", "learn.microsoft.com, ID3D12Resource2::GetDesc1", &[], |ctx| {
+    check("buffer/desc1-agrees", "Learn, ID3D12Resource2::GetDesc1", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(1000)).holds_bytes("1000 bytes")?;
         let newer: Result<ID3D12Resource2, _> = windows_core::Interface::cast(&resource);
         let Ok(newer) = newer else { return crate::answer::skipped("the resource has no ID3D12Resource2") };
@@ -155,7 +154,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "buffer/clear-value-refused",
-        "learn.microsoft.com, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
         &[],
         |ctx| {
             let clear = D3D12_CLEAR_VALUE {
@@ -182,18 +181,12 @@ pub(super) const CHECKS: &[Check] = &[
             |flags| ctx.commit_with(&home, flags, &buffer(256)).refused(format!("HeapFlags {flags:#x}")),
         )
     }),
-    check(
-        "buffer/committed-of-each-type",
-        "learn.microsoft.com, ID3D12Device::CreateCommittedResource",
-        &[],
-        |ctx| {
-            each(HEAP_TYPES, |heap_type| {
-                let resource =
-                    ctx.commit(heap_type, &buffer(4 * KIB)).holds_bytes(heap_type_name(heap_type))?;
-                require_eq("Width", memory::desc(&resource).Width, 4 * KIB)
-            })
-        },
-    ),
+    check("buffer/committed-of-each-type", "Learn, ID3D12Device::CreateCommittedResource", &[], |ctx| {
+        each(HEAP_TYPES, |heap_type| {
+            let resource = ctx.commit(heap_type, &buffer(4 * KIB)).holds_bytes(heap_type_name(heap_type))?;
+            require_eq("Width", memory::desc(&resource).Width, 4 * KIB)
+        })
+    }),
     check("buffer/committed-is-aligned-to-64-kib", ADDRESS, &[], |ctx| {
         let mut held = Vec::new();
         for width in [1, 100, 64 * KIB + 1, 300 * KIB] {
@@ -225,7 +218,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("buffer/placed-at-the-last-64-kib", PLACED, &[], |ctx| placed_at(ctx, MIB - 64 * KIB)),
     check(
         "buffer/placed-unaligned-refused",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource, HeapOffset",
+        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
         &[],
         |ctx| {
             offsets_refused(
@@ -237,13 +230,13 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "buffer/placed-beyond-the-end-refused",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource, HeapOffset",
+        "Learn, ID3D12Device::CreatePlacedResource, HeapOffset",
         &[],
         |ctx| offsets_refused(ctx, buffer(256), &[MIB, MIB + 64 * KIB, 64 * MIB]),
     ),
     check(
         "buffer/placed-over-the-end-refused",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource, bounds",
+        "Learn, ID3D12Device::CreatePlacedResource, bounds",
         &[],
         |ctx| {
             offsets_refused(ctx, buffer(64 * KIB + 1), &[MIB - 64 * KIB])?;
@@ -253,7 +246,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "buffer/placed-overflowing-refused",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource, bounds",
+        "Learn, ID3D12Device::CreatePlacedResource, bounds",
         &[],
         |ctx| {
             let last = u64::MAX - (64 * KIB - 1);
@@ -301,7 +294,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "buffer/committed-desc-of-all-generations",
-        "learn.microsoft.com, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3",
+        "Learn, ID3D12Device8::CreateCommittedResource2 and ID3D12Device10::CreateCommittedResource3",
         &[],
         |ctx| {
             let (eight, ten) = newer_devices(ctx)?;
@@ -324,7 +317,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "buffer/placed-desc-of-all-generations",
-        "learn.microsoft.com, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2",
+        "Learn, ID3D12Device8::CreatePlacedResource1 and ID3D12Device10::CreatePlacedResource2",
         &[],
         |ctx| {
             let (eight, ten) = newer_devices(ctx)?;
@@ -395,40 +388,29 @@ pub(super) const CHECKS: &[Check] = &[
             |initial| state(ctx, DEFAULT, initial, true),
         )
     }),
-    check(
-        "buffer/texture-states-refused",
-        "learn.microsoft.com, D3D12_RESOURCE_STATES, buffers",
-        &[],
-        |ctx| {
-            each(
-                [RENDER_TARGET, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_DEPTH_READ],
-                |initial| state(ctx, DEFAULT, initial, false),
-            )
-        },
-    ),
-    check("buffer/undefined-states-refused", "learn.microsoft.com, D3D12_RESOURCE_STATES", &[], |ctx| {
+    check("buffer/texture-states-refused", "Learn, D3D12_RESOURCE_STATES, buffers", &[], |ctx| {
+        each([RENDER_TARGET, D3D12_RESOURCE_STATE_DEPTH_WRITE, D3D12_RESOURCE_STATE_DEPTH_READ], |initial| {
+            state(ctx, DEFAULT, initial, false)
+        })
+    }),
+    check("buffer/undefined-states-refused", "Learn, D3D12_RESOURCE_STATES", &[], |ctx| {
         state(ctx, DEFAULT, 0x8000_0000, false)
     }),
     validation("buffer/write-states-do-not-combine", WRITE_STATES, &[], |ctx| {
         let both = COPY_DEST | COPY_SOURCE;
         state(ctx, DEFAULT, both, false)
     }),
-    check(
-        "buffer/usage-returns",
-        "learn.microsoft.com, IDXGIAdapter3::QueryVideoMemoryInfo",
-        &[Need::Adapter],
-        |ctx| {
-            let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
-            let before = usage()?;
-            let resource = ctx.commit(DEFAULT, &buffer(32 * MIB)).holds_bytes("32 MiB")?;
-            let during = usage()?;
-            ensure!(during >= before, "usage falls by {} with a buffer of 32 MiB", before - during);
-            drop(resource);
-            let after = usage()?;
-            ensure!(after <= during, "usage rises by {} with the release", after - during);
-            Ok("usage rises with a buffer of 32 MiB, and falls".to_owned())
-        },
-    ),
+    check("buffer/usage-returns", "Learn, IDXGIAdapter3::QueryVideoMemoryInfo", &[Need::Adapter], |ctx| {
+        let usage = || super::upload::usage(ctx, DXGI_MEMORY_SEGMENT_GROUP_LOCAL);
+        let before = usage()?;
+        let resource = ctx.commit(DEFAULT, &buffer(32 * MIB)).holds_bytes("32 MiB")?;
+        let during = usage()?;
+        ensure!(during >= before, "usage falls by {} with a buffer of 32 MiB", before - during);
+        drop(resource);
+        let after = usage()?;
+        ensure!(after <= during, "usage rises by {} with the release", after - during);
+        Ok("usage rises with a buffer of 32 MiB, and falls".to_owned())
+    }),
 ];
 
 /// Fails the check unless every call that takes a description refuses this one.

@@ -38,7 +38,7 @@ pub(super) fn is_in_rects(x: usize, y: usize) -> bool {
 pub(super) const CHECKS: &[Check] = &[
     check(
         "commands/clear-rectangles",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
         TEXTURES,
         |ctx| {
             let target = Target::new(ctx, &render_target(64, 8))?;
@@ -54,7 +54,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "commands/clear-rectangles-of-depth",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearDepthStencilView",
+        "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView",
         TEXTURES,
         |ctx| {
             let target = Target::new(ctx, &depth_buffer(64, 8))?;
@@ -70,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "commands/clear-rectangles-of-a-buffer",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
+        "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -99,24 +99,19 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("only five elements are cleared".to_owned())
         },
     ),
-    check(
-        "commands/resolve",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ResolveSubresource",
-        TEXTURES,
-        |ctx| {
-            let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
-            let resolved = Target::resolved(ctx, &rgba(64, 8))?;
-            queue.run(|list| {
-                list.clear_target(source.view, [0.0; 4], &[]);
-                list.clear_target(source.view, [1.0; 4], &RECTS);
-                source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
-                list.resolve(&resolved.texture, &source.texture, RGBA);
-            })?;
-            let found = resolved.texels(ctx, &queue)?;
-            expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
-            Ok("4 samples each".to_owned())
-        },
-    ),
+    check("commands/resolve", "Learn, ID3D12GraphicsCommandList::ResolveSubresource", TEXTURES, |ctx| {
+        let (source, queue) = (Target::new(ctx, &multisampled(64, 8, 4))?, ctx.queue(DIRECT)?);
+        let resolved = Target::resolved(ctx, &rgba(64, 8))?;
+        queue.run(|list| {
+            list.clear_target(source.view, [0.0; 4], &[]);
+            list.clear_target(source.view, [1.0; 4], &RECTS);
+            source.becomes(list, D3D12_RESOURCE_STATE_RESOLVE_SOURCE);
+            list.resolve(&resolved.texture, &source.texture, RGBA);
+        })?;
+        let found = resolved.texels(ctx, &queue)?;
+        expect(&found, |x, y| if is_in_rects(x, y) { [255; 4] } else { [0; 4] })?;
+        Ok("4 samples each".to_owned())
+    }),
     check("commands/resolve-region", "DirectX-Specs, ProgrammableSamplePositions.md", TEXTURES, |ctx| {
         let options = ctx.feature::<D3D12_FEATURE_DATA_D3D12_OPTIONS2>().result();
         if !options.is_ok_and(|options| options.ProgrammableSamplePositionsTier > 0) {
@@ -186,7 +181,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "commands/discard-on-a-copy-list-refused",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::DiscardResource",
+        "Learn, ID3D12GraphicsCommandList::DiscardResource",
         TEXTURES,
         |ctx| {
             let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(COPY)?);

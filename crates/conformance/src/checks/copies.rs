@@ -17,11 +17,11 @@ use crate::desc::{
     volume, with_flags, with_mips,
 };
 
-const BUFFER: &str = "learn.microsoft.com, ID3D12GraphicsCommandList::CopyBufferRegion";
-const TEXTURE: &str = "learn.microsoft.com, ID3D12GraphicsCommandList::CopyTextureRegion";
-const RESOURCE: &str = "learn.microsoft.com, ID3D12GraphicsCommandList::CopyResource";
-const IMMEDIATE: &str = "learn.microsoft.com, ID3D12GraphicsCommandList2::WriteBufferImmediate";
-const BARRIER: &str = "learn.microsoft.com, ID3D12GraphicsCommandList7::Barrier";
+const BUFFER: &str = "Learn, ID3D12GraphicsCommandList::CopyBufferRegion";
+const TEXTURE: &str = "Learn, ID3D12GraphicsCommandList::CopyTextureRegion";
+const RESOURCE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
+const IMMEDIATE: &str = "Learn, ID3D12GraphicsCommandList2::WriteBufferImmediate";
+const BARRIER: &str = "Learn, ID3D12GraphicsCommandList7::Barrier";
 const GPU_UPLOAD_USE: &str = "UPLOAD, How to use this feature";
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
@@ -79,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "copies/default-heap-is-zero",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -109,29 +109,24 @@ pub(super) const CHECKS: &[Check] = &[
         );
         Ok("written through one, read through the other".to_owned())
     }),
-    check(
-        "copies/lists-run-in-order",
-        "learn.microsoft.com, ID3D12CommandQueue::ExecuteCommandLists",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
-            let target = readback(ctx, 256)?;
-            for seed in 0..20 {
-                let source = upload(ctx, &pattern(256, seed))?;
-                queue.run(|list| {
-                    list.copy_buffer((&middle, 0), (&source, 0), 256);
-                    list.transition(&middle, COPY_DEST, COPY_SOURCE);
-                    list.copy_buffer((&target, 0), (&middle, 0), 256);
-                })?;
-                require(read(ctx, &target, 256)? == pattern(256, seed), || {
-                    format!("the bytes after list {seed} differ from its source")
-                })?;
-            }
-            Ok("20 lists in order".to_owned())
-        },
-    ),
-    check("copies/queues-hand-over", "learn.microsoft.com, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("copies/lists-run-in-order", "Learn, ID3D12CommandQueue::ExecuteCommandLists", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let middle = ctx.commit(DEFAULT, &buffer(256)).ok("256 bytes")?;
+        let target = readback(ctx, 256)?;
+        for seed in 0..20 {
+            let source = upload(ctx, &pattern(256, seed))?;
+            queue.run(|list| {
+                list.copy_buffer((&middle, 0), (&source, 0), 256);
+                list.transition(&middle, COPY_DEST, COPY_SOURCE);
+                list.copy_buffer((&target, 0), (&middle, 0), 256);
+            })?;
+            require(read(ctx, &target, 256)? == pattern(256, seed), || {
+                format!("the bytes after list {seed} differ from its source")
+            })?;
+        }
+        Ok("20 lists in order".to_owned())
+    }),
+    check("copies/queues-hand-over", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(COPY)?, ctx.queue(DIRECT)?);
         let middle = ctx.commit(DEFAULT, &buffer(256 * KIB)).ok("256 KiB")?;
         let (source, target) = (upload(ctx, &pattern(256 * 1024, 6))?, readback(ctx, 256 * 1024)?);
@@ -275,7 +270,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "copies/clear-render-target",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
         TEXTURES,
         |ctx| {
             let (target, queue) = (Target::new(ctx, &render_target(64, 8))?, ctx.queue(DIRECT)?);
@@ -284,20 +279,15 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("(1, 0, 1, 0)".to_owned())
         },
     ),
-    check(
-        "copies/clear-depth",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearDepthStencilView",
-        TEXTURES,
-        |ctx| {
-            let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
-            queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
-            expect(&target.texels(ctx, &queue)?, |_, _| 0.5_f32.to_le_bytes())?;
-            Ok("0.5".to_owned())
-        },
-    ),
+    check("copies/clear-depth", "Learn, ID3D12GraphicsCommandList::ClearDepthStencilView", TEXTURES, |ctx| {
+        let (target, queue) = (Target::new(ctx, &depth_buffer(64, 8))?, ctx.queue(DIRECT)?);
+        queue.run(|list| list.clear_depth(target.view, 0.5, &[]))?;
+        expect(&target.texels(ctx, &queue)?, |_, _| 0.5_f32.to_le_bytes())?;
+        Ok("0.5".to_owned())
+    }),
     check(
         "copies/clear-unordered-access",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
+        "Learn, ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint",
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -334,7 +324,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "copies/discard-is-harmless",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::DiscardResource",
+        "Learn, ID3D12GraphicsCommandList::DiscardResource",
         TEXTURES,
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -344,7 +334,7 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("the device is not removed".to_owned())
         },
     ),
-    check("copies/shared-handle", "learn.microsoft.com, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+    check("copies/shared-handle", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
         let resource = shared_buffer(ctx)?;
         let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
         let opened = commands::open_shared_handle(ctx.device(), &handle);
@@ -352,29 +342,19 @@ pub(super) const CHECKS: &[Check] = &[
         let opened: ID3D12Resource = opened.ok("as a resource")?;
         require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
     }),
-    check(
-        "copies/shared-handle-keeps-its-buffer",
-        "learn.microsoft.com, ID3D12Device::CreateSharedHandle",
-        &[],
-        |ctx| {
-            let resource = shared_buffer(ctx)?;
-            let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
-            drop(resource);
-            let opened = commands::open_shared_handle(ctx.device(), &handle);
-            let opened: ID3D12Resource = opened.ok("a handle whose buffer was released")?;
-            require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
-        },
-    ),
-    check(
-        "copies/unshared-handle-refused",
-        "learn.microsoft.com, ID3D12Device::CreateSharedHandle",
-        &[],
-        |ctx| {
-            let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
-            commands::create_shared_handle(ctx.device(), &resource)
-                .refused("a buffer without D3D12_HEAP_FLAG_SHARED")
-        },
-    ),
+    check("copies/shared-handle-keeps-its-buffer", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+        let resource = shared_buffer(ctx)?;
+        let handle = commands::create_shared_handle(ctx.device(), &resource).ok("a shared buffer")?;
+        drop(resource);
+        let opened = commands::open_shared_handle(ctx.device(), &handle);
+        let opened: ID3D12Resource = opened.ok("a handle whose buffer was released")?;
+        require_eq("Width", memory::desc(&opened).Width, 64 * KIB)
+    }),
+    check("copies/unshared-handle-refused", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+        let resource = ctx.commit(DEFAULT, &buffer(64 * KIB)).ok("a buffer")?;
+        commands::create_shared_handle(ctx.device(), &resource)
+            .refused("a buffer without D3D12_HEAP_FLAG_SHARED")
+    }),
 ];
 
 fn shared_buffer(ctx: &Context) -> Result<ID3D12Resource, Stop> {

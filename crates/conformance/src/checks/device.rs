@@ -15,31 +15,26 @@ use crate::hresult::Named;
 const OWN: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6601);
 const OTHER: GUID = GUID::from_u128(0x6865_6170_7772_6967_6874_2063_6f6e_6602);
 
-const COMMITTED_RESULT: &str = "learn.microsoft.com, ID3D12Device::CreateCommittedResource, ppvResource";
-const LIFETIME: &str = "learn.microsoft.com, ID3D12Device::CreatePlacedResource, lifetime";
-const PRIVATE_INTERFACE: &str = "learn.microsoft.com, ID3D12Object::SetPrivateDataInterface";
+const COMMITTED_RESULT: &str = "Learn, ID3D12Device::CreateCommittedResource, ppvResource";
+const LIFETIME: &str = "Learn, ID3D12Device::CreatePlacedResource, lifetime";
+const PRIVATE_INTERFACE: &str = "Learn, ID3D12Object::SetPrivateDataInterface";
 
 pub(super) const CHECKS: &[Check] = &[
-    check(
-        "device/interfaces-are-one-object",
-        "learn.microsoft.com, IUnknown::QueryInterface, identity",
-        &[],
-        |ctx| {
-            let identity = object::identity(ctx.device());
-            for (name, found) in interfaces(ctx) {
-                if let Some(found) = found {
-                    require_eq(format!("identity through {name}"), found, identity)?;
-                }
+    check("device/interfaces-are-one-object", "Learn, IUnknown::QueryInterface, identity", &[], |ctx| {
+        let identity = object::identity(ctx.device());
+        for (name, found) in interfaces(ctx) {
+            if let Some(found) = found {
+                require_eq(format!("identity through {name}"), found, identity)?;
             }
-            Ok(format!(
-                "{} interfaces, one identity",
-                interfaces(ctx).iter().filter(|(_, found)| found.is_some()).count()
-            ))
-        },
-    ),
+        }
+        Ok(format!(
+            "{} interfaces, one identity",
+            interfaces(ctx).iter().filter(|(_, found)| found.is_some()).count()
+        ))
+    }),
     check(
         "device/newer-interfaces-imply-older",
-        "learn.microsoft.com, ID3D12Device interface, the newer interfaces",
+        "Learn, ID3D12Device interface, the newer interfaces",
         &[],
         |ctx| {
             let found = interfaces(ctx);
@@ -50,110 +45,79 @@ pub(super) const CHECKS: &[Check] = &[
             Ok(format!("the newest is {}", found[newest].0))
         },
     ),
-    check(
-        "device/query-interface-is-symmetric",
-        "learn.microsoft.com, IUnknown::QueryInterface, symmetry",
-        &[],
-        |ctx| {
-            let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
-            let back = plain.cast::<ID3D12Device>();
-            ensure!(back.is_ok(), "QueryInterface from ID3D12Object to ID3D12Device fails");
-            let unknown: IUnknown = ctx.interface("IUnknown")?;
-            ensure!(
-                unknown.cast::<ID3D12Device>().is_ok(),
-                "QueryInterface from IUnknown to ID3D12Device fails"
-            );
-            Ok("ID3D12Object and IUnknown return ID3D12Device".to_owned())
-        },
-    ),
-    check(
-        "device/foreign-interface-refused",
-        "learn.microsoft.com, IUnknown::QueryInterface, E_NOINTERFACE",
-        &[],
-        |ctx| {
-            let no = ctx.device().cast::<ID3D12Resource>().map_err(|error| error.code());
-            require(matches!(no, Err(E_NOINTERFACE)), || {
-                "QueryInterface for ID3D12Resource: expected E_NOINTERFACE".to_owned()
-            })?;
-            let no = ctx.device().cast::<ID3D12DeviceChild>().map_err(|error| error.code());
-            require(matches!(no, Err(E_NOINTERFACE)), || {
-                "QueryInterface for ID3D12DeviceChild: expected E_NOINTERFACE".to_owned()
-            })?;
-            Ok("E_NOINTERFACE".to_owned())
-        },
-    ),
-    check("device/has-a-node", "learn.microsoft.com, ID3D12Device::GetNodeCount", &[], |ctx| {
+    check("device/query-interface-is-symmetric", "Learn, IUnknown::QueryInterface, symmetry", &[], |ctx| {
+        let plain: ID3D12Object = ctx.interface("ID3D12Object")?;
+        let back = plain.cast::<ID3D12Device>();
+        ensure!(back.is_ok(), "QueryInterface from ID3D12Object to ID3D12Device fails");
+        let unknown: IUnknown = ctx.interface("IUnknown")?;
+        ensure!(unknown.cast::<ID3D12Device>().is_ok(), "QueryInterface from IUnknown to ID3D12Device fails");
+        Ok("ID3D12Object and IUnknown return ID3D12Device".to_owned())
+    }),
+    check("device/foreign-interface-refused", "Learn, IUnknown::QueryInterface, E_NOINTERFACE", &[], |ctx| {
+        let no = ctx.device().cast::<ID3D12Resource>().map_err(|error| error.code());
+        require(matches!(no, Err(E_NOINTERFACE)), || {
+            "QueryInterface for ID3D12Resource: expected E_NOINTERFACE".to_owned()
+        })?;
+        let no = ctx.device().cast::<ID3D12DeviceChild>().map_err(|error| error.code());
+        require(matches!(no, Err(E_NOINTERFACE)), || {
+            "QueryInterface for ID3D12DeviceChild: expected E_NOINTERFACE".to_owned()
+        })?;
+        Ok("E_NOINTERFACE".to_owned())
+    }),
+    check("device/has-a-node", "Learn, ID3D12Device::GetNodeCount", &[], |ctx| {
         let count = device::node_count(ctx.device());
         ensure!(count >= 1, "GetNodeCount: expected at least 1, found 0");
         Ok(format!("{count} node"))
     }),
-    check("device/luid-is-stable", "learn.microsoft.com, ID3D12Device::GetAdapterLuid", &[], |ctx| {
+    check("device/luid-is-stable", "Learn, ID3D12Device::GetAdapterLuid", &[], |ctx| {
         let (first, second) = (device::adapter_luid(ctx.device()), device::adapter_luid(ctx.device()));
         require_eq("the LUID, queried twice", second, first)?;
         Ok(format!("{:08x}:{:08x}", first.HighPart, first.LowPart))
     }),
-    check(
-        "device/luid-is-the-adapters",
-        "learn.microsoft.com, ID3D12Device::GetAdapterLuid",
-        &[Need::Adapter],
-        |ctx| {
-            let desc = crate::com::adapter::desc(ctx.adapter()?).ok("an adapter")?;
-            require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)?;
-            Ok("the device and its adapter agree".to_owned())
-        },
-    ),
-    check("device/is-not-removed", "learn.microsoft.com, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
+    check("device/luid-is-the-adapters", "Learn, ID3D12Device::GetAdapterLuid", &[Need::Adapter], |ctx| {
+        let desc = crate::com::adapter::desc(ctx.adapter()?).ok("an adapter")?;
+        require_eq("the device's LUID", device::adapter_luid(ctx.device()), desc.AdapterLuid)?;
+        Ok("the device and its adapter agree".to_owned())
+    }),
+    check("device/is-not-removed", "Learn, ID3D12Device::GetDeviceRemovedReason", &[], |ctx| {
         let reason = device::removed_reason(ctx.device());
         ensure!(reason == S_OK, "expected S_OK, found {}", Named(reason));
         Ok("S_OK".to_owned())
     }),
-    check(
-        "device/descriptor-sizes",
-        "learn.microsoft.com, ID3D12Device::GetDescriptorHandleIncrementSize",
-        &[],
-        |ctx| {
-            let sizes = [
-                D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
-                D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER,
-                D3D12_DESCRIPTOR_HEAP_TYPE_RTV,
-                D3D12_DESCRIPTOR_HEAP_TYPE_DSV,
-            ]
-            .map(|heap_type| device::descriptor_increment(ctx.device(), heap_type));
-            if sizes == [0; 4] {
-                return Err(Stop::Skipped("the device has no descriptors: every increment is 0".to_owned()));
-            }
-            ensure!(!sizes.contains(&0), "some increments are 0: {sizes:?}");
-            Ok(format!("{sizes:?}"))
-        },
-    ),
-    check("device/heap-knows-its-device", "learn.microsoft.com, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+    check("device/descriptor-sizes", "Learn, ID3D12Device::GetDescriptorHandleIncrementSize", &[], |ctx| {
+        let sizes = [
+            D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+            D3D12_DESCRIPTOR_HEAP_TYPE_SAMPLER,
+            D3D12_DESCRIPTOR_HEAP_TYPE_RTV,
+            D3D12_DESCRIPTOR_HEAP_TYPE_DSV,
+        ]
+        .map(|heap_type| device::descriptor_increment(ctx.device(), heap_type));
+        if sizes == [0; 4] {
+            return Err(Stop::Skipped("the device has no descriptors: every increment is 0".to_owned()));
+        }
+        ensure!(!sizes.contains(&0), "some increments are 0: {sizes:?}");
+        Ok(format!("{sizes:?}"))
+    }),
+    check("device/heap-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         belongs(ctx, &heap)
     }),
-    check(
-        "device/placed-resource-knows-its-device",
-        "learn.microsoft.com, ID3D12DeviceChild::GetDevice",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-            belongs(ctx, &ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?)
-        },
-    ),
-    check(
-        "device/committed-resource-knows-its-device",
-        "learn.microsoft.com, ID3D12DeviceChild::GetDevice",
-        &[],
-        |ctx| belongs(ctx, &ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?),
-    ),
-    check("device/heap-interfaces", "learn.microsoft.com, ID3D12Heap", &[], |ctx| {
+    check("device/placed-resource-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+        belongs(ctx, &ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?)
+    }),
+    check("device/committed-resource-knows-its-device", "Learn, ID3D12DeviceChild::GetDevice", &[], |ctx| {
+        belongs(ctx, &ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?)
+    }),
+    check("device/heap-interfaces", "Learn, ID3D12Heap", &[], |ctx| {
         let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
         child_interfaces::<ID3D12Heap>(&heap, heap.cast::<ID3D12Resource>().is_ok())
     }),
-    check("device/resource-interfaces", "learn.microsoft.com, ID3D12Resource", &[], |ctx| {
+    check("device/resource-interfaces", "Learn, ID3D12Resource", &[], |ctx| {
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         child_interfaces::<ID3D12Resource>(&resource, resource.cast::<ID3D12Heap>().is_ok())
     }),
-    check("device/resource2-answers-with-device8", "learn.microsoft.com, ID3D12Resource2", &[], |ctx| {
+    check("device/resource2-answers-with-device8", "Learn, ID3D12Resource2", &[], |ctx| {
         let _: ID3D12Device8 = ctx.interface("ID3D12Device8")?;
         let resource = ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
         let newer = resource.cast::<ID3D12Resource2>();
@@ -162,7 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation(
         "device/heap-null-result-only-checks",
-        "learn.microsoft.com, ID3D12Device::CreateHeap, ppvHeap",
+        "Learn, ID3D12Device::CreateHeap, ppvHeap",
         &[],
         |ctx| {
             let desc = buffer_heap(DEFAULT, 64 * KIB);
@@ -172,15 +136,10 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("S_FALSE for a valid description, E_INVALIDARG for another".to_owned())
         },
     ),
-    check(
-        "device/heap-null-desc-refused",
-        "learn.microsoft.com, ID3D12Device::CreateHeap, pDesc",
-        &[],
-        |ctx| {
-            answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
-            Ok("E_INVALIDARG".to_owned())
-        },
-    ),
+    check("device/heap-null-desc-refused", "Learn, ID3D12Device::CreateHeap, pDesc", &[], |ctx| {
+        answers("no description", device::check_heap(ctx.device(), None), E_INVALIDARG)?;
+        Ok("E_INVALIDARG".to_owned())
+    }),
     validation("device/committed-null-result-only-checks", COMMITTED_RESULT, &[], |ctx| {
         let home = properties(DEFAULT);
         let ask = |desc: D3D12_RESOURCE_DESC| device::check_committed(ctx.device(), Some(&home), Some(&desc));
@@ -190,7 +149,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "device/committed-null-pointers-refused",
-        "learn.microsoft.com, ID3D12Device::CreateCommittedResource",
+        "Learn, ID3D12Device::CreateCommittedResource",
         &[],
         |ctx| {
             let (home, desc) = (properties(DEFAULT), buffer(16));
@@ -205,7 +164,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     validation(
         "device/placed-null-result-only-checks",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource, ppvResource",
+        "Learn, ID3D12Device::CreatePlacedResource, ppvResource",
         &[],
         |ctx| {
             let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
@@ -216,33 +175,23 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("S_FALSE for a valid description, E_INVALIDARG for others".to_owned())
         },
     ),
-    check(
-        "device/wrong-interface-creates-nothing",
-        "learn.microsoft.com, ID3D12Device::CreateHeap, riid",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(DEFAULT, 64 * KIB);
-            let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
-            answers("a queue's interface", hresult, E_NOINTERFACE)?;
-            ensure!(!is_written, "a pointer was written although the call failed");
-            Ok("E_NOINTERFACE and a null pointer".to_owned())
-        },
-    ),
-    check(
-        "device/objects-give-their-references-back",
-        "learn.microsoft.com, IUnknown::AddRef and Release",
-        &[],
-        |ctx| {
-            let before = object::reference_count(ctx.device());
-            for _ in 0..4 {
-                let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
-                ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
-                ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
-            }
-            require_eq("references to the device", object::reference_count(ctx.device()), before)?;
-            Ok(format!("{before} before and after"))
-        },
-    ),
+    check("device/wrong-interface-creates-nothing", "Learn, ID3D12Device::CreateHeap, riid", &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        let (hresult, is_written) = device::create_heap_as(ctx.device(), &desc, &ID3D12CommandQueue::IID);
+        answers("a queue's interface", hresult, E_NOINTERFACE)?;
+        ensure!(!is_written, "a pointer was written although the call failed");
+        Ok("E_NOINTERFACE and a null pointer".to_owned())
+    }),
+    check("device/objects-give-their-references-back", "Learn, IUnknown::AddRef and Release", &[], |ctx| {
+        let before = object::reference_count(ctx.device());
+        for _ in 0..4 {
+            let heap = ctx.create_heap(&buffer_heap(DEFAULT, 64 * KIB)).ok("64 KiB")?;
+            ctx.place(&heap, 0, &buffer(16)).ok("16 bytes")?;
+            ctx.commit(DEFAULT, &buffer(16)).ok("16 bytes")?;
+        }
+        require_eq("references to the device", object::reference_count(ctx.device()), before)?;
+        Ok(format!("{before} before and after"))
+    }),
     check(
         "device/placed-resources-hold-no-reference",
         "vkd3d-proton, tests of private references",
@@ -264,36 +213,26 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", mapping.read(0, 10), b"still here".to_vec())?;
         Ok("the resource keeps its heap".to_owned())
     }),
-    check(
-        "device/private-data-round-trip",
-        "learn.microsoft.com, ID3D12Object::SetPrivateData",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"heapwright")?;
-                let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
-                answers(name, hresult, S_OK)?;
-                require_eq(format!("{name}: bytes"), (size, &bytes[..10]), (10, b"heapwright".as_slice()))
-                    .map(drop)
-            })
-        },
-    ),
-    check(
-        "device/private-data-size-alone",
-        "learn.microsoft.com, ID3D12Object::GetPrivateData, pData null",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"12345")?;
-                let (hresult, size) = object::private_data_size(object, &OWN);
-                answers(name, hresult, S_OK)?;
-                require_eq(format!("{name}: size"), size, 5).map(drop)
-            })
-        },
-    ),
+    check("device/private-data-round-trip", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"heapwright")?;
+            let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
+            answers(name, hresult, S_OK)?;
+            require_eq(format!("{name}: bytes"), (size, &bytes[..10]), (10, b"heapwright".as_slice()))
+                .map(drop)
+        })
+    }),
+    check("device/private-data-size-alone", "Learn, ID3D12Object::GetPrivateData, pData null", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"12345")?;
+            let (hresult, size) = object::private_data_size(object, &OWN);
+            answers(name, hresult, S_OK)?;
+            require_eq(format!("{name}: size"), size, 5).map(drop)
+        })
+    }),
     check(
         "device/private-data-room-too-small",
-        "learn.microsoft.com, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA",
+        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_MORE_DATA",
         &[],
         |ctx| {
             each_object(ctx, |name, object| {
@@ -306,7 +245,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "device/private-data-missing",
-        "learn.microsoft.com, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND",
+        "Learn, ID3D12Object::GetPrivateData, DXGI_ERROR_NOT_FOUND",
         &[],
         |ctx| {
             each_object(ctx, |name, object| {
@@ -315,34 +254,24 @@ pub(super) const CHECKS: &[Check] = &[
             })
         },
     ),
-    check(
-        "device/private-data-is-replaced",
-        "learn.microsoft.com, ID3D12Object::SetPrivateData",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"first and long")?;
-                set(name, object, b"second")?;
-                let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
-                answers(name, hresult, S_OK)?;
-                require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice())).map(drop)
-            })
-        },
-    ),
-    check(
-        "device/private-data-is-removed",
-        "learn.microsoft.com, ID3D12Object::SetPrivateData, pData null",
-        &[],
-        |ctx| {
-            each_object(ctx, |name, object| {
-                set(name, object, b"gone soon")?;
-                // Where nothing is left to remove, S_FALSE would do as well: both are success.
-                let removed = object::set_private_data(object, &OWN, None);
-                ensure!(removed.is_ok(), "{name}: expected success, found {}", Named(removed));
-                answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
-            })
-        },
-    ),
+    check("device/private-data-is-replaced", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"first and long")?;
+            set(name, object, b"second")?;
+            let (hresult, size, bytes) = object::private_data(object, &OWN, 64);
+            answers(name, hresult, S_OK)?;
+            require_eq(format!("{name}: bytes"), (size, &bytes[..6]), (6, b"second".as_slice())).map(drop)
+        })
+    }),
+    check("device/private-data-is-removed", "Learn, ID3D12Object::SetPrivateData, pData null", &[], |ctx| {
+        each_object(ctx, |name, object| {
+            set(name, object, b"gone soon")?;
+            // Where nothing is left to remove, S_FALSE would do as well: both are success.
+            let removed = object::set_private_data(object, &OWN, None);
+            ensure!(removed.is_ok(), "{name}: expected success, found {}", Named(removed));
+            answers(name, object::private_data_size(object, &OWN).0, DXGI_ERROR_NOT_FOUND)
+        })
+    }),
     check(
         "device/private-data-of-some-size-is-removed",
         "Wine, test_private_data of its D3D12 tests",
@@ -366,42 +295,32 @@ pub(super) const CHECKS: &[Check] = &[
             answers(name, object::set_private_data(object, &OTHER, None), S_OK)
         })
     }),
-    check(
-        "device/private-data-is-per-object",
-        "learn.microsoft.com, ID3D12Object::SetPrivateData",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(DEFAULT, 64 * KIB);
-            let first = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
-            let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
-            set("a heap", &first, b"mine")?;
-            answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
-            Ok("private data of another heap".to_owned())
-        },
-    ),
-    check(
-        "device/private-interface-is-held",
-        "learn.microsoft.com, ID3D12Object::SetPrivateDataInterface",
-        &[],
-        |ctx| {
-            let desc = buffer_heap(DEFAULT, 64 * KIB);
-            let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
-            let held = ctx.create_heap(&desc).ok("64 KiB")?;
-            let before = object::reference_count(&held);
-            let unknown: IUnknown = held
-                .cast()
-                .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
-            answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
-            drop(unknown);
-            let during = object::reference_count(&held);
-            ensure!(during > before, "expected more than {before} references while attached, found {during}");
-            let back = object::private_interface(&owner, &OWN).ok("an interface")?;
-            require_eq("the returned interface", object::identity(&back), object::identity(&held))?;
-            drop((back, owner));
-            require_eq("references after the owner was released", object::reference_count(&held), before)?;
-            Ok(format!("{before}, {during} while attached, {before} after"))
-        },
-    ),
+    check("device/private-data-is-per-object", "Learn, ID3D12Object::SetPrivateData", &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        let first = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
+        let second = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
+        set("a heap", &first, b"mine")?;
+        answers("another heap", object::private_data_size(&second, &OWN).0, DXGI_ERROR_NOT_FOUND)?;
+        Ok("private data of another heap".to_owned())
+    }),
+    check("device/private-interface-is-held", "Learn, ID3D12Object::SetPrivateDataInterface", &[], |ctx| {
+        let desc = buffer_heap(DEFAULT, 64 * KIB);
+        let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
+        let held = ctx.create_heap(&desc).ok("64 KiB")?;
+        let before = object::reference_count(&held);
+        let unknown: IUnknown = held
+            .cast()
+            .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap to IUnknown fails".to_owned()))?;
+        answers("attach", object::set_private_data_interface(&owner, &OWN, Some(&unknown)), S_OK)?;
+        drop(unknown);
+        let during = object::reference_count(&held);
+        ensure!(during > before, "expected more than {before} references while attached, found {during}");
+        let back = object::private_interface(&owner, &OWN).ok("an interface")?;
+        require_eq("the returned interface", object::identity(&back), object::identity(&held))?;
+        drop((back, owner));
+        require_eq("references after the owner was released", object::reference_count(&held), before)?;
+        Ok(format!("{before}, {during} while attached, {before} after"))
+    }),
     check("device/private-interface-is-released-when-replaced", PRIVATE_INTERFACE, &[], |ctx| {
         let desc = buffer_heap(DEFAULT, 64 * KIB);
         let owner = object_of(&ctx.create_heap(&desc).ok("64 KiB")?)?;
@@ -416,7 +335,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("references after the data was replaced", object::reference_count(&held), before)?;
         Ok(format!("{before} before and after"))
     }),
-    check("device/name-is-private-data", "learn.microsoft.com, ID3D12Object::SetName", &[], |ctx| {
+    check("device/name-is-private-data", "Learn, ID3D12Object::SetName", &[], |ctx| {
         each_object(ctx, |name, object| {
             answers(name, object::set_name(object, "Höhe"), S_OK)?;
             let (hresult, size, bytes) = object::private_data(object, &WKPDID_D3DDebugObjectNameW, 64);
@@ -431,7 +350,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "device/narrow-name-is-kept",
-        "learn.microsoft.com, ID3D12Object::SetName, WKPDID_D3DDebugObjectName",
+        "Learn, ID3D12Object::SetName, WKPDID_D3DDebugObjectName",
         &[],
         |ctx| {
             each_object(ctx, |name, object| {
@@ -444,7 +363,7 @@ pub(super) const CHECKS: &[Check] = &[
             })
         },
     ),
-    check("device/heap1-by-the-newer-call", "learn.microsoft.com, ID3D12Device4::CreateHeap1", &[], |ctx| {
+    check("device/heap1-by-the-newer-call", "Learn, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 128 * KIB);
         let heap = device::create_heap1(&newer, &desc).ok("128 KiB")?;
@@ -453,7 +372,7 @@ pub(super) const CHECKS: &[Check] = &[
             .map_err(|_| Stop::Failed("QueryInterface from ID3D12Heap1 to ID3D12Heap fails".to_owned()))?;
         require_eq("SizeInBytes", memory::heap_desc(&heap).SizeInBytes, 128 * KIB)
     }),
-    check("device/heap1-of-nothing-refused", "learn.microsoft.com, ID3D12Device4::CreateHeap1", &[], |ctx| {
+    check("device/heap1-of-nothing-refused", "Learn, ID3D12Device4::CreateHeap1", &[], |ctx| {
         let newer: ID3D12Device4 = ctx.interface("ID3D12Device4")?;
         let desc = buffer_heap(DEFAULT, 0);
         device::create_heap1(&newer, &desc).refused("0 bytes")

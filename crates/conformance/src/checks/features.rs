@@ -9,15 +9,14 @@ use crate::context::Context;
 use crate::desc::{DEFAULT, GPU_UPLOAD, KIB, MIB, buffer, buffer_heap, tight_buffer};
 use crate::hresult::Named;
 
-const D3D12: &str = "learn.microsoft.com, ID3D12Device::CheckFeatureSupport";
-const NODE_INDEX: &str = "learn.microsoft.com, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex";
-const ADDRESSES: &str = "learn.microsoft.com, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT";
+const D3D12: &str = "Learn, ID3D12Device::CheckFeatureSupport";
+const NODE_INDEX: &str = "Learn, D3D12_FEATURE_DATA_ARCHITECTURE::NodeIndex";
+const ADDRESSES: &str = "Learn, D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT";
 const GPU_UPLOAD_CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer";
 const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
-const FORMATS: &str = "learn.microsoft.com, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
-const SAMPLES: &str = "learn.microsoft.com, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
-const ADDRESS_BITS: &str =
-    "learn.microsoft.com, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
+const FORMATS: &str = "Learn, D3D12_FEATURE_DATA_FORMAT_SUPPORT";
+const SAMPLES: &str = "Learn, D3D12_FEATURE_DATA_MULTISAMPLE_QUALITY_LEVELS";
+const ADDRESS_BITS: &str = "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS, MaxGPUVirtualAddressBitsPerResource";
 
 pub(super) const CHECKS: &[Check] = &[
     check("features/options-known", D3D12, &[], |ctx| {
@@ -31,30 +30,20 @@ pub(super) const CHECKS: &[Check] = &[
         let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("every device supports the query")?;
         Ok(format!("UMA {}, CacheCoherentUMA {}", data.UMA.as_bool(), data.CacheCoherentUMA.as_bool()))
     }),
-    check(
-        "features/cache-coherent-implies-uma",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_ARCHITECTURE",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
-            require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
-                "CacheCoherentUMA is TRUE, but UMA is FALSE".to_owned()
-            })?;
-            Ok("CacheCoherentUMA implies UMA".to_owned())
-        },
-    ),
-    check(
-        "features/architecture1-agrees",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_ARCHITECTURE1",
-        &[],
-        |ctx| {
-            let old: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
-            let new: D3D12_FEATURE_DATA_ARCHITECTURE1 = ctx.feature().ok("node 0")?;
-            let old = [old.TileBasedRenderer, old.UMA, old.CacheCoherentUMA].map(|flag| flag.as_bool());
-            let found = [new.TileBasedRenderer, new.UMA, new.CacheCoherentUMA].map(|flag| flag.as_bool());
-            require_eq("TileBasedRenderer, UMA and CacheCoherentUMA", found, old)
-        },
-    ),
+    check("features/cache-coherent-implies-uma", "Learn, D3D12_FEATURE_DATA_ARCHITECTURE", &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
+        require(data.UMA.as_bool() || !data.CacheCoherentUMA.as_bool(), || {
+            "CacheCoherentUMA is TRUE, but UMA is FALSE".to_owned()
+        })?;
+        Ok("CacheCoherentUMA implies UMA".to_owned())
+    }),
+    check("features/architecture1-agrees", "Learn, D3D12_FEATURE_DATA_ARCHITECTURE1", &[], |ctx| {
+        let old: D3D12_FEATURE_DATA_ARCHITECTURE = ctx.feature().ok("node 0")?;
+        let new: D3D12_FEATURE_DATA_ARCHITECTURE1 = ctx.feature().ok("node 0")?;
+        let old = [old.TileBasedRenderer, old.UMA, old.CacheCoherentUMA].map(|flag| flag.as_bool());
+        let found = [new.TileBasedRenderer, new.UMA, new.CacheCoherentUMA].map(|flag| flag.as_bool());
+        require_eq("TileBasedRenderer, UMA and CacheCoherentUMA", found, old)
+    }),
     validation("features/architecture-node-out-of-range", NODE_INDEX, &[], |ctx| {
         let node = device::node_count(ctx.device());
         let data = D3D12_FEATURE_DATA_ARCHITECTURE { NodeIndex: node, ..Default::default() };
@@ -85,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "features/wrong-sizes-refused",
-        "learn.microsoft.com, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize",
+        "Learn, ID3D12Device::CheckFeatureSupport, FeatureSupportDataSize",
         &[],
         |ctx| {
             let mut count = 0;
@@ -109,7 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "features/null-data-refused",
-        "learn.microsoft.com, ID3D12Device::CheckFeatureSupport, pFeatureSupportData",
+        "Learn, ID3D12Device::CheckFeatureSupport, pFeatureSupportData",
         &[],
         |ctx| {
             for (name, feature, size) in structures() {
@@ -160,56 +149,38 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("FALSE".to_owned())
     }),
-    check("features/options4-known", "learn.microsoft.com, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
+    check("features/options4-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS4", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS4 = ctx.feature().ok("the device supports the query")?;
         let tier = data.SharedResourceCompatibilityTier;
         ensure!((0..=2).contains(&tier), "SharedResourceCompatibilityTier: expected 0 to 2, found {tier}");
         Ok(format!("MSAA64KBAlignedTextureSupported {}", data.MSAA64KBAlignedTextureSupported.as_bool()))
     }),
-    check("features/options7-known", "learn.microsoft.com, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
+    check("features/options7-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS7", &[], |ctx| {
         let data: D3D12_FEATURE_DATA_D3D12_OPTIONS7 = ctx.feature().ok("the device supports the query")?;
         Ok(format!(
             "mesh shader tier {}, sampler feedback tier {}",
             data.MeshShaderTier, data.SamplerFeedbackTier
         ))
     }),
-    check(
-        "features/options12-known",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_D3D12_OPTIONS12",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 =
-                ctx.feature().ok("the device supports the query")?;
-            let barriers = data.EnhancedBarriersSupported.as_bool();
-            require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
-                "RelaxedFormatCastingSupported is TRUE, but EnhancedBarriersSupported is FALSE".to_owned()
-            })?;
-            Ok(format!("EnhancedBarriersSupported {barriers}"))
-        },
-    ),
-    check(
-        "features/options20-known",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_D3D12_OPTIONS20",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 =
-                ctx.feature().ok("the device supports the query")?;
-            let tier = data.RecreateAtTier;
-            ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
-            Ok(format!("RecreateAtTier {tier}"))
-        },
-    ),
-    check(
-        "features/existing-heaps-known",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_EXISTING_HEAPS",
-        &[],
-        |ctx| {
-            let data: D3D12_FEATURE_DATA_EXISTING_HEAPS =
-                ctx.feature().ok("the device supports the query")?;
-            Ok(format!("Supported {}", data.Supported.as_bool()))
-        },
-    ),
-    check("features/feature-levels", "learn.microsoft.com, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
+    check("features/options12-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS12", &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS12 = ctx.feature().ok("the device supports the query")?;
+        let barriers = data.EnhancedBarriersSupported.as_bool();
+        require(barriers || !data.RelaxedFormatCastingSupported.as_bool(), || {
+            "RelaxedFormatCastingSupported is TRUE, but EnhancedBarriersSupported is FALSE".to_owned()
+        })?;
+        Ok(format!("EnhancedBarriersSupported {barriers}"))
+    }),
+    check("features/options20-known", "Learn, D3D12_FEATURE_DATA_D3D12_OPTIONS20", &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_D3D12_OPTIONS20 = ctx.feature().ok("the device supports the query")?;
+        let tier = data.RecreateAtTier;
+        ensure!([0, 1].contains(&tier), "RecreateAtTier: expected 0 or 1, found {tier}");
+        Ok(format!("RecreateAtTier {tier}"))
+    }),
+    check("features/existing-heaps-known", "Learn, D3D12_FEATURE_DATA_EXISTING_HEAPS", &[], |ctx| {
+        let data: D3D12_FEATURE_DATA_EXISTING_HEAPS = ctx.feature().ok("the device supports the query")?;
+        Ok(format!("Supported {}", data.Supported.as_bool()))
+    }),
+    check("features/feature-levels", "Learn, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
         let ask = |levels: &[D3D_FEATURE_LEVEL]| device::feature_level(ctx.device(), levels);
         let all =
             [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
@@ -218,63 +189,39 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("of one level", ask(&all[..1]).ok("one level")?, D3D_FEATURE_LEVEL_11_0)?;
         Ok(format!("{highest:#x}"))
     }),
-    check(
-        "features/resource-binding-tier",
-        "learn.microsoft.com, Hardware support, resource binding tiers",
-        &[],
-        |ctx| {
-            let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
-                ctx.feature().ok("the device supports the query")?;
-            let tier = options.ResourceBindingTier;
-            let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
-            let level = device::feature_level(ctx.device(), &levels).ok("two levels")?;
-            let least = if level >= D3D_FEATURE_LEVEL_12_0 { 2 } else { 1 };
-            require((least..=3).contains(&tier), || {
-                format!(
-                    "ResourceBindingTier: expected {least} to 3 on feature level {level:#x}, found {tier}"
-                )
-            })?;
-            Ok(format!("tier {tier}"))
-        },
-    ),
-    check(
-        "features/feature-level-means-features",
-        "learn.microsoft.com, Hardware feature levels",
-        &[],
-        |ctx| {
-            let options: D3D12_FEATURE_DATA_D3D12_OPTIONS =
-                ctx.feature().ok("the device supports the query")?;
-            let [base, logic, tiled, conservative] = [
-                D3D_FEATURE_LEVEL_11_0,
-                D3D_FEATURE_LEVEL_11_1,
-                D3D_FEATURE_LEVEL_12_0,
-                D3D_FEATURE_LEVEL_12_1,
-            ];
-            let level = device::feature_level(ctx.device(), &[base, logic, tiled, conservative]);
-            let level = level.ok("four levels")?;
-            let is = |flag: windows_core::BOOL| i32::from(flag.as_bool());
-            let required = [
-                (logic, "OutputMergerLogicOp", is(options.OutputMergerLogicOp), 1),
-                (tiled, "TiledResourcesTier", options.TiledResourcesTier, 2),
-                (tiled, "TypedUAVLoadAdditionalFormats", is(options.TypedUAVLoadAdditionalFormats), 1),
-                (conservative, "ROVsSupported", is(options.ROVsSupported), 1),
-                (conservative, "ConservativeRasterizationTier", options.ConservativeRasterizationTier, 1),
-            ];
-            for (since, name, found, least) in required.into_iter().filter(|&(since, ..)| since <= level) {
-                ensure!(
-                    found >= least,
-                    "{name} is {found}; feature level {since:#x} requires {least} or more"
-                );
-            }
-            Ok(format!("feature level {level:#x}"))
-        },
-    ),
-    check(
-        "features/no-feature-levels-refused",
-        "learn.microsoft.com, D3D12_FEATURE_DATA_FEATURE_LEVELS",
-        &[],
-        |ctx| device::feature_level(ctx.device(), &[]).refused("no levels"),
-    ),
+    check("features/resource-binding-tier", "Learn, Hardware support, resource binding tiers", &[], |ctx| {
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
+        let tier = options.ResourceBindingTier;
+        let levels = [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_12_0];
+        let level = device::feature_level(ctx.device(), &levels).ok("two levels")?;
+        let least = if level >= D3D_FEATURE_LEVEL_12_0 { 2 } else { 1 };
+        require((least..=3).contains(&tier), || {
+            format!("ResourceBindingTier: expected {least} to 3 on feature level {level:#x}, found {tier}")
+        })?;
+        Ok(format!("tier {tier}"))
+    }),
+    check("features/feature-level-means-features", "Learn, Hardware feature levels", &[], |ctx| {
+        let options: D3D12_FEATURE_DATA_D3D12_OPTIONS = ctx.feature().ok("the device supports the query")?;
+        let [base, logic, tiled, conservative] =
+            [D3D_FEATURE_LEVEL_11_0, D3D_FEATURE_LEVEL_11_1, D3D_FEATURE_LEVEL_12_0, D3D_FEATURE_LEVEL_12_1];
+        let level = device::feature_level(ctx.device(), &[base, logic, tiled, conservative]);
+        let level = level.ok("four levels")?;
+        let is = |flag: windows_core::BOOL| i32::from(flag.as_bool());
+        let required = [
+            (logic, "OutputMergerLogicOp", is(options.OutputMergerLogicOp), 1),
+            (tiled, "TiledResourcesTier", options.TiledResourcesTier, 2),
+            (tiled, "TypedUAVLoadAdditionalFormats", is(options.TypedUAVLoadAdditionalFormats), 1),
+            (conservative, "ROVsSupported", is(options.ROVsSupported), 1),
+            (conservative, "ConservativeRasterizationTier", options.ConservativeRasterizationTier, 1),
+        ];
+        for (since, name, found, least) in required.into_iter().filter(|&(since, ..)| since <= level) {
+            ensure!(found >= least, "{name} is {found}; feature level {since:#x} requires {least} or more");
+        }
+        Ok(format!("feature level {level:#x}"))
+    }),
+    check("features/no-feature-levels-refused", "Learn, D3D12_FEATURE_DATA_FEATURE_LEVELS", &[], |ctx| {
+        device::feature_level(ctx.device(), &[]).refused("no levels")
+    }),
     check("features/format-support-of-a-common-format", FORMATS, &[], |ctx| {
         let support = format_support(ctx, DXGI_FORMAT_R8G8B8A8_UNORM)?;
         let expected = D3D12_FORMAT_SUPPORT1_TEXTURE2D | D3D12_FORMAT_SUPPORT1_RENDER_TARGET;
@@ -320,22 +267,17 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("the size of half of it", below.size, 1 << (bits - 1))?;
         Ok(format!("2^{bits} bytes: {}", if found.size == u64::MAX { "refused" } else { "taken" }))
     }),
-    check(
-        "features/heap-tier-is-what-heaps-do",
-        "learn.microsoft.com, D3D12_RESOURCE_HEAP_TIER",
-        &[],
-        |ctx| {
-            let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
-            let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
-            let tier = ctx.caps().resource_heap_tier;
-            require_eq(
-                format!("tier {tier}: a heap for all resource categories is created"),
-                is_made,
-                tier >= 2,
-            )?;
-            Ok(format!("tier {tier}"))
-        },
-    ),
+    check("features/heap-tier-is-what-heaps-do", "Learn, D3D12_RESOURCE_HEAP_TIER", &[], |ctx| {
+        let desc = D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_NONE, ..buffer_heap(DEFAULT, 64 * KIB) };
+        let is_made = ctx.create_heap(&desc).implemented()?.is_ok();
+        let tier = ctx.caps().resource_heap_tier;
+        require_eq(
+            format!("tier {tier}: a heap for all resource categories is created"),
+            is_made,
+            tier >= 2,
+        )?;
+        Ok(format!("tier {tier}"))
+    }),
 ];
 
 /// Returns the structures that are passed with wrong sizes: name, feature and size.

@@ -11,10 +11,10 @@ use crate::com::commands;
 use crate::context::{Context, Queue};
 use crate::desc::{BUNDLE, COMPUTE, COPY, DIRECT};
 
-const FENCE: &str = "learn.microsoft.com, ID3D12Fence";
-const QUEUE: &str = "learn.microsoft.com, ID3D12CommandQueue";
+const FENCE: &str = "Learn, ID3D12Fence";
+const QUEUE: &str = "Learn, ID3D12CommandQueue";
 const RELEASED: &str = "vkd3d-proton, tests of fences that are set back and released";
-const LIST: &str = "learn.microsoft.com, ID3D12GraphicsCommandList";
+const LIST: &str = "Learn, ID3D12GraphicsCommandList";
 
 /// The time for which a check observes that a wait does not end, after work that was submitted later has finished.
 const A_WHILE: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
             require_eq("GetCompletedValue", commands::completed(&fence), value)
         })
     }),
-    check("fences/signal-from-the-cpu", "learn.microsoft.com, ID3D12Fence::Signal", &[], |ctx| {
+    check("fences/signal-from-the-cpu", "Learn, ID3D12Fence::Signal", &[], |ctx| {
         let fence = ctx.create_fence(0).ok("value 0")?;
         each([1, 2, 100], |value| {
             commands::signal(&fence, value).ok(format!("value {value}"))?;
@@ -39,23 +39,17 @@ pub(super) const CHECKS: &[Check] = &[
         commands::signal(&one, 5).ok("the first object")?;
         require_eq("the second object", commands::completed(&other), 0)
     }),
-    check(
-        "fences/shared-handle-keeps-its-fence",
-        "learn.microsoft.com, ID3D12Device::CreateSharedHandle",
-        &[],
-        |ctx| {
-            let fence =
-                commands::create_fence(ctx.device(), 7, D3D12_FENCE_FLAG_SHARED).ok("a shared fence")?;
-            let handle = commands::create_shared_handle(ctx.device(), &fence).ok("a shared fence")?;
-            drop(fence);
-            let opened = commands::open_shared_handle(ctx.device(), &handle);
-            let opened: ID3D12Fence = opened.ok("a handle whose fence was released")?;
-            require_eq("GetCompletedValue", commands::completed(&opened), 7)
-        },
-    ),
+    check("fences/shared-handle-keeps-its-fence", "Learn, ID3D12Device::CreateSharedHandle", &[], |ctx| {
+        let fence = commands::create_fence(ctx.device(), 7, D3D12_FENCE_FLAG_SHARED).ok("a shared fence")?;
+        let handle = commands::create_shared_handle(ctx.device(), &fence).ok("a shared fence")?;
+        drop(fence);
+        let opened = commands::open_shared_handle(ctx.device(), &handle);
+        let opened: ID3D12Fence = opened.ok("a handle whose fence was released")?;
+        require_eq("GetCompletedValue", commands::completed(&opened), 7)
+    }),
     check(
         "fences/null-event-of-a-reached-value",
-        "learn.microsoft.com, ID3D12Fence::SetEventOnCompletion, null event",
+        "Learn, ID3D12Fence::SetEventOnCompletion, null event",
         &[],
         |ctx| {
             let fence = ctx.create_fence(7).ok("value 7")?;
@@ -69,55 +63,47 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("returns at once".to_owned())
         },
     ),
-    check(
-        "fences/null-event-blocks",
-        "learn.microsoft.com, ID3D12Fence::SetEventOnCompletion, null event",
-        &[],
-        |ctx| {
-            let fence = ctx.create_fence(0).ok("value 0")?;
-            let waited = fence.clone();
-            // The thread says at which value its wait ended, in case that it runs late.
-            let waiter = blocked(move || (commands::block_until(&waited, 3), commands::completed(&waited)))?;
-            let ended = |(answer, value): (Answer<()>, u64)| {
-                answer.ok("a wait for value 3")?;
-                ensure!(
-                    value >= 3,
-                    "SetEventOnCompletion without an event ended a wait for value 3 at {value}"
-                );
-                Ok("blocks until the value is reached".to_owned())
-            };
-            for value in [2, 3] {
-                if let Ok(early) = waiter.recv_timeout(A_WHILE) {
-                    return ended(early);
-                }
-                commands::signal(&fence, value).ok(format!("value {value}"))?;
+    check("fences/null-event-blocks", "Learn, ID3D12Fence::SetEventOnCompletion, null event", &[], |ctx| {
+        let fence = ctx.create_fence(0).ok("value 0")?;
+        let waited = fence.clone();
+        // The thread says at which value its wait ended, in case that it runs late.
+        let waiter = blocked(move || (commands::block_until(&waited, 3), commands::completed(&waited)))?;
+        let ended = |(answer, value): (Answer<()>, u64)| {
+            answer.ok("a wait for value 3")?;
+            ensure!(value >= 3, "SetEventOnCompletion without an event ended a wait for value 3 at {value}");
+            Ok("blocks until the value is reached".to_owned())
+        };
+        for value in [2, 3] {
+            if let Ok(early) = waiter.recv_timeout(A_WHILE) {
+                return ended(early);
             }
-            match waiter.recv_timeout(commands::PATIENCE) {
-                Ok(answer) => ended(answer),
-                Err(_) => failed("a wait for value 3 still blocks at value 3"),
-            }
-        },
-    ),
+            commands::signal(&fence, value).ok(format!("value {value}"))?;
+        }
+        match waiter.recv_timeout(commands::PATIENCE) {
+            Ok(answer) => ended(answer),
+            Err(_) => failed("a wait for value 3 still blocks at value 3"),
+        }
+    }),
     check(
         "fences/several-of-which-all",
-        "learn.microsoft.com, ID3D12Device1::SetEventOnMultipleFenceCompletion",
+        "Learn, ID3D12Device1::SetEventOnMultipleFenceCompletion",
         &[],
         |ctx| returns_at_once(ctx, [2, 3], [2, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_NONE),
     ),
     check(
         "fences/several-of-which-any",
-        "learn.microsoft.com, D3D12_MULTIPLE_FENCE_WAIT_FLAGS, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY",
+        "Learn, D3D12_MULTIPLE_FENCE_WAIT_FLAGS, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY",
         &[],
         |ctx| returns_at_once(ctx, [0, 3], [100, 3], D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY),
     ),
-    check("fences/queue-signals", "learn.microsoft.com, ID3D12CommandQueue::Signal", &[], |ctx| {
+    check("fences/queue-signals", "Learn, ID3D12CommandQueue::Signal", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
             queue.run(|_| ())?;
             require_eq("the fence", commands::completed(&queue.fence), 1)
         })
     }),
-    check("fences/queue-signals-in-order", "learn.microsoft.com, ID3D12CommandQueue::Signal", &[], |ctx| {
+    check("fences/queue-signals-in-order", "Learn, ID3D12CommandQueue::Signal", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         for value in 1..=100 {
             commands::queue_signal(&queue.queue, &queue.fence, value).ok(format!("value {value}"))?;
@@ -135,7 +121,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("100 values in ascending order".to_owned())
     }),
-    check("fences/queue-waits-for-the-cpu", "learn.microsoft.com, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-the-cpu", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let gate = ctx.create_fence(0).ok("value 0")?;
         wait(&queue, &gate, 1)?;
@@ -148,7 +134,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the queue waits until the value is reached".to_owned())
     }),
-    check("fences/queue-waits-for-a-queue", "learn.microsoft.com, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-a-queue", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let (first, second) = (ctx.queue(DIRECT)?, ctx.queue(COPY)?);
         let (gate, handover) = (ctx.create_fence(0).ok("value 0")?, ctx.create_fence(0).ok("value 0")?);
         wait(&second, &handover, 1)?;
@@ -165,7 +151,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the second runs after the first".to_owned())
     }),
-    check("fences/queue-waits-for-nothing", "learn.microsoft.com, ID3D12CommandQueue::Wait", &[], |ctx| {
+    check("fences/queue-waits-for-nothing", "Learn, ID3D12CommandQueue::Wait", &[], |ctx| {
         let queue = ctx.queue(DIRECT)?;
         let reached = ctx.create_fence(5).ok("value 5")?;
         wait(&queue, &reached, 5)?;
@@ -230,7 +216,7 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("the wait ends with the last reference".to_owned())
     }),
-    check("fences/queue-desc", "learn.microsoft.com, ID3D12CommandQueue::GetDesc", &[], |ctx| {
+    check("fences/queue-desc", "Learn, ID3D12CommandQueue::GetDesc", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             let queue = ctx.queue(list_type)?;
             require_eq("Type", commands::queue_type(&queue.queue), list_type)
@@ -241,48 +227,33 @@ pub(super) const CHECKS: &[Check] = &[
             commands::create_queue(ctx.device(), list_type).refused(format!("type {list_type}"))
         })
     }),
-    check(
-        "fences/timestamp-frequency",
-        "learn.microsoft.com, ID3D12CommandQueue::GetTimestampFrequency",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let found = commands::timestamp_frequency(&queue.queue).ok("direct")?;
-            ensure!(found > 0, "the frequency is 0");
-            Ok(format!("{found} ticks a second"))
-        },
-    ),
-    check("fences/list-type", "learn.microsoft.com, ID3D12CommandList::GetType", &[], |ctx| {
+    check("fences/timestamp-frequency", "Learn, ID3D12CommandQueue::GetTimestampFrequency", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let found = commands::timestamp_frequency(&queue.queue).ok("direct")?;
+        ensure!(found > 0, "the frequency is 0");
+        Ok(format!("{found} ticks a second"))
+    }),
+    check("fences/list-type", "Learn, ID3D12CommandList::GetType", &[], |ctx| {
         each([DIRECT, COMPUTE, COPY], |list_type| {
             require_eq("GetType", ctx.queue(list_type)?.list.list_type(), list_type)
         })
     }),
-    validation(
-        "fences/list-closes-once",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::Close",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let hresult = queue.list.close().fails("a closed list")?;
-            Ok(hresult)
-        },
-    ),
-    validation(
-        "fences/open-list-is-not-reset",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::Reset",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(DIRECT)?;
-            let reset = || queue.list.reset(&queue.allocator);
-            reset().ok("a closed list")?;
-            let hresult = reset().fails("an open list")?;
-            queue.list.close().ok("an open list")?;
-            Ok(hresult)
-        },
-    ),
+    validation("fences/list-closes-once", "Learn, ID3D12GraphicsCommandList::Close", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let hresult = queue.list.close().fails("a closed list")?;
+        Ok(hresult)
+    }),
+    validation("fences/open-list-is-not-reset", "Learn, ID3D12GraphicsCommandList::Reset", &[], |ctx| {
+        let queue = ctx.queue(DIRECT)?;
+        let reset = || queue.list.reset(&queue.allocator);
+        reset().ok("a closed list")?;
+        let hresult = reset().fails("an open list")?;
+        queue.list.close().ok("an open list")?;
+        Ok(hresult)
+    }),
     validation(
         "fences/allocator-in-recording-is-not-reset",
-        "learn.microsoft.com, ID3D12CommandAllocator::Reset",
+        "Learn, ID3D12CommandAllocator::Reset",
         &[],
         |ctx| {
             let queue = ctx.queue(DIRECT)?;
@@ -302,17 +273,12 @@ pub(super) const CHECKS: &[Check] = &[
         queue.wait(last)?;
         Ok("executed 10 times without recording again".to_owned())
     }),
-    check(
-        "fences/list-of-another-type-refused",
-        "learn.microsoft.com, ID3D12Device::CreateCommandList",
-        &[],
-        |ctx| {
-            let queue = ctx.queue(COPY)?;
-            commands::create_list(ctx.device(), DIRECT, &queue.allocator)
-                .map(drop)
-                .refused("a direct list on a copy allocator")
-        },
-    ),
+    check("fences/list-of-another-type-refused", "Learn, ID3D12Device::CreateCommandList", &[], |ctx| {
+        let queue = ctx.queue(COPY)?;
+        commands::create_list(ctx.device(), DIRECT, &queue.allocator)
+            .map(drop)
+            .refused("a direct list on a copy allocator")
+    }),
 ];
 
 /// Runs a blocking wait on a thread and returns the receiver of its result.

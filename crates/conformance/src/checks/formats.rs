@@ -16,7 +16,7 @@ use crate::desc::{
 
 const TEXTURES: &[Need] = &[Need::Textures, Need::Footprints];
 const BLOCKS: &str = "vkd3d-proton, test_copy_texture_bc_rgba";
-const RESOLVE: &str = "learn.microsoft.com, ID3D12GraphicsCommandList::ResolveSubresource, Format";
+const RESOLVE: &str = "Learn, ID3D12GraphicsCommandList::ResolveSubresource, Format";
 
 /// Uncompressed formats, block formats of the same size, and the bytes of two texels or blocks.
 const CASES: [(DXGI_FORMAT, DXGI_FORMAT, usize); 3] = [
@@ -94,7 +94,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "formats/clear-saturates-half-floats",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ClearRenderTargetView",
+        "Learn, ID3D12GraphicsCommandList::ClearRenderTargetView",
         TEXTURES,
         |ctx| {
             let desc = with_format(render_target(64, 8), DXGI_FORMAT_R16G16_FLOAT);
@@ -139,7 +139,7 @@ pub(super) const CHECKS: &[Check] = &[
             expect(&found, |x, y| (if is_in_rects(x, y) { 0.5_f32 } else { 0.25 }).to_le_bytes())
         })
     }),
-    check("formats/read-only-aspects", "learn.microsoft.com, D3D12_DSV_FLAGS", TEXTURES, |ctx| {
+    check("formats/read-only-aspects", "Learn, D3D12_DSV_FLAGS", TEXTURES, |ctx| {
         let desc = with_format(depth_buffer(4, 4), DXGI_FORMAT_D32_FLOAT_S8X24_UINT);
         let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
         let (queue, texture) = (ctx.queue(DIRECT)?, created(ctx, &desc, state)?);

@@ -11,13 +11,13 @@ use crate::desc::{
 };
 use crate::proof;
 
-const CREATE: &str = "learn.microsoft.com, ID3D12Device::CreateHeap";
-const SIZE: &str = "learn.microsoft.com, D3D12_HEAP_DESC::SizeInBytes";
-const ALIGNMENT: &str = "learn.microsoft.com, D3D12_HEAP_DESC::Alignment";
-const FLAGS: &str = "learn.microsoft.com, D3D12_HEAP_FLAGS";
-const TIER_1: &str = "learn.microsoft.com, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_1";
-const TIER_2: &str = "learn.microsoft.com, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_2";
-const ZEROED: &str = "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
+const CREATE: &str = "Learn, ID3D12Device::CreateHeap";
+const SIZE: &str = "Learn, D3D12_HEAP_DESC::SizeInBytes";
+const ALIGNMENT: &str = "Learn, D3D12_HEAP_DESC::Alignment";
+const FLAGS: &str = "Learn, D3D12_HEAP_FLAGS";
+const TIER_1: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_1";
+const TIER_2: &str = "Learn, D3D12_RESOURCE_HEAP_TIER, D3D12_RESOURCE_HEAP_TIER_2";
+const ZEROED: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED";
 
 const BUFFERS: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS;
 const TEXTURES: D3D12_HEAP_FLAGS = D3D12_HEAP_FLAG_ALLOW_ONLY_NON_RT_DS_TEXTURES;
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check("heap/address-is-aligned-to-64-kib", ALIGNMENT, &[], |ctx| address(ctx, 64 * KIB)),
     check("heap/address-is-aligned-to-4-mib", ALIGNMENT, &[], |ctx| address(ctx, 4 * MIB)),
-    check("heap/desc-round-trip", "learn.microsoft.com, ID3D12Heap::GetDesc", &[], |ctx| {
+    check("heap/desc-round-trip", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
         for heap_type in HEAP_TYPES {
             let asked = buffer_heap(heap_type, 256 * KIB);
             let found = memory::heap_desc(&ctx.create_heap(&asked).ok("256 KiB")?);
@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok("DEFAULT, UPLOAD and READBACK".to_owned())
     }),
-    check("heap/desc-keeps-custom-properties", "learn.microsoft.com, ID3D12Heap::GetDesc", &[], |ctx| {
+    check("heap/desc-keeps-custom-properties", "Learn, ID3D12Heap::GetDesc", &[], |ctx| {
         let home = crate::desc::custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0);
         let asked = D3D12_HEAP_DESC { Properties: home, ..with_size(64 * KIB) };
         let found = memory::heap_desc(&ctx.create_heap(&asked).ok("custom")?).Properties;
@@ -103,16 +103,11 @@ pub(super) const CHECKS: &[Check] = &[
             ctx.create_heap(&desc).refused("ALLOW_SHADER_ATOMICS and CPU-accessible, but not CUSTOM")
         })
     }),
-    check(
-        "heap/not-resident",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
-        &[],
-        |ctx| {
-            ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
-            taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
-        },
-    ),
-    check("heap/shared", "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {
+    check("heap/not-resident", "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT", &[], |ctx| {
+        ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
+        taken(ctx, BUFFERS | D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT)
+    }),
+    check("heap/shared", "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED", &[], |ctx| {
         taken(ctx, BUFFERS | D3D12_HEAP_FLAG_SHARED)
     }),
     check("heap/shared-with-cpu-access-refused", "UPLOAD, Restrictions", &[], |ctx| {

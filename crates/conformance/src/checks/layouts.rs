@@ -11,9 +11,9 @@ use crate::desc::{
     texture2d, volume, with_flags, with_layout, with_mips, with_slices,
 };
 
-const LAYOUT: &str = "learn.microsoft.com, D3D12_TEXTURE_LAYOUT";
-const CROSS_ADAPTER: &str = "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
-const REGIONS: &str = "learn.microsoft.com, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, contiguous 64 KiB regions; ALIAS, extra memory";
+const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT";
+const CROSS_ADAPTER: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER";
+const REGIONS: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_UNDEFINED_SWIZZLE, contiguous 64 KiB regions; ALIAS, extra memory";
 
 const TILED: &[Need] = &[Need::TiledResources, Need::Textures];
 const VOLUMES: &[Need] = &[Need::TiledVolumes, Need::Textures];
@@ -66,7 +66,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation(
         "layouts/volumes-in-tiles-need-tier-3",
-        "learn.microsoft.com, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
         TILED,
         |ctx| {
             let desc = tiled(volume(64, 64, 64));
@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
             answer.refused("a TEXTURE3D below tier 3")
         },
     ),
-    check("layouts/volume-tiles", "learn.microsoft.com, Volume tiled resources", VOLUMES, |ctx| {
+    check("layouts/volume-tiles", "Learn, Volume tiled resources", VOLUMES, |ctx| {
         let desc = tiled(volume(64, 64, 64));
         let state = COMMON;
         let reserved = ctx.create_resource(Home::Reserved, &desc, state, None).ok("a TEXTURE3D")?;

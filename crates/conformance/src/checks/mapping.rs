@@ -11,11 +11,11 @@ use crate::desc::{
     DEFAULT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap, custom, heap_type_name, rgba, volume, with_mips,
 };
 
-const MAP: &str = "learn.microsoft.com, ID3D12Resource::Map";
+const MAP: &str = "Learn, ID3D12Resource::Map";
 const MAP_TEXTURE: &str = "vkd3d-proton, test_map_texture_validation";
 const SUBRESOURCE: &str = "vkd3d-proton, test_read_write_subresource";
-const READ_RANGE: &str = "learn.microsoft.com, ID3D12Resource::Map, pReadRange";
-const HEAP_MEMORY: &str = "learn.microsoft.com, ID3D12Heap, memory outlives its resources";
+const READ_RANGE: &str = "Learn, ID3D12Resource::Map, pReadRange";
+const HEAP_MEMORY: &str = "Learn, ID3D12Heap, memory outlives its resources";
 
 pub(super) const CHECKS: &[Check] = &[
     check("mapping/upload", MAP, &[], |ctx| round_trip(ctx, UPLOAD)),
@@ -30,17 +30,12 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.place(&heap, 0, &buffer(256)).ok("256 bytes")?;
         memory::map_raw(&resource, 0, None).refused("a placed buffer in DEFAULT")
     }),
-    check(
-        "mapping/second-subresource-refused",
-        "learn.microsoft.com, ID3D12Resource::Map, Subresource",
-        &[],
-        |ctx| {
-            let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
-            each([1, 2, u32::MAX], |subresource| {
-                memory::map_raw(&resource, subresource, None).refused(format!("subresource {subresource}"))
-            })
-        },
-    ),
+    check("mapping/second-subresource-refused", "Learn, ID3D12Resource::Map, Subresource", &[], |ctx| {
+        let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
+        each([1, 2, u32::MAX], |subresource| {
+            memory::map_raw(&resource, subresource, None).refused(format!("subresource {subresource}"))
+        })
+    }),
     validation(
         "mapping/failure-leaves-the-pointer",
         "observed on Windows, ID3D12Resource::Map, ppData",
@@ -93,7 +88,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("texels", found.ok("8 by 8")?, texels)?;
         Ok("nothing is written or read".to_owned())
     }),
-    check("mapping/nests", "learn.microsoft.com, ID3D12Resource::Map, nesting", &[], |ctx| {
+    check("mapping/nests", "Learn, ID3D12Resource::Map, nesting", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first time")?;
         outer.write(0, b"outer");
@@ -105,14 +100,14 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes after inner mappings", outer.read(0, 5), b"outer".to_vec())?;
         Ok("9 mappings, one address".to_owned())
     }),
-    check("mapping/address-stays", "learn.microsoft.com, ID3D12Resource::Map", &[], |ctx| {
+    check("mapping/address-stays", "Learn, ID3D12Resource::Map", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         let outer = ctx.map(&resource).ok("the first mapping")?;
         let again = ctx.map(&resource).ok("again")?.start();
         ensure!(again == outer.start(), "the address of a buffer that stays mapped changed");
         Ok("unchanged".to_owned())
     }),
-    check("mapping/without-a-pointer", "learn.microsoft.com, ID3D12Resource::Map, ppData null", &[], |ctx| {
+    check("mapping/without-a-pointer", "Learn, ID3D12Resource::Map, ppData null", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(256)).ok("256 bytes")?;
         memory::map_without_pointer(&resource, 0).ok("ppData null")?;
         memory::unmap(&resource, 0);
@@ -134,7 +129,7 @@ pub(super) const CHECKS: &[Check] = &[
         ensure!(part.start() == whole.start(), "the mapped address differs");
         Ok("the start of the buffer".to_owned())
     }),
-    check("mapping/bytes-stay-across-unmap", "learn.microsoft.com, ID3D12Resource::Unmap", &[], |ctx| {
+    check("mapping/bytes-stay-across-unmap", "Learn, ID3D12Resource::Unmap", &[], |ctx| {
         let resource = ctx.commit(UPLOAD, &buffer(4 * KIB)).ok("4 KiB")?;
         ctx.map(&resource).ok("a mapping to write")?.write(100, b"kept");
         require_eq("bytes", ctx.map(&resource).ok("a mapping to read")?.read(100, 4), b"kept".to_vec())?;
@@ -158,29 +153,24 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", bytes, b"shared".to_vec())?;
         Ok("written through one, read through the other".to_owned())
     }),
-    check(
-        "mapping/neighbours-are-apart",
-        "learn.microsoft.com, ID3D12Device::CreatePlacedResource",
-        &[],
-        |ctx| {
-            let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
-            let all = [
-                placed(ctx, &heap, 0, 64 * KIB)?,
-                placed(ctx, &heap, 64 * KIB, 64 * KIB)?,
-                placed(ctx, &heap, 128 * KIB, 64 * KIB)?,
-            ];
-            for (value, resource) in (1..).zip(&all) {
-                ctx.map(resource).ok("a mapping to write")?.write(0, &[value; 64 * 1024]);
-            }
-            for (value, resource) in (1..).zip(&all) {
-                let bytes = ctx.map(resource).ok("a mapping to read")?.read(0, 64 * 1024);
-                require(bytes.iter().all(|&byte| byte == value), || {
-                    format!("buffer {value} contains the bytes of another buffer")
-                })?;
-            }
-            Ok("3 neighbours of 64 KiB".to_owned())
-        },
-    ),
+    check("mapping/neighbours-are-apart", "Learn, ID3D12Device::CreatePlacedResource", &[], |ctx| {
+        let heap = ctx.create_heap(&buffer_heap(UPLOAD, 192 * KIB)).ok("192 KiB")?;
+        let all = [
+            placed(ctx, &heap, 0, 64 * KIB)?,
+            placed(ctx, &heap, 64 * KIB, 64 * KIB)?,
+            placed(ctx, &heap, 128 * KIB, 64 * KIB)?,
+        ];
+        for (value, resource) in (1..).zip(&all) {
+            ctx.map(resource).ok("a mapping to write")?.write(0, &[value; 64 * 1024]);
+        }
+        for (value, resource) in (1..).zip(&all) {
+            let bytes = ctx.map(resource).ok("a mapping to read")?.read(0, 64 * 1024);
+            require(bytes.iter().all(|&byte| byte == value), || {
+                format!("buffer {value} contains the bytes of another buffer")
+            })?;
+        }
+        Ok("3 neighbours of 64 KiB".to_owned())
+    }),
     check("mapping/resources-have-bytes-of-their-own", MAP, &[], |ctx| {
         let mut held = Vec::new();
         for value in 1..=16_u8 {

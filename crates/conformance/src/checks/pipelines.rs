@@ -10,40 +10,25 @@ use crate::context::Context;
 use crate::desc::{BUNDLE, DIRECT};
 
 pub(super) const CHECKS: &[Check] = &[
-    check("pipelines/root-signature", "learn.microsoft.com, ID3D12Device::CreateRootSignature", &[], |ctx| {
+    check("pipelines/root-signature", "Learn, ID3D12Device::CreateRootSignature", &[], |ctx| {
         root_signature(ctx)?;
         Ok("an empty root signature".to_owned())
     }),
-    check(
-        "pipelines/compute-state",
-        "learn.microsoft.com, ID3D12Device::CreateComputePipelineState",
-        &[],
-        |ctx| {
-            compute(ctx)?;
-            Ok("with a shader that does nothing".to_owned())
-        },
-    ),
-    check(
-        "pipelines/graphics-state",
-        "learn.microsoft.com, ID3D12Device::CreateGraphicsPipelineState",
-        &[],
-        |ctx| {
-            graphics(ctx)?;
-            Ok("with a vertex shader only".to_owned())
-        },
-    ),
-    check(
-        "pipelines/command-signature",
-        "learn.microsoft.com, ID3D12Device::CreateCommandSignature",
-        &[],
-        |ctx| {
-            pipelines::create_command_signature(ctx.device()).ok("a draw")?;
-            Ok("for draws".to_owned())
-        },
-    ),
+    check("pipelines/compute-state", "Learn, ID3D12Device::CreateComputePipelineState", &[], |ctx| {
+        compute(ctx)?;
+        Ok("with a shader that does nothing".to_owned())
+    }),
+    check("pipelines/graphics-state", "Learn, ID3D12Device::CreateGraphicsPipelineState", &[], |ctx| {
+        graphics(ctx)?;
+        Ok("with a vertex shader only".to_owned())
+    }),
+    check("pipelines/command-signature", "Learn, ID3D12Device::CreateCommandSignature", &[], |ctx| {
+        pipelines::create_command_signature(ctx.device()).ok("a draw")?;
+        Ok("for draws".to_owned())
+    }),
     check(
         "pipelines/list-that-draws",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
+        "Learn, ID3D12GraphicsCommandList::DrawInstanced and Dispatch",
         &[],
         |ctx| {
             let ((signature, state), (other_signature, other_state)) = (graphics(ctx)?, compute(ctx)?);
@@ -59,7 +44,7 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("a draw, a dispatch and a copy".to_owned())
         },
     ),
-    check("pipelines/bundle", "learn.microsoft.com, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
+    check("pipelines/bundle", "Learn, ID3D12GraphicsCommandList::ExecuteBundle", &[], |ctx| {
         let (signature, state) = compute(ctx)?;
         let allocator = commands::create_allocator(ctx.device(), BUNDLE).ok("a bundle")?;
         let bundle = commands::create_list(ctx.device(), BUNDLE, &allocator).ok("a bundle")?;
@@ -71,28 +56,23 @@ pub(super) const CHECKS: &[Check] = &[
         })?;
         Ok("executed twice by a list".to_owned())
     }),
-    check(
-        "pipelines/timestamps",
-        "learn.microsoft.com, ID3D12GraphicsCommandList::ResolveQueryData",
-        &[],
-        |ctx| {
-            let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
-            let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
-            let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);
-            ctx.map(&to).ok("a READBACK buffer")?.write(0, &[0xee; 32]);
-            queue.run(|list| {
-                list.end_timestamp(&heap, 0);
-                list.end_timestamp(&heap, 1);
-                list.resolve_timestamps(&heap, 2, (&to, 8));
-            })?;
-            let found = read(ctx, &to, 32)?;
-            require(found[..8].iter().chain(&found[24..]).all(|&byte| byte == 0xee), || {
-                "bytes outside the results changed".to_owned()
-            })?;
-            ensure!(found[8..24] != [0xee; 16], "no results were written");
-            Ok("2 results of 8 bytes, no others".to_owned())
-        },
-    ),
+    check("pipelines/timestamps", "Learn, ID3D12GraphicsCommandList::ResolveQueryData", &[], |ctx| {
+        let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 2, NodeMask: 0 };
+        let heap = commands::create_query_heap(ctx.device(), &desc).ok("2 timestamps")?;
+        let (queue, to) = (ctx.queue(DIRECT)?, readback(ctx, 32)?);
+        ctx.map(&to).ok("a READBACK buffer")?.write(0, &[0xee; 32]);
+        queue.run(|list| {
+            list.end_timestamp(&heap, 0);
+            list.end_timestamp(&heap, 1);
+            list.resolve_timestamps(&heap, 2, (&to, 8));
+        })?;
+        let found = read(ctx, &to, 32)?;
+        require(found[..8].iter().chain(&found[24..]).all(|&byte| byte == 0xee), || {
+            "bytes outside the results changed".to_owned()
+        })?;
+        ensure!(found[8..24] != [0xee; 16], "no results were written");
+        Ok("2 results of 8 bytes, no others".to_owned())
+    }),
 ];
 
 fn root_signature(ctx: &Context) -> Result<ID3D12RootSignature, Stop> {

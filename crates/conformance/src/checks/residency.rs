@@ -11,11 +11,11 @@ use crate::com::{cast, commands, object, views};
 use crate::context::Context;
 use crate::desc::{DEFAULT, DIRECT, KIB, MIB, READBACK, UPLOAD, buffer, buffer_heap};
 
-const RESIDENCY: &str = "learn.microsoft.com, ID3D12Device::MakeResident and Evict";
-const ENQUEUE: &str = "learn.microsoft.com, ID3D12Device3::EnqueueMakeResident";
-const USAGE: &str = "learn.microsoft.com, IDXGIAdapter3::QueryVideoMemoryInfo, CurrentUsage";
-const COUNTED_USAGE: &str = "learn.microsoft.com, ID3D12Device::MakeResident, reference counting; learn.microsoft.com, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
-const NOT_RESIDENT_USAGE: &str = "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; learn.microsoft.com, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
+const RESIDENCY: &str = "Learn, ID3D12Device::MakeResident and Evict";
+const ENQUEUE: &str = "Learn, ID3D12Device3::EnqueueMakeResident";
+const USAGE: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo, CurrentUsage";
+const COUNTED_USAGE: &str = "Learn, ID3D12Device::MakeResident, reference counting; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
+const NOT_RESIDENT_USAGE: &str = "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT; Learn, DXGI_QUERY_VIDEO_MEMORY_INFO, CurrentUsage";
 
 pub(super) const CHECKS: &[Check] = &[
     check("residency/heap-round-trip", RESIDENCY, &[], |ctx| {
@@ -26,32 +26,21 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = ctx.commit(DEFAULT, &buffer(MIB)).ok("1 MiB")?;
         round_trip(ctx, &resource)
     }),
-    check(
-        "residency/descriptor-heap-round-trip",
-        "learn.microsoft.com, ID3D12Pageable, descriptor heaps",
-        &[],
-        |ctx| {
-            let desc = D3D12_DESCRIPTOR_HEAP_DESC {
-                Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
-                NumDescriptors: 64,
-                Flags: D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
-                NodeMask: 0,
-            };
-            let made = views::create_descriptor_heap(ctx.device(), &desc);
-            round_trip(ctx, &made.ok("64 descriptors")?)
-        },
-    ),
-    check(
-        "residency/query-heap-round-trip",
-        "learn.microsoft.com, ID3D12Pageable, query heaps",
-        &[],
-        |ctx| {
-            let desc =
-                D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
-            let made = commands::create_query_heap(ctx.device(), &desc);
-            round_trip(ctx, &made.ok("16 timestamps")?)
-        },
-    ),
+    check("residency/descriptor-heap-round-trip", "Learn, ID3D12Pageable, descriptor heaps", &[], |ctx| {
+        let desc = D3D12_DESCRIPTOR_HEAP_DESC {
+            Type: D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV,
+            NumDescriptors: 64,
+            Flags: D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE,
+            NodeMask: 0,
+        };
+        let made = views::create_descriptor_heap(ctx.device(), &desc);
+        round_trip(ctx, &made.ok("64 descriptors")?)
+    }),
+    check("residency/query-heap-round-trip", "Learn, ID3D12Pageable, query heaps", &[], |ctx| {
+        let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
+        let made = commands::create_query_heap(ctx.device(), &desc);
+        round_trip(ctx, &made.ok("16 timestamps")?)
+    }),
     check("residency/several-at-once", RESIDENCY, &[], |ctx| {
         let mut objects = Vec::new();
         for _ in 0..8 {
@@ -61,26 +50,21 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.make_resident(&objects).ok("8 heaps")?;
         Ok("8 heaps".to_owned())
     }),
-    check(
-        "residency/counts-nest",
-        "learn.microsoft.com, ID3D12Device::MakeResident, reference counting",
-        &[],
-        |ctx| {
-            let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
-            let one = [Some(heap)];
-            for _ in 0..4 {
-                ctx.make_resident(&one).ok("again")?;
-            }
-            for _ in 0..5 {
-                ctx.evict(&one).ok("one reference for each MakeResident")?;
-            }
-            ctx.make_resident(&one).ok("an object without references")?;
-            Ok("5 references added and removed".to_owned())
-        },
-    ),
+    check("residency/counts-nest", "Learn, ID3D12Device::MakeResident, reference counting", &[], |ctx| {
+        let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
+        let one = [Some(heap)];
+        for _ in 0..4 {
+            ctx.make_resident(&one).ok("again")?;
+        }
+        for _ in 0..5 {
+            ctx.evict(&one).ok("one reference for each MakeResident")?;
+        }
+        ctx.make_resident(&one).ok("an object without references")?;
+        Ok("5 references added and removed".to_owned())
+    }),
     check(
         "residency/the-same-object-twice",
-        "learn.microsoft.com, ID3D12Device::MakeResident, reference counting",
+        "Learn, ID3D12Device::MakeResident, reference counting",
         &[],
         |ctx| {
             let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
@@ -102,7 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "residency/made-not-resident",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT",
         &[],
         |ctx| {
             ctx.interface::<ID3D12Device8>("ID3D12Device8, which came with the flag")?;
@@ -188,7 +172,7 @@ pub(super) const CHECKS: &[Check] = &[
     check("residency/enqueued-deny-overbudget", ENQUEUE, &[], |ctx| {
         enqueue(ctx, D3D12_RESIDENCY_FLAG_DENY_OVERBUDGET)
     }),
-    check("residency/priority", "learn.microsoft.com, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
+    check("residency/priority", "Learn, ID3D12Device1::SetResidencyPriority", &[], |ctx| {
         let newer: ID3D12Device1 = ctx.interface("ID3D12Device1")?;
         let heap = pageable(&ctx.create_heap(&buffer_heap(DEFAULT, MIB)).ok("1 MiB")?)?;
         each(

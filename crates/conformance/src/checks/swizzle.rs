@@ -16,9 +16,9 @@ use crate::desc::{
     multisampled, rgba, texture2d, volume, with_flags, with_layout, with_mips, with_slices,
 };
 
-const LAYOUT: &str = "learn.microsoft.com, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
-const PATTERN: &str = "learn.microsoft.com, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
-const MAPPED: &str = "learn.microsoft.com, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
+const LAYOUT: &str = "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_64KB_STANDARD_SWIZZLE";
+const PATTERN: &str = "Learn, D3D12_TEXTURE_LAYOUT, standard swizzle patterns";
+const MAPPED: &str = "Learn, UMA Optimizations: CPU Accessible Textures and Standard Swizzle";
 
 const SWIZZLE: &[Need] = &[Need::StandardSwizzle, Need::Textures];
 /// Needs of checks with a buffer and a texture in one heap.
@@ -111,7 +111,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "swizzle/reserved-refused",
-        "learn.microsoft.com, ID3D12Device::CreateReservedResource, Layout",
+        "Learn, ID3D12Device::CreateReservedResource, Layout",
         SWIZZLE,
         |ctx| {
             let (desc, state) = (swizzled(rgba(256, 256)), COMMON);

@@ -13,18 +13,18 @@ use crate::desc::{
     with_mips, with_samples, with_slices,
 };
 
-const DESC: &str = "learn.microsoft.com, D3D12_RESOURCE_DESC, textures";
-const LIMITS: &str = "learn.microsoft.com, Hardware feature levels, maximum dimensions of textures";
-const FLAGS: &str = "learn.microsoft.com, D3D12_RESOURCE_FLAGS, textures";
-const SAMPLES: &str = "learn.microsoft.com, DXGI_SAMPLE_DESC structure";
+const DESC: &str = "Learn, D3D12_RESOURCE_DESC, textures";
+const LIMITS: &str = "Learn, Hardware feature levels, maximum dimensions of textures";
+const FLAGS: &str = "Learn, D3D12_RESOURCE_FLAGS, textures";
+const SAMPLES: &str = "Learn, DXGI_SAMPLE_DESC structure";
 const SMALL: &str = "TIGHT, Background, definition of a small resource";
-const PLACED: &str = "learn.microsoft.com, ID3D12Device::CreatePlacedResource, textures";
-const STATES: &str = "learn.microsoft.com, ID3D12Device::CreateCommittedResource, InitialResourceState";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource, textures";
+const STATES: &str = "Learn, ID3D12Device::CreateCommittedResource, InitialResourceState";
 const VKD3D_PROTON: &str = "vkd3d-proton, test_create_committed_resource, as on Windows";
-const ONLY_TEXTURES: &str = "learn.microsoft.com, D3D12_HEAP_FLAGS, ALLOW_ONLY_NON_RT_DS_TEXTURES";
-const INITIAL_LAYOUT: &str = "learn.microsoft.com, ID3D12Device10::CreateCommittedResource3, InitialLayout";
+const ONLY_TEXTURES: &str = "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_NON_RT_DS_TEXTURES";
+const INITIAL_LAYOUT: &str = "Learn, ID3D12Device10::CreateCommittedResource3, InitialLayout";
 const FAMILY: &str = "vkd3d-proton, test_enhanced_barrier_castable_formats_validation";
-const CASTABLE: &str = "learn.microsoft.com, ID3D12Device10::CreateCommittedResource3, pCastableFormats";
+const CASTABLE: &str = "Learn, ID3D12Device10::CreateCommittedResource3, pCastableFormats";
 
 const YES: &[Need] = &[Need::Textures];
 
@@ -177,7 +177,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "texture/row-major-alone-refused",
-        "learn.microsoft.com, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
+        "Learn, D3D12_TEXTURE_LAYOUT, D3D12_TEXTURE_LAYOUT_ROW_MAJOR",
         YES,
         |ctx| {
             refused(
@@ -195,18 +195,12 @@ pub(super) const CHECKS: &[Check] = &[
             refused(ctx, aligned(rgba(64, 64), alignment), &format!("Alignment {alignment}"))
         })
     }),
-    check(
-        "texture/upload-refused",
-        "learn.microsoft.com, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_UPLOAD",
-        YES,
-        |ctx| ctx.commit(UPLOAD, &rgba(64, 64)).refused("a texture in UPLOAD"),
-    ),
-    check(
-        "texture/readback-refused",
-        "learn.microsoft.com, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_READBACK",
-        YES,
-        |ctx| ctx.commit(READBACK, &rgba(64, 64)).refused("a texture in READBACK"),
-    ),
+    check("texture/upload-refused", "Learn, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_UPLOAD", YES, |ctx| {
+        ctx.commit(UPLOAD, &rgba(64, 64)).refused("a texture in UPLOAD")
+    }),
+    check("texture/readback-refused", "Learn, D3D12_HEAP_TYPE, D3D12_HEAP_TYPE_READBACK", YES, |ctx| {
+        ctx.commit(READBACK, &rgba(64, 64)).refused("a texture in READBACK")
+    }),
     check("texture/default-alignment", "TIGHT, Background", YES, |ctx| {
         each([rgba(64, 64), rgba(1024, 1024), render_target(64, 64), volume(64, 64, 64)], |desc| {
             let found = ctx.valid_allocation("a texture", &desc)?.alignment;
@@ -262,7 +256,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "texture/size-is-a-multiple-of-the-alignment",
-        "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo",
+        "Learn, ID3D12Device::GetResourceAllocationInfo",
         YES,
         |ctx| {
             for desc in [rgba(1, 1), rgba(300, 200), multisampled(640, 480, 4), volume(33, 17, 9), line(77)] {
@@ -274,33 +268,28 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("5 textures".to_owned())
         },
     ),
-    check(
-        "texture/size-holds-the-texels",
-        "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo",
-        YES,
-        |ctx| {
-            for (desc, bytes) in [
-                (rgba(300, 200), 300 * 200 * 4),
-                (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
-                (volume(64, 64, 64), 64 * 64 * 64 * 4),
-                (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
-                (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
-                (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
-            ] {
-                let found = ctx.valid_allocation("a texture", &desc)?.size;
-                require(found >= bytes, || {
-                    format!(
-                        "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
-                        desc.Width, desc.Height
-                    )
-                })?;
-            }
-            Ok("6 textures".to_owned())
-        },
-    ),
+    check("texture/size-holds-the-texels", "Learn, ID3D12Device::GetResourceAllocationInfo", YES, |ctx| {
+        for (desc, bytes) in [
+            (rgba(300, 200), 300 * 200 * 4),
+            (multisampled(640, 480, 4), 640 * 480 * 4 * 4),
+            (volume(64, 64, 64), 64 * 64 * 64 * 4),
+            (texture2d(DXGI_FORMAT_BC1_UNORM, 256, 256), 256 * 256 / 2),
+            (with_slices(rgba(128, 128), 10), 128 * 128 * 4 * 10),
+            (texture2d(DXGI_FORMAT_R32G32B32A32_FLOAT, 100, 100), 100 * 100 * 16),
+        ] {
+            let found = ctx.valid_allocation("a texture", &desc)?.size;
+            require(found >= bytes, || {
+                format!(
+                    "{} by {}: SizeInBytes {found} is less than {bytes} bytes of texels",
+                    desc.Width, desc.Height
+                )
+            })?;
+        }
+        Ok("6 textures".to_owned())
+    }),
     check(
         "texture/size-grows-with-the-texture",
-        "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo",
+        "Learn, ID3D12Device::GetResourceAllocationInfo",
         YES,
         |ctx| {
             let size =
@@ -344,7 +333,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "texture/in-a-buffer-heap-refused",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS",
         YES,
         |ctx| {
             let heap = ctx.create_heap(&buffer_heap(DEFAULT, 4 * MIB)).ok("4 MiB")?;
@@ -362,7 +351,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "texture/in-a-render-target-heap-refused",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES",
+        "Learn, D3D12_HEAP_FLAGS, ALLOW_ONLY_RT_DS_TEXTURES",
         YES,
         |ctx| {
             let desc =
@@ -373,7 +362,7 @@ pub(super) const CHECKS: &[Check] = &[
             Ok("only render targets are accepted".to_owned())
         },
     ),
-    check("texture/msaa-in-a-4-mib-heap", "learn.microsoft.com, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
+    check("texture/msaa-in-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
         let desc = multisampled(1024, 1024, 4);
         let size = ctx.valid_allocation("4 samples", &desc)?.size;
         let heap = D3D12_HEAP_DESC {
@@ -385,43 +374,35 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, 0, &desc).ok("in a heap of alignment 4 MiB")?;
         Ok("4 samples".to_owned())
     }),
-    validation(
-        "texture/msaa-needs-a-4-mib-heap",
-        "learn.microsoft.com, D3D12_HEAP_DESC::Alignment",
-        YES,
-        |ctx| {
-            let desc = multisampled(1024, 1024, 4);
-            let found = ctx.valid_allocation("4 samples", &desc)?;
-            if found.alignment != 4 * MIB {
-                return skipped(format!("the device aligns multisampled textures to {}", found.alignment));
-            }
-            let heap = D3D12_HEAP_DESC {
-                Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES,
-                ..texture_heap(found.size)
-            };
-            let small = ctx.create_heap(&heap).ok("alignment 64 KiB")?;
-            ctx.place(&small, 0, &desc).refused("in a heap of alignment 64 KiB")?;
-            let large =
-                ctx.create_heap(&D3D12_HEAP_DESC { Alignment: 4 * MIB, ..heap }).ok("alignment 4 MiB")?;
-            ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
-            Ok("4 MiB".to_owned())
-        },
-    ),
+    validation("texture/msaa-needs-a-4-mib-heap", "Learn, D3D12_HEAP_DESC::Alignment", YES, |ctx| {
+        let desc = multisampled(1024, 1024, 4);
+        let found = ctx.valid_allocation("4 samples", &desc)?;
+        if found.alignment != 4 * MIB {
+            return skipped(format!("the device aligns multisampled textures to {}", found.alignment));
+        }
+        let heap =
+            D3D12_HEAP_DESC { Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_RT_DS_TEXTURES, ..texture_heap(found.size) };
+        let small = ctx.create_heap(&heap).ok("alignment 64 KiB")?;
+        ctx.place(&small, 0, &desc).refused("in a heap of alignment 64 KiB")?;
+        let large = ctx.create_heap(&D3D12_HEAP_DESC { Alignment: 4 * MIB, ..heap }).ok("alignment 4 MiB")?;
+        ctx.place(&large, 0, &desc).ok("in a heap of alignment 4 MiB")?;
+        Ok("4 MiB".to_owned())
+    }),
     check(
         "texture/has-no-gpu-address",
-        "learn.microsoft.com, ID3D12Resource::GetGPUVirtualAddress, textures",
+        "Learn, ID3D12Resource::GetGPUVirtualAddress, textures",
         YES,
         |ctx| {
             let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
             require_eq("GetGPUVirtualAddress", memory::address(&texture), 0)
         },
     ),
-    validation("texture/is-not-mapped-in-default", "learn.microsoft.com, ID3D12Resource::Map", YES, |ctx| {
+    validation("texture/is-not-mapped-in-default", "Learn, ID3D12Resource::Map", YES, |ctx| {
         let texture = ctx.commit(DEFAULT, &rgba(64, 64)).ok("64 by 64")?;
         memory::map_raw(&texture, 0, None).refused("with a pointer")?;
         memory::map_without_pointer(&texture, 0).refused("without a pointer")
     }),
-    check("texture/desc-round-trip", "learn.microsoft.com, ID3D12Resource::GetDesc", YES, |ctx| {
+    check("texture/desc-round-trip", "Learn, ID3D12Resource::GetDesc", YES, |ctx| {
         for desc in [
             rgba(300, 200),
             D3D12_RESOURCE_DESC { MipLevels: 3, DepthOrArraySize: 5, ..rgba(64, 32) },
@@ -437,7 +418,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "texture/clear-value-of-a-render-target",
-        "learn.microsoft.com, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
         YES,
         |ctx| {
             clear(ctx, &render_target(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)
@@ -447,7 +428,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "texture/clear-value-of-a-plain-texture-refused",
-        "learn.microsoft.com, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
+        "Learn, ID3D12Device::CreateCommittedResource, pOptimizedClearValue",
         YES,
         |ctx| {
             clear(ctx, &rgba(64, 64), DXGI_FORMAT_R8G8B8A8_UNORM)

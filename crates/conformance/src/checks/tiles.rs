@@ -13,13 +13,12 @@ use crate::desc::{
     with_mips,
 };
 
-const RESERVED: &str = "learn.microsoft.com, ID3D12Device::CreateReservedResource";
-const TILING: &str = "learn.microsoft.com, ID3D12Device::GetResourceTiling";
-const MAPPINGS: &str = "learn.microsoft.com, ID3D12CommandQueue::UpdateTileMappings";
+const RESERVED: &str = "Learn, ID3D12Device::CreateReservedResource";
+const TILING: &str = "Learn, ID3D12Device::GetResourceTiling";
+const MAPPINGS: &str = "Learn, ID3D12CommandQueue::UpdateTileMappings";
 const NOT_MAPPED: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, reserved resources";
-const TIER_2: &str =
-    "learn.microsoft.com, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_2, null tiles";
-const SHAPE: &str = "learn.microsoft.com, Texture2D and Texture2DArray subresource tiling";
+const TIER_2: &str = "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_2, null tiles";
+const SHAPE: &str = "Learn, Texture2D and Texture2DArray subresource tiling";
 const NO_DIRECTION: &str = "observed on Windows, CopyTiles with D3D12_TILE_COPY_FLAG_NONE";
 
 const YES: &[Need] = &[Need::TiledResources];
@@ -54,15 +53,10 @@ pub(super) const CHECKS: &[Check] = &[
         let resource = reserved_buffer(ctx, TILE)?;
         memory::map_raw(&resource, 0, None).refused("a reserved resource")
     }),
-    validation(
-        "tiles/reserved-has-no-heap",
-        "learn.microsoft.com, ID3D12Resource::GetHeapProperties",
-        YES,
-        |ctx| {
-            let resource = reserved_buffer(ctx, TILE)?;
-            memory::heap_properties(&resource).fails("a reserved resource")
-        },
-    ),
+    validation("tiles/reserved-has-no-heap", "Learn, ID3D12Resource::GetHeapProperties", YES, |ctx| {
+        let resource = reserved_buffer(ctx, TILE)?;
+        memory::heap_properties(&resource).fails("a reserved resource")
+    }),
     check("tiles/buffer-tiling", TILING, YES, |ctx| {
         for width in [10 * TILE, 9 * TILE + 1] {
             let found = device::tiling(ctx.device(), &reserved_buffer(ctx, width)?, 1);
@@ -95,7 +89,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     validation(
         "tiles/layout-of-a-reserved-texture",
-        "learn.microsoft.com, ID3D12Device::CreateReservedResource, Layout",
+        "Learn, ID3D12Device::CreateReservedResource, Layout",
         TEXTURES,
         |ctx| {
             let state = COMMON;
@@ -142,7 +136,7 @@ pub(super) const CHECKS: &[Check] = &[
         require_eq("bytes", ctx.map(&target).ok("a READBACK buffer")?.read(0, 64), vec![0; 64])?;
         Ok("zero".to_owned())
     }),
-    check("tiles/copied-mappings", "learn.microsoft.com, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
+    check("tiles/copied-mappings", "Learn, ID3D12CommandQueue::CopyTileMappings", YES, |ctx| {
         let (queue, heap) = (ctx.queue(DIRECT)?, tiles(ctx, 2)?);
         let (first, second) = (reserved_buffer(ctx, 2 * TILE)?, reserved_buffer(ctx, 2 * TILE)?);
         commands::map_tiles(&queue.queue, &first, 0, 2, Some((&heap, 0)));
@@ -180,7 +174,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "tiles/mapped-tiles-become-null",
-        "learn.microsoft.com, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_NULL",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_NULL",
         NULL_TILES,
         |ctx| {
             let (resource, heap) = (reserved_buffer(ctx, 2 * TILE)?, marked(ctx, 3)?);
@@ -197,7 +191,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "tiles/one-tile-everywhere",
-        "learn.microsoft.com, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_REUSE_SINGLE_TILE",
         YES,
         |ctx| {
             let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -219,7 +213,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     check(
         "tiles/skipped-tiles-stay",
-        "learn.microsoft.com, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_SKIP",
+        "Learn, D3D12_TILE_RANGE_FLAGS, D3D12_TILE_RANGE_FLAG_SKIP",
         YES,
         |ctx| {
             let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -284,7 +278,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "tiles/overlapping-mappings-are-copied",
-        "learn.microsoft.com, ID3D12CommandQueue::CopyTileMappings, overlap",
+        "Learn, ID3D12CommandQueue::CopyTileMappings, overlap",
         YES,
         |ctx| {
             let resource = reserved_buffer(ctx, 4 * TILE)?;
@@ -303,13 +297,13 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     validation(
         "tiles/the-tier-means-volumes",
-        "learn.microsoft.com, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_3",
         TEXTURES,
         |ctx| by_tier(ctx, &crate::desc::volume(64, 64, 64), 3, "a TEXTURE3D"),
     ),
     validation(
         "tiles/the-tier-means-packed-arrays",
-        "learn.microsoft.com, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_4",
+        "Learn, D3D12_TILED_RESOURCES_TIER, D3D12_TILED_RESOURCES_TIER_4",
         TEXTURES,
         |ctx| {
             by_tier(
@@ -320,17 +314,12 @@ pub(super) const CHECKS: &[Check] = &[
             )
         },
     ),
-    check(
-        "tiles/arrays-of-standard-mips",
-        "learn.microsoft.com, ID3D12Device::CreateReservedResource",
-        TEXTURES,
-        |ctx| {
-            let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
-            let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
-            require_eq("packed mips", found.packed.NumPackedMips, 0)?;
-            require_eq("tiles", found.tile_count, 3 * 5)
-        },
-    ),
+    check("tiles/arrays-of-standard-mips", "Learn, ID3D12Device::CreateReservedResource", TEXTURES, |ctx| {
+        let desc = D3D12_RESOURCE_DESC { MipLevels: 2, DepthOrArraySize: 3, ..rgba(256, 256) };
+        let found = device::tiling(ctx.device(), &reserved_texture(ctx, &desc)?, 6);
+        require_eq("packed mips", found.packed.NumPackedMips, 0)?;
+        require_eq("tiles", found.tile_count, 3 * 5)
+    }),
     check("tiles/standard-shapes", SHAPE, TEXTURES, |ctx| {
         each(SHAPES, |(format, width, height)| {
             let found =
@@ -364,7 +353,7 @@ pub(super) const CHECKS: &[Check] = &[
         }
         Ok(format!("{} samples", found.join(", ")))
     }),
-    check("tiles/copied-tiles", "learn.microsoft.com, ID3D12GraphicsCommandList::CopyTiles", YES, |ctx| {
+    check("tiles/copied-tiles", "Learn, ID3D12GraphicsCommandList::CopyTiles", YES, |ctx| {
         let (queue, resource, heap) = (ctx.queue(DIRECT)?, reserved_buffer(ctx, 4 * TILE)?, tiles(ctx, 4)?);
         commands::map_tiles(&queue.queue, &resource, 0, 4, Some((&heap, 0)));
         let (source, target) = staging(ctx, 2)?;

@@ -20,12 +20,12 @@ const CAPS: &str = "UPLOAD, How to find if GPU upload heaps are supported as a d
 const RESTRICTIONS: &str = "UPLOAD, Restrictions";
 const VALIDATIONS: &str = "UPLOAD, Validations";
 const TRACKING: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps";
-const BUDGET: &str = "learn.microsoft.com, IDXGIAdapter3::QueryVideoMemoryInfo";
+const BUDGET: &str = "Learn, IDXGIAdapter3::QueryVideoMemoryInfo";
 const ALL_VISIBLE: &str =
     "UPLOAD, How do we detect if GPU upload heaps are supported, all of video memory is visible";
 const INTEGRATED: &str = "UPLOAD, How do we detect if GPU upload heaps are supported, integrated GPUs";
 const LOCKABLE: &str = "UPLOAD, Support for VRAM-only lockable surfaces";
-const RESERVATION: &str = "learn.microsoft.com, IDXGIAdapter3::SetVideoMemoryReservation";
+const RESERVATION: &str = "Learn, IDXGIAdapter3::SetVideoMemoryReservation";
 const OVER_BUDGET: &str = "UPLOAD, How to find if GPU upload heaps are supported as a developer, over budget";
 const OPAQUE: &str = "UPLOAD, Detect modifications to the GPU Upload Heaps, opaque textures";
 const SUPPORT: &str = "UPLOAD, Background";
@@ -69,7 +69,7 @@ pub(super) const CHECKS: &[Check] = &[
     }),
     check(
         "upload/new-heap-is-zero",
-        "learn.microsoft.com, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
+        "Learn, D3D12_HEAP_FLAGS, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED",
         YES,
         |ctx| {
             for _ in 0..4 {
@@ -84,7 +84,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     validation(
         "upload/second-subresource-is-not-mapped",
-        "learn.microsoft.com, ID3D12Resource::Map, Subresource",
+        "Learn, ID3D12Resource::Map, Subresource",
         YES,
         |ctx| {
             let resource = ctx.commit(GPU_UPLOAD, &buffer(1000)).holds_bytes("1000 bytes")?;
@@ -97,7 +97,7 @@ pub(super) const CHECKS: &[Check] = &[
         ctx.place(&heap, alignment, &tight_buffer(8)).holds_bytes(format!("offset {alignment}"))?;
         Ok(format!("at offset {alignment}"))
     }),
-    check("upload/initial-states", "UPLOAD, Validations; learn.microsoft.com, initial states", YES, |ctx| {
+    check("upload/initial-states", "UPLOAD, Validations; Learn, initial states", YES, |ctx| {
         let home = properties(GPU_UPLOAD);
         each([COMMON, COPY_SOURCE, COPY_DEST], |state| {
             let committed = Home::Committed(&home, D3D12_HEAP_FLAG_NONE);
@@ -286,15 +286,10 @@ pub(super) const CHECKS: &[Check] = &[
         let desc = with_flags(rgba(64, 64), D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET);
         ctx.commit(GPU_UPLOAD, &desc).taken("a render target")
     }),
-    check(
-        "upload/simultaneous-access-buffer-refused",
-        "learn.microsoft.com, D3D12_RESOURCE_FLAGS",
-        YES,
-        |ctx| {
-            let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
-            ctx.commit(GPU_UPLOAD, &desc).refused("ALLOW_SIMULTANEOUS_ACCESS")
-        },
-    ),
+    check("upload/simultaneous-access-buffer-refused", "Learn, D3D12_RESOURCE_FLAGS", YES, |ctx| {
+        let desc = with_flags(buffer(256), D3D12_RESOURCE_FLAG_ALLOW_SIMULTANEOUS_ACCESS);
+        ctx.commit(GPU_UPLOAD, &desc).refused("ALLOW_SIMULTANEOUS_ACCESS")
+    }),
     check("upload/write-tracking-refused", TRACKING, &[Need::GpuUploadHeaps, Need::NoWriteTracking], |ctx| {
         let flags = D3D12_HEAP_FLAG_TOOLS_USE_MANUAL_WRITE_TRACKING;
         refused(ctx, properties(GPU_UPLOAD), flags, "TOOLS_USE_MANUAL_WRITE_TRACKING without a tool")

@@ -13,13 +13,13 @@ use crate::desc::{
 };
 use crate::scene::{ALL, GRANULE, Scene, TARGETS, TEXTURES, square, target, tiled};
 
-const PLACED: &str = "learn.microsoft.com, ID3D12Device::CreatePlacedResource";
-const INFO: &str = "learn.microsoft.com, ID3D12Device::GetResourceAllocationInfo";
+const PLACED: &str = "Learn, ID3D12Device::CreatePlacedResource";
+const INFO: &str = "Learn, ID3D12Device::GetResourceAllocationInfo";
 const ALIAS: &str = "ALIAS, alignment granularity";
 /// The documents do not define aliasing of tightly aligned resources.
 const CHOICE: &str = "heapwright's choice, tight alignment and aliasing";
-const ALIGNMENT: &str = "learn.microsoft.com, D3D12_RESOURCE_DESC::Alignment";
-const TIER: &str = "learn.microsoft.com, D3D12_RESOURCE_HEAP_TIER";
+const ALIGNMENT: &str = "Learn, D3D12_RESOURCE_DESC::Alignment";
+const TIER: &str = "Learn, D3D12_RESOURCE_HEAP_TIER";
 
 const YES: &[Need] = &[Need::Textures];
 const TIGHT_BUFFERS: &[Need] = &[Need::TightAlignment];

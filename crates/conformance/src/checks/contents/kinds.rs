@@ -9,11 +9,12 @@ use crate::desc::{
     with_flags, with_mips, with_slices,
 };
 
-const PLACE: &str = "learn.microsoft.com, ID3D12Device::CreatePlacedResource, HeapOffset";
-const PAGING: &str = "learn.microsoft.com, ID3D12Device::Evict and MakeResident, contents are kept";
-const ENQUEUED: &str = "learn.microsoft.com, ID3D12Device3::EnqueueMakeResident, the fence is signaled when the memory is resident";
-const WHOLE: &str = "learn.microsoft.com, ID3D12GraphicsCommandList::CopyResource";
-const QUEUES: &str = "learn.microsoft.com, User mode heap synchronization, copy and compute queues";
+const PLACE: &str = "Learn, ID3D12Device::CreatePlacedResource, HeapOffset";
+const PAGING: &str = "Learn, ID3D12Device::Evict and MakeResident, contents are kept";
+const ENQUEUED: &str =
+    "Learn, ID3D12Device3::EnqueueMakeResident, the fence is signaled when the memory is resident";
+const WHOLE: &str = "Learn, ID3D12GraphicsCommandList::CopyResource";
+const QUEUES: &str = "Learn, User mode heap synchronization, copy and compute queues";
 const TWIN: &str = "ALIAS, Data Inheritance, resources of the same description in a shared heap";
 
 const NONE: &[Need] = &[];
