@@ -139,8 +139,8 @@ fn user_data_and_names_are_kept_and_told() {
         made.set_debug_name("größe\0x").expect("named");
         made.set_user_data(42);
         assert_eq!((made.user_data(), made.debug_name()), (42, Some("größe\0x")));
-        let listed = allocator.live_allocations();
-        assert_eq!((listed[0].user_data, listed[0].name.as_deref()), (42, Some("größe\0x")), "{flags:?}");
+        let listed = everything_in(&allocator);
+        assert_eq!(listed, [(Some("größe\0x".to_owned()), Some("42".to_owned()))], "{flags:?}");
         let mut name = [0_u16; 16];
         let mut size = 32;
         let guid = names::WKPDID_D3DDebugObjectNameW;
@@ -158,7 +158,7 @@ fn user_data_and_names_are_kept_and_told() {
             assert_eq!(text.trim_end_matches('\0'), "größex", "a zero ends D3D12's names");
         }
     }
-    assert_eq!(allocator.live_allocations(), []);
+    assert_eq!(everything_in(&allocator), []);
     assert_eq!(allocator.debug_name(), None);
     allocator.set_debug_name("textures");
     assert_eq!(allocator.clone().debug_name().as_deref(), Some("textures"));

@@ -5,6 +5,7 @@ use crate::faulty_device::{Call, Faults, inject_first};
 use crate::gpu::*;
 use crate::probe::{Step, check, steps};
 use heapwright::d3d12::*;
+use heapwright::report::HeapTypeName;
 use heapwright::*;
 use heapwright_runtime::Instance;
 use proptest::prelude::*;
@@ -34,8 +35,8 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
         for flags in [NONE, COMMITTED, OWN, WITHIN] {
             let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
             let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
-            let totals = allocator.totals_of(HeapType::Default);
-            assert_eq!((totals.reserved, allocator.reserved()), (usage(&gpu), usage(&gpu)));
+            let held = held_in(&allocator, HeapTypeName::Custom);
+            assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
             for other in [NONE, COMMITTED, OWN] {
                 let place = place(HeapType::Upload, other);
                 let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
@@ -45,7 +46,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
             let attributed =
                 place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
             let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
-            assert_eq!(allocator.totals_of(HeapType::Upload).reserved, upload.size());
+            assert_eq!(held_in(&allocator, HeapType::Upload), upload.size());
             drop((first, upload));
             assert_returns_everything(&allocator, &gpu);
         }
@@ -90,7 +91,8 @@ proptest! {
                 Step::Release => drop(allocator.release_empty_heaps()),
             }
             prop_assert_eq!(allocator.reserved(), usage(&gpu));
-            let unified = allocator.totals_of(HeapType::Default).reserved;
+            let unified = [HeapTypeName::Custom, HeapTypeName::Default].map(|of| held_in(&allocator, of));
+            let unified = unified[0].saturating_add(unified[1]);
             prop_assert!(default.is_none_or(|limit| unified <= limit), "{} held", unified);
             for (heap_type, limit) in [(HeapType::Upload, upload), (HeapType::GpuUpload, gpu_upload)] {
                 let used: u64 =
@@ -185,7 +187,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
             if flags == NONE {
                 assert!(made.iter().all(|one| one.heap() == made[0].heap()), "one heap holds them all");
             }
-            assert_eq!(allocator.totals_of(HeapType::Default).reserved, usage(&gpu));
+            assert_eq!(held_in(&allocator, HeapTypeName::Custom), usage(&gpu));
         }
         assert_returns_everything(&allocator, &gpu);
     }

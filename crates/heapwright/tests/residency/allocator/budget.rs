@@ -19,7 +19,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
         // The smaller budget has room for two of the three heaps.
         let made = [make(33), make(34)];
         drop(make(32));
-        scene.allocator.on_frame();
+        scene.allocator.end_frame();
         let empty = scene.allocator.stats().free_heap_usage;
         assert_eq!(empty, ByteSize::from_mib(kept), "budget of {budget_mib} MiB");
         drop(made);
