@@ -265,7 +265,7 @@ impl Program {
         };
         let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
         let resource = ResourceDesc::in_state(&desc, state);
-        match self.allocators[of].create(&place, &resource) {
+        match self.allocators[of].create(&place, resource) {
             Ok(allocation) => {
                 if kind == Kind::Own {
                     self.alone.insert(self.next);

@@ -28,6 +28,12 @@ fn probed(
     check(allocator, place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))))
 }
 
+/// Returns the bytes of the heaps of unified memory and of what counts with them.
+fn unified_in(allocator: &ResourceAllocator) -> ByteSize {
+    let [custom, committed] = [HeapTypeName::Custom, HeapTypeName::Default].map(|of| held_in(allocator, of));
+    custom.saturating_add(committed)
+}
+
 #[test]
 fn the_limit_of_default_is_that_of_all_unified_memory() {
     let gpu = open("cache-coherent-uma");
@@ -35,7 +41,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
         for flags in [NONE, COMMITTED, OWN, WITHIN] {
             let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
             let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
-            let held = held_in(&allocator, HeapTypeName::Custom);
+            let held = unified_in(&allocator);
             assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
             for other in [NONE, COMMITTED, OWN] {
                 let place = place(HeapType::Upload, other);
@@ -91,8 +97,7 @@ proptest! {
                 Step::Release => drop(allocator.release_empty_heaps()),
             }
             prop_assert_eq!(allocator.reserved(), usage(&gpu));
-            let unified = [HeapTypeName::Custom, HeapTypeName::Default].map(|of| held_in(&allocator, of));
-            let unified = unified[0].saturating_add(unified[1]);
+            let unified = unified_in(&allocator);
             prop_assert!(default.is_none_or(|limit| unified <= limit), "{} held", unified);
             for (heap_type, limit) in [(HeapType::Upload, upload), (HeapType::GpuUpload, gpu_upload)] {
                 let used: u64 =
@@ -141,7 +146,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
             }
             assert_eq!(faults.calls(), 1, "the device was asked in vain once");
             let probe = allocator
-                .probe(&place(HeapType::Default, flags), &ResourceDesc::in_state(&depth, write))
+                .probe(&place(HeapType::Default, flags), ResourceDesc::in_state(&depth, write))
                 .expect("as it is created");
             assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
             // Every other resource stays in unified memory.
@@ -176,8 +181,8 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
         for desc in [buffer_desc(ByteSize::new(1000)), texture(64, 64)] {
             let made = states.map(|state| {
                 let resource = ResourceDesc::in_state(&desc, state);
-                let probe = allocator.probe(&inferred, &resource).expect("it can be created");
-                let made = allocator.create(&inferred, &resource).expect("as it was probed");
+                let probe = allocator.probe(&inferred, resource).expect("it can be created");
+                let made = allocator.create(&inferred, resource).expect("as it was probed");
                 assert_eq!((probe.heap_type, probe.decision), (made.heap_type(), made.info().decision));
                 made
             });
@@ -187,7 +192,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
             if flags == NONE {
                 assert!(made.iter().all(|one| one.heap() == made[0].heap()), "one heap holds them all");
             }
-            assert_eq!(held_in(&allocator, HeapTypeName::Custom), usage(&gpu));
+            assert_eq!(unified_in(&allocator), usage(&gpu));
         }
         assert_returns_everything(&allocator, &gpu);
     }

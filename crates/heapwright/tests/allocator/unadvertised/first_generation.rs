@@ -78,10 +78,10 @@ fn what_needs_more_is_refused_with_what_it_needs() {
 
     let layout = InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON);
     let in_layout = ResourceDesc { initial_state: layout, ..image };
-    unsupported(allocator.create(&local, &in_layout), "ID3D12Device10");
+    unsupported(allocator.create(&local, in_layout), "ID3D12Device10");
     let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
     let castable = ResourceDesc { castable_formats: &formats, ..in_layout };
-    unsupported(allocator.create(&local, &castable), "ID3D12Device12");
+    unsupported(allocator.create(&local, castable), "ID3D12Device12");
 
     let tight = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT, ..small };
     unsupported(allocator.create_resource(&local, &tight, COMMON, None), "TIGHT_ALIGNMENT");
