@@ -1,26 +1,32 @@
 //! `CopyTextureRegion`, and `CopyResource` for textures.
 
-use std::sync::Arc;
-
 use heapwright_d3d12::*;
 
-use super::Recording;
-use super::barriers::subresource_count;
-use super::copies::{check_source, check_target, is_buffer};
-use crate::api::device::Device;
-use crate::api::object::own;
-use crate::api::resource::{Resource, Resource_Impl};
+use super::copies::{check_source, check_target};
 use crate::ddi::Extent;
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::TexelRegion;
 use crate::format::{self, FormatProperties};
+use crate::rules::operand::{Operand, subresource_count};
 use crate::rules::{Notices, Refusal};
 
+/// One side of a copy, as the application names it.
+pub(crate) struct Location<'a> {
+    pub(crate) resource: Operand<'a>,
+    pub(crate) part: LocationPart<'a>,
+}
+
+/// The part of a resource at one side of a copy.
+pub(crate) enum LocationPart<'a> {
+    Subresource(u32),
+    Footprint(&'a D3D12_PLACED_SUBRESOURCE_FOOTPRINT),
+}
+
 /// The message ids for one side of a copy. D3D12 has separate ids for target and source.
-struct Ids {
-    name: &'static str,
-    null: D3D12_MESSAGE_ID,
-    kind: D3D12_MESSAGE_ID,
+pub(crate) struct Ids {
+    pub(crate) name: &'static str,
+    pub(crate) null: D3D12_MESSAGE_ID,
+    pub(crate) kind: D3D12_MESSAGE_ID,
     dimension: D3D12_MESSAGE_ID,
     subresource: D3D12_MESSAGE_ID,
     offset: D3D12_MESSAGE_ID,
@@ -30,7 +36,7 @@ struct Ids {
     placement: D3D12_MESSAGE_ID,
 }
 
-const TARGET: Ids = Ids {
+pub(crate) const TARGET: Ids = Ids {
     name: "pDst",
     null: D3D12_MESSAGE_ID_COPYTEXTUREREGION_NULLDST,
     kind: D3D12_MESSAGE_ID_COPYTEXTUREREGION_UNRECOGNIZEDDSTTYPE,
@@ -43,7 +49,7 @@ const TARGET: Ids = Ids {
     placement: D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTPLACEMENT,
 };
 
-const SOURCE: Ids = Ids {
+pub(crate) const SOURCE: Ids = Ids {
     name: "pSrc",
     null: D3D12_MESSAGE_ID_COPYTEXTUREREGION_NULLSRC,
     kind: D3D12_MESSAGE_ID_COPYTEXTUREREGION_UNRECOGNIZEDSRCTYPE,
@@ -57,14 +63,18 @@ const SOURCE: Ids = Ids {
 };
 
 impl Ids {
-    fn refuse<T>(&self, message: impl std::fmt::Display, id: D3D12_MESSAGE_ID) -> Result<T, Refusal> {
+    pub(crate) fn refuse<T>(
+        &self,
+        message: impl std::fmt::Display,
+        id: D3D12_MESSAGE_ID,
+    ) -> Result<T, Refusal> {
         Err(Refusal::invalid(format!("{}: {message}", self.name)).with_id(id))
     }
 }
 
 /// One checked side of a copy.
 struct Side<'a> {
-    resource: &'a Resource_Impl,
+    resource: Operand<'a>,
     location: TexelLocation,
     /// Format of the copied data; for a planar texture, the format of the plane.
     format: &'static FormatProperties,
@@ -74,33 +84,15 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// # Safety
-    ///
-    /// The union member selected by `Type` is initialised.
-    unsafe fn check(
-        device: &Device,
-        location: &'a D3D12_TEXTURE_COPY_LOCATION,
-        ids: &Ids,
-    ) -> Result<Self, Refusal> {
-        let resource =
-            own::<Resource>(device, location.pResource.as_ref(), &format!("{}->pResource", ids.name))
-                .map_err(|refusal| refusal.with_id(ids.null))?;
-        // SAFETY: Type determines which member of the union the application wrote.
-        unsafe {
-            match location.Type {
-                D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX => {
-                    Self::subresource(resource, location.Anonymous.SubresourceIndex, ids)
-                }
-                D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT => {
-                    Self::footprint(resource, &location.Anonymous.PlacedFootprint, ids)
-                }
-                other => ids.refuse(format!("Type {other} is not a valid D3D12_TEXTURE_COPY_TYPE"), ids.kind),
-            }
+    fn check(location: &Location<'a>, ids: &Ids) -> Result<Self, Refusal> {
+        match location.part {
+            LocationPart::Subresource(index) => Self::subresource(location.resource, index, ids),
+            LocationPart::Footprint(footprint) => Self::footprint(location.resource, footprint, ids),
         }
     }
 
-    fn subresource(resource: &'a Resource_Impl, index: u32, ids: &Ids) -> Result<Self, Refusal> {
-        if is_buffer(resource) {
+    fn subresource(resource: Operand<'a>, index: u32, ids: &Ids) -> Result<Self, Refusal> {
+        if resource.is_buffer() {
             return ids
                 .refuse("Type is SUBRESOURCE_INDEX; a buffer requires PLACED_FOOTPRINT", ids.dimension);
         }
@@ -118,7 +110,7 @@ impl<'a> Side<'a> {
         let Extent { width, height, depth } = texture.mip_extent(part.mip, part.plane);
         Ok(Self {
             resource,
-            location: TexelLocation::Subresource { resource: Arc::clone(resource.driver()), index },
+            location: TexelLocation::Subresource { resource: resource.hold(), index },
             format,
             extent: whole_blocks([width, height, depth], format),
             sample_count: texture.sample_count,
@@ -126,11 +118,11 @@ impl<'a> Side<'a> {
     }
 
     fn footprint(
-        resource: &'a Resource_Impl,
+        resource: Operand<'a>,
         placed: &D3D12_PLACED_SUBRESOURCE_FOOTPRINT,
         ids: &Ids,
     ) -> Result<Self, Refusal> {
-        if !is_buffer(resource) {
+        if !resource.is_buffer() {
             return ids
                 .refuse("Type is PLACED_FOOTPRINT; a texture requires SUBRESOURCE_INDEX", ids.dimension);
         }
@@ -173,7 +165,7 @@ impl<'a> Side<'a> {
             let slices = slice_pitch.checked_mul(u64::from(footprint.Depth) - 1)?;
             placed.Offset.checked_add(slices)?.checked_add((rows - 1) * row_pitch)?.checked_add(row)
         };
-        let width = resource.desc().Width;
+        let width = resource.desc.Width;
         if end().is_none_or(|end| end > width) {
             let message = format!(
                 "the footprint of {size:?} texels at {:#x} exceeds the buffer's {width:#x} bytes",
@@ -184,7 +176,7 @@ impl<'a> Side<'a> {
         Ok(Self {
             resource,
             location: TexelLocation::Footprint {
-                buffer: Arc::clone(resource.driver()),
+                buffer: resource.hold(),
                 offset: placed.Offset,
                 row_pitch,
                 slice_pitch,
@@ -199,7 +191,7 @@ impl<'a> Side<'a> {
 
     /// Checks whether both sides are the same subresource of one texture, or are in the same buffer.
     fn is_same(&self, other: &Self) -> bool {
-        if !Arc::ptr_eq(self.resource.driver(), other.resource.driver()) {
+        if !self.resource.is(&other.resource) {
             return false;
         }
         match (&self.location, &other.location) {
@@ -287,32 +279,24 @@ fn as_texels(size: [u32; 3], source: &FormatProperties, target: &FormatPropertie
     ]
 }
 
-/// Records `CopyTextureRegion`.
-///
-/// # Safety
-///
-/// The union members selected by `Type` are initialised.
-pub(super) unsafe fn copy_texture_region(
-    device: &Device,
-    recording: &mut Recording,
-    target: &D3D12_TEXTURE_COPY_LOCATION,
+/// Checks `CopyTextureRegion`. Returns no command for an empty box.
+pub(crate) fn copy_texture_region(
+    target: &Location<'_>,
     target_start: [u32; 3],
-    source: &D3D12_TEXTURE_COPY_LOCATION,
+    source: &Location<'_>,
     source_box: Option<&D3D12_BOX>,
-) -> Result<(), Refusal> {
-    // SAFETY: guaranteed by the caller.
-    let target = unsafe { Side::check(device, target, &TARGET) }?;
-    // SAFETY: guaranteed by the caller.
-    let source = unsafe { Side::check(device, source, &SOURCE) }?;
-    recording.notices.tolerate(check_target(target.resource, "pDst"));
-    recording.notices.tolerate(check_source(source.resource, "pSrc"));
+    notices: &mut Notices,
+) -> Result<Option<Command>, Refusal> {
+    let (target, source) = (Side::check(target, &TARGET)?, Side::check(source, &SOURCE)?);
+    notices.tolerate(check_target(target.resource, "pDst"));
+    notices.tolerate(check_source(source.resource, "pSrc"));
     let mismatch = D3D12_MESSAGE_ID_COPYTEXTUREREGION_FORMATMISMATCH;
-    check_formats(target.format, source.format, mismatch, &mut recording.notices)?;
-    if is_buffer(target.resource) && is_buffer(source.resource) {
+    check_formats(target.format, source.format, mismatch, notices)?;
+    if target.resource.is_buffer() && source.resource.is_buffer() {
         return Err(Refusal::invalid("pDst and pSrc are both buffers")
             .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDDSTRESOURCEDIMENSION));
     }
-    let Some(region) = source_region(&source, source_box)? else { return Ok(()) };
+    let Some(region) = source_region(&source, source_box)? else { return Ok(None) };
     let block = [target.format.block_width, target.format.block_height, 1];
     if (0..3).any(|axis| !target_start[axis].is_multiple_of(block[axis])) {
         return Err(Refusal::invalid(format!(
@@ -348,45 +332,38 @@ pub(super) unsafe fn copy_texture_region(
     }
     if source.sample_count > 1 && (region.size != source.extent || region.size != target.extent) {
         // This is Direct3D 11's rule for CopySubresourceRegion; the reference of CopyTextureRegion does not state it.
-        recording
-            .notices
-            .tolerate(Err(Refusal::invalid("multisampled subresources must be copied as a whole")
-                .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
+        notices.tolerate(Err(Refusal::invalid("multisampled subresources must be copied as a whole")
+            .with_id(D3D12_MESSAGE_ID_COPYTEXTUREREGION_INVALIDSRCBOX)));
     }
-    recording.commands.push(Command::CopyTexels {
+    Ok(Some(Command::CopyTexels {
         target: target.location,
         target_start,
         target_size,
         source: source.location,
         region,
-    });
-    Ok(())
+    }))
 }
 
-/// Records `CopyResource` for textures of equal dimension, mip levels and samples, and of equal size in blocks.
-pub(super) fn copy_texture(
-    recording: &mut Recording,
-    target: &Resource_Impl,
-    source: &Resource_Impl,
-) -> Result<(), Refusal> {
-    let (to, from) = (target.desc(), source.desc());
+/// Checks `CopyResource` for textures of equal dimension, mip levels and samples, and of equal size in blocks.
+pub(crate) fn copy_texture(
+    target: Operand<'_>,
+    source: Operand<'_>,
+    notices: &mut Notices,
+) -> Result<Vec<Command>, Refusal> {
+    let (to, from) = (target.desc, source.desc);
     let properties = |format| {
         format::properties(format)
             .ok_or_else(|| Refusal::invalid(format!("format {format} cannot be copied")))
     };
     let (target_format, source_format) = (properties(to.Format)?, properties(from.Format)?);
     let mismatch = D3D12_MESSAGE_ID_COPYRESOURCE_INVALIDSRCRESOURCE;
-    check_formats(target_format, source_format, mismatch, &mut recording.notices)?;
+    check_formats(target_format, source_format, mismatch, notices)?;
     let is_alike = to.Layout == from.Layout
         && to.Flags == from.Flags
         && target_format.family == source_format.family
-        && target.driver().existing_allocation_info() == source.driver().existing_allocation_info();
+        && target.driver.existing_allocation_info() == source.driver.existing_allocation_info();
     if is_alike {
-        recording.commands.push(Command::CopyTexture {
-            target: Arc::clone(target.driver()),
-            source: Arc::clone(source.driver()),
-        });
-        return Ok(());
+        return Ok(vec![Command::CopyTexture { target: target.hold(), source: source.hold() }]);
     }
     let mut commands = Vec::new();
     for index in 0..subresource_count(to) {
@@ -408,6 +385,5 @@ pub(super) fn copy_texture(
             source: source.location,
         });
     }
-    recording.commands.append(&mut commands);
-    Ok(())
+    Ok(commands)
 }

@@ -2,23 +2,23 @@
 
 use heapwright_d3d12::*;
 
-use super::resource::Resource;
-use crate::rules::Refusal;
-use crate::rules::tiling::Tiling;
+use super::Refusal;
+use super::operand::Operand;
+use super::tiling::Tiling;
 
 /// Size of a tile, in bytes.
-pub(super) const TILE_SIZE: u64 = 65536;
+pub(crate) const TILE_SIZE: u64 = 65536;
 
 /// A run of consecutive tiles, numbered over the whole resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TileRun {
-    pub(super) first: u32,
-    pub(super) count: u32,
+pub(crate) struct TileRun {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
 }
 
 /// The tiling of a reserved resource.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ResourceTiles {
+pub(crate) struct ResourceTiles {
     tiling: Tiling,
 }
 
@@ -36,17 +36,17 @@ impl ResourceTiles {
     /// # Errors
     ///
     /// Returns E_INVALIDARG if the resource is not reserved or has no tiles, or more than 2^32.
-    pub(super) fn of(resource: &Resource, name: &str) -> Result<Self, Refusal> {
+    pub(crate) fn of(resource: Operand<'_>, name: &str) -> Result<Self, Refusal> {
         if !resource.is_reserved() {
             return Err(Refusal::invalid(format!("{name} is not a reserved resource")));
         }
-        let tiling = Tiling::new(resource.rules())
+        let tiling = Tiling::new(resource.resource)
             .ok_or_else(|| Refusal::invalid(format!("{name} has no tiles or more than 2^32")))?;
         Ok(Self { tiling })
     }
 
     /// Returns all tiles.
-    pub(super) fn whole(&self) -> TileRun {
+    pub(crate) fn whole(&self) -> TileRun {
         TileRun { first: 0, count: self.tiling.tile_count() }
     }
 
@@ -75,7 +75,7 @@ impl ResourceTiles {
     /// # Errors
     ///
     /// Returns E_INVALIDARG for a region that exceeds the resource.
-    pub(super) fn region(
+    pub(crate) fn region(
         &self,
         start: &D3D12_TILED_RESOURCE_COORDINATE,
         size: &D3D12_TILE_REGION_SIZE,
@@ -133,7 +133,7 @@ impl ResourceTiles {
     }
 
     /// Checks whether `runs` include tiles of packed mips.
-    pub(super) fn has_packed(&self, runs: &[TileRun]) -> bool {
+    pub(crate) fn has_packed(&self, runs: &[TileRun]) -> bool {
         let packed = self.tiling.packed_mips();
         packed.NumTilesForPackedMips != 0
             && runs.iter().any(|run| run.first + run.count > packed.StartTileIndexInOverallResource)
@@ -141,11 +141,11 @@ impl ResourceTiles {
 }
 
 /// Returns the tile numbers of runs.
-pub(super) fn indices(runs: &[TileRun]) -> impl Iterator<Item = u32> {
+pub(crate) fn indices(runs: &[TileRun]) -> impl Iterator<Item = u32> {
     runs.iter().flat_map(|run| run.first..run.first + run.count)
 }
 
 /// Returns a size of one tile, the default for a region without a size.
-pub(super) fn one_tile() -> D3D12_TILE_REGION_SIZE {
+pub(crate) fn one_tile() -> D3D12_TILE_REGION_SIZE {
     D3D12_TILE_REGION_SIZE { NumTiles: 1, ..Default::default() }
 }

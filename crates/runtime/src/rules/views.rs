@@ -1,21 +1,18 @@
-//! The contents of descriptors: views of resources, with the information that clears need.
+//! The contents of descriptors and the rules for them: views of resources, with the information that clears need.
 
 use std::sync::{Arc, Weak};
 
 use heapwright_d3d12::*;
 
-use super::command_list::extents;
-use super::device::Device;
-use super::object::own;
-use super::resource::{Resource, Resource_Impl};
+use super::Refusal;
+use super::operand::{Operand, extents, plane_count};
 use crate::aliasing::ResourcePart;
 use crate::ddi::driver_resource::{DriverResource, TexelRegion};
 use crate::format;
-use crate::rules::Refusal;
 
 /// The contents of a written descriptor.
 #[derive(Clone)]
-pub(super) enum Descriptor {
+pub(crate) enum Descriptor {
     /// A view that clears can use. As in D3D12, it does not keep its resource alive.
     View(View),
     /// A null view. Writes through it are discarded.
@@ -26,21 +23,21 @@ pub(super) enum Descriptor {
 
 /// A view of a resource.
 #[derive(Clone)]
-pub(super) struct View {
-    pub(super) resource: Weak<dyn DriverResource>,
+pub(crate) struct View {
+    pub(crate) resource: Weak<dyn DriverResource>,
     /// The resource's description.
-    pub(super) desc: D3D12_RESOURCE_DESC1,
-    pub(super) format: DXGI_FORMAT,
-    pub(super) part: ViewPart,
+    pub(crate) desc: D3D12_RESOURCE_DESC1,
+    pub(crate) format: DXGI_FORMAT,
+    pub(crate) part: ViewPart,
     /// The aspects, depth or stencil, for which a depth stencil view is read-only.
-    pub(super) read_only: D3D12_DSV_FLAGS,
+    pub(crate) read_only: D3D12_DSV_FLAGS,
     /// The buffer of an unordered access view's counter, and the offset in bytes.
-    pub(super) counter: Option<(Weak<dyn DriverResource>, u64)>,
+    pub(crate) counter: Option<(Weak<dyn DriverResource>, u64)>,
 }
 
 /// The part of the resource that a view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ViewPart {
+pub(crate) enum ViewPart {
     /// A range of bytes in a buffer.
     Bytes { offset: u64, size: u64 },
     /// A mip level of array slices, or of depth slices of a 3D texture.
@@ -48,7 +45,7 @@ pub(super) enum ViewPart {
 }
 
 /// Mip level, first slice, number of slices and plane: the common members of the unions in view descriptions.
-pub(super) type Slices = (u32, u32, u32, u32);
+pub(crate) type Slices = (u32, u32, u32, u32);
 
 impl View {
     /// Creates a view of a texture. A format of UNKNOWN means the resource's format.
@@ -57,12 +54,12 @@ impl View {
     ///
     /// Returns E_INVALIDARG for a mip level, slices or a plane that the resource does not have, and for a format that
     /// it cannot be cast to.
-    pub(super) fn of_texture(
-        resource: &Resource_Impl,
+    pub(crate) fn of_texture(
+        resource: Operand<'_>,
         format: DXGI_FORMAT,
         slices: Slices,
     ) -> Result<Self, Refusal> {
-        let desc = *resource.desc();
+        let desc = *resource.desc;
         let (mip, first, count, plane) = slices;
         if mip >= u32::from(desc.MipLevels) {
             return Err(Refusal::invalid(format!(
@@ -75,7 +72,7 @@ impl View {
         } else {
             u32::from(desc.DepthOrArraySize)
         };
-        if plane >= super::command_list::plane_count(desc.Format) {
+        if plane >= plane_count(desc.Format) {
             return Err(Refusal::invalid(format!(
                 "PlaneSlice {plane} is out of range for format {}",
                 desc.Format
@@ -89,17 +86,17 @@ impl View {
             )));
         }
         let format = if format == DXGI_FORMAT_UNKNOWN { desc.Format } else { format };
-        if !resource.castable_formats().contains(&format) {
+        if !resource.castable_formats.contains(&format) {
             check_cast(format, desc.Format)?;
         }
         let part = ViewPart::Slices { mip, first, count, plane };
         let read_only = D3D12_DSV_FLAG_NONE;
-        let resource = Arc::downgrade(resource.driver());
+        let resource = Arc::downgrade(resource.driver);
         Ok(Self { resource, desc, format, part, read_only, counter: None })
     }
 
     /// Returns the plane of the view; for a depth stencil view, the first.
-    pub(super) fn plane(&self) -> u32 {
+    pub(crate) fn plane(&self) -> u32 {
         match self.part {
             ViewPart::Slices { plane, .. } => plane,
             ViewPart::Bytes { .. } => 0,
@@ -107,7 +104,7 @@ impl View {
     }
 
     /// Returns the subresources of one plane that the view shows; none for a buffer.
-    pub(super) fn subresources(&self, plane: u32) -> impl Iterator<Item = u32> + use<> {
+    pub(crate) fn subresources(&self, plane: u32) -> impl Iterator<Item = u32> + use<> {
         let [mips, slices, _] = extents(&self.desc);
         let (mip, shown) = match self.part {
             ViewPart::Bytes { .. } => (0, 0..0),
@@ -118,12 +115,12 @@ impl View {
         shown.map(move |slice| mip + (slice + plane * slices) * mips)
     }
 
-    pub(super) fn is_volume(&self) -> bool {
+    pub(crate) fn is_volume(&self) -> bool {
         self.desc.Dimension == D3D12_RESOURCE_DIMENSION_TEXTURE3D
     }
 
     /// Returns the parts of the resource that the view shows of one plane.
-    pub(super) fn parts(&self, plane: u32) -> Vec<ResourcePart> {
+    pub(crate) fn parts(&self, plane: u32) -> Vec<ResourcePart> {
         match self.part {
             ViewPart::Bytes { offset, size } => vec![ResourcePart::Bytes(offset, size)],
             ViewPart::Slices { first, count, .. } if self.is_volume() => {
@@ -140,7 +137,7 @@ impl View {
     /// # Errors
     ///
     /// Returns E_INVALIDARG if the resource was released.
-    pub(super) fn resource(&self) -> Result<Arc<dyn DriverResource>, Refusal> {
+    pub(crate) fn resource(&self) -> Result<Arc<dyn DriverResource>, Refusal> {
         self.resource.upgrade().ok_or_else(|| {
             Refusal::invalid("the descriptor's resource was released")
                 .with_id(D3D12_MESSAGE_ID_DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE)
@@ -168,22 +165,13 @@ fn check_cast(view: DXGI_FORMAT, resource: DXGI_FORMAT) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the resource of a view, or `None` for a null view, which requires a description.
-pub(super) fn viewed<'a>(
-    device: &Device,
-    resource: Option<&'a ID3D12Resource>,
-    has_desc: bool,
-) -> Result<Option<&'a Resource_Impl>, Refusal> {
-    match resource {
-        None if has_desc => Ok(None),
-        None => Err(Refusal::invalid("pResource and pDesc are both null")),
-        Some(resource) => own::<Resource>(device, Some(resource), "pResource").map(Some),
-    }
-}
-
 /// Checks that a resource has the flag that a view requires.
-pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: &str) -> Result<(), Refusal> {
-    if resource.desc().Flags & flag == 0 {
+pub(crate) fn check_flag(
+    resource: Operand<'_>,
+    flag: D3D12_RESOURCE_FLAGS,
+    name: &str,
+) -> Result<(), Refusal> {
+    if resource.desc.Flags & flag == 0 {
         return Err(Refusal::invalid(format!("the view requires a resource with {name}")));
     }
     Ok(())
@@ -194,8 +182,8 @@ pub(super) fn check_flag(resource: &Resource, flag: D3D12_RESOURCE_FLAGS, name: 
 /// # Errors
 ///
 /// Returns E_INVALIDARG for elements outside of the buffer and for a format that is not valid for the kind of view.
-pub(super) fn buffer_uav(
-    resource: &Resource_Impl,
+pub(crate) fn buffer_uav(
+    resource: Operand<'_>,
     format: DXGI_FORMAT,
     buffer: &D3D12_BUFFER_UAV,
 ) -> Result<Descriptor, Refusal> {
@@ -229,8 +217,8 @@ pub(super) fn buffer_uav(
 /// # Errors
 ///
 /// Same as [`buffer_uav`].
-pub(super) fn buffer_rtv(
-    resource: &Resource_Impl,
+pub(crate) fn buffer_rtv(
+    resource: Operand<'_>,
     format: DXGI_FORMAT,
     buffer: &D3D12_BUFFER_RTV,
 ) -> Result<Descriptor, Refusal> {
@@ -245,12 +233,12 @@ fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
 
 /// Creates a view of elements of `stride` bytes.
 fn elements(
-    resource: &Resource_Impl,
+    resource: Operand<'_>,
     format: DXGI_FORMAT,
     stride: u32,
     (first, count): (u64, u32),
 ) -> Result<Descriptor, Refusal> {
-    let width = resource.desc().Width;
+    let width = resource.desc.Width;
     let range = || {
         let offset = first.checked_mul(stride.into())?;
         let size = u64::from(count).checked_mul(stride.into())?;
@@ -263,8 +251,8 @@ fn elements(
     })?;
     let part = ViewPart::Bytes { offset, size };
     Ok(Descriptor::View(View {
-        resource: Arc::downgrade(resource.driver()),
-        desc: *resource.desc(),
+        resource: Arc::downgrade(resource.driver),
+        desc: *resource.desc,
         format,
         part,
         read_only: D3D12_DSV_FLAG_NONE,

@@ -3,34 +3,32 @@
 //! Supports AVERAGE, MIN and MAX for formats whose bit layout the runtime knows, and DECOMPRESS, which copies the samples, as no
 //! texture is compressed. Sampler feedback is not implemented. The states RESOLVE_SOURCE and RESOLVE_DEST are not tracked here.
 
-use std::sync::Arc;
-
 use heapwright_d3d12::*;
 
 use super::copies::{check_source, check_target};
-use crate::api::resource::Resource_Impl;
 use crate::ddi::command::{Command, TexelLocation};
 use crate::ddi::driver_resource::TexelRegion;
 use crate::ddi::{Extent, SubresourceIndex, TextureArgs};
 use crate::format::{self, FormatKind, FormatProperties, ResolveMode, Resolver};
 use crate::rules::Refusal;
+use crate::rules::operand::Operand;
 
 /// A resolve, as requested by the application.
-pub(super) struct Resolve<'a> {
-    pub(super) target: &'a Resource_Impl,
-    pub(super) target_subresource: u32,
-    pub(super) target_start: [u32; 2],
-    pub(super) source: &'a Resource_Impl,
-    pub(super) source_subresource: u32,
+pub(crate) struct Resolve<'a> {
+    pub(crate) target: Operand<'a>,
+    pub(crate) target_subresource: u32,
+    pub(crate) target_start: [u32; 2],
+    pub(crate) source: Operand<'a>,
+    pub(crate) source_subresource: u32,
     /// The source rectangle. `None` selects the whole subresource.
-    pub(super) rect: Option<D3D12_RECT>,
-    pub(super) format: DXGI_FORMAT,
-    pub(super) mode: Mode,
+    pub(crate) rect: Option<D3D12_RECT>,
+    pub(crate) format: DXGI_FORMAT,
+    pub(crate) mode: Mode,
 }
 
 /// The operation that a resolve applies to the samples.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Combines the samples of each texel to one.
     Combine(ResolveMode),
     /// Copies them, from compressed ones to uncompressed ones.
@@ -42,7 +40,7 @@ pub(super) enum Mode {
 /// # Errors
 ///
 /// Returns E_NOTIMPL for sampler feedback, and E_INVALIDARG for an unknown mode.
-pub(super) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<Mode, Refusal> {
+pub(crate) fn mode(mode: D3D12_RESOLVE_MODE) -> Result<Mode, Refusal> {
     match mode {
         D3D12_RESOLVE_MODE_AVERAGE => Ok(Mode::Combine(ResolveMode::Average)),
         D3D12_RESOLVE_MODE_MIN => Ok(Mode::Combine(ResolveMode::Min)),
@@ -64,12 +62,12 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     fn of(
-        resource: &'a Resource_Impl,
+        resource: Operand<'a>,
         index: u32,
         [name, index_name]: [&str; 2],
         wrong_kind: D3D12_MESSAGE_ID,
     ) -> Result<Self, Refusal> {
-        if resource.desc().Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
+        if resource.desc.Dimension != D3D12_RESOURCE_DIMENSION_TEXTURE2D {
             return Err(Refusal::invalid(format!("{name} is not a 2D texture")).with_id(wrong_kind));
         }
         let texture = resource.texture()?;
@@ -92,7 +90,7 @@ impl Resolve<'_> {
     ///
     /// Same as [`command`](Self::command). Also returns E_INVALIDARG for subresources of different sizes and for a
     /// format without support for resolves.
-    pub(super) fn whole_command(&self) -> Result<Option<Command>, Refusal> {
+    pub(crate) fn whole_command(&self) -> Result<Option<Command>, Refusal> {
         let (target, source) = self.sides()?;
         // Depth formats do not report this support, but Windows resolves them.
         let has_resolve = |row: &FormatProperties| {
@@ -121,7 +119,7 @@ impl Resolve<'_> {
     /// # Errors
     ///
     /// Returns E_INVALIDARG for a violated rule and E_NOTIMPL for a format whose bit layout is unknown.
-    pub(super) fn command(&self) -> Result<Option<Command>, Refusal> {
+    pub(crate) fn command(&self) -> Result<Option<Command>, Refusal> {
         let (target, source) = self.sides()?;
         if target.at.plane != source.at.plane {
             return Err(Refusal::invalid(format!(
@@ -147,9 +145,9 @@ impl Resolve<'_> {
             .ok_or_else(|| Refusal::not_implemented(format!("resolves of format {}", row.name)))?;
         let Some(region) = region else { return Ok(None) };
         Ok(Some(Command::ResolveTexels {
-            target: (Arc::clone(self.target.driver()), self.target_subresource),
+            target: (self.target.hold(), self.target_subresource),
             target_start: [self.target_start[0], self.target_start[1], 0],
-            source: (Arc::clone(self.source.driver()), self.source_subresource),
+            source: (self.source.hold(), self.source_subresource),
             region,
             resolver,
         }))
@@ -158,14 +156,10 @@ impl Resolve<'_> {
     /// Returns the copy of the samples of `region`, or `None` for a decompression in place.
     fn decompress(&self, region: Option<TexelRegion>) -> Result<Option<Command>, Refusal> {
         let Some(region) = region else { return Ok(None) };
-        let at = |resource: &Resource_Impl, index| TexelLocation::Subresource {
-            resource: Arc::clone(resource.driver()),
-            index,
-        };
+        let at =
+            |resource: Operand<'_>, index| TexelLocation::Subresource { resource: resource.hold(), index };
         let target_start = [self.target_start[0], self.target_start[1], 0];
-        if Arc::ptr_eq(self.target.driver(), self.source.driver())
-            && self.target_subresource == self.source_subresource
-        {
+        if self.target.is(&self.source) && self.target_subresource == self.source_subresource {
             if target_start == region.start {
                 return Ok(None);
             }
