@@ -28,10 +28,16 @@ fn probed(
     check(allocator, place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))))
 }
 
-/// Returns the bytes of the heaps of unified memory and of what counts with them.
-fn unified_in(allocator: &ResourceAllocator) -> ByteSize {
-    let [custom, committed] = [HeapTypeName::Custom, HeapTypeName::Default].map(|of| held_in(allocator, of));
-    custom.saturating_add(committed)
+/// Returns the bytes of unified memory: its heaps, and the committed ones of the live allocations.
+fn unified_in<'a>(
+    allocator: &ResourceAllocator,
+    live: impl IntoIterator<Item = &'a ResourceAllocation>,
+) -> ByteSize {
+    let is_committed = |one: &&ResourceAllocation| {
+        placement(one) == Placement::Committed && properties_of(one).0.Type == D3D12_HEAP_TYPE_CUSTOM
+    };
+    let committed = live.into_iter().filter(is_committed);
+    committed.fold(held_in(allocator, HeapTypeName::Custom), |sum, one| sum.saturating_add(one.size()))
 }
 
 #[test]
@@ -41,7 +47,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
         for flags in [NONE, COMMITTED, OWN, WITHIN] {
             let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
             let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
-            let held = unified_in(&allocator);
+            let held = unified_in(&allocator, [&first]);
             assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
             for other in [NONE, COMMITTED, OWN] {
                 let place = place(HeapType::Upload, other);
@@ -52,7 +58,8 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
             let attributed =
                 place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
             let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
-            assert_eq!(held_in(&allocator, HeapType::Upload), upload.size());
+            let attributed = allocator.reserved().saturating_sub(unified_in(&allocator, [&first, &upload]));
+            assert_eq!(attributed, upload.size());
             drop((first, upload));
             assert_returns_everything(&allocator, &gpu);
         }
@@ -97,7 +104,7 @@ proptest! {
                 Step::Release => drop(allocator.release_empty_heaps()),
             }
             prop_assert_eq!(allocator.reserved(), usage(&gpu));
-            let unified = unified_in(&allocator);
+            let unified = unified_in(&allocator, &live);
             prop_assert!(default.is_none_or(|limit| unified <= limit), "{} held", unified);
             for (heap_type, limit) in [(HeapType::Upload, upload), (HeapType::GpuUpload, gpu_upload)] {
                 let used: u64 =
@@ -192,7 +199,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
             if flags == NONE {
                 assert!(made.iter().all(|one| one.heap() == made[0].heap()), "one heap holds them all");
             }
-            assert_eq!(unified_in(&allocator), usage(&gpu));
+            assert_eq!(unified_in(&allocator, &made), usage(&gpu));
         }
         assert_returns_everything(&allocator, &gpu);
     }
