@@ -109,7 +109,7 @@ pub mod transient;
 
 pub use adapter::{AdapterDesc, VideoMemoryInfo};
 pub use allocator::{
-    LiveAllocation, Mapping, MemoryTotals, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
+    Mapping, MemoryTotals, NotFreed, Pool, Prediction, ResourceAllocation, ResourceAllocationDesc,
     ResourceAllocationInfo, ResourceAllocationSupport, ResourceAllocator, ResourceAllocatorStats,
     TexelPitches, TextureMapping,
 };

@@ -143,7 +143,7 @@ impl Allocators {
         let index = step.allocator as usize;
         let replayed = &mut allocators[index];
         match (step.kind, &replayed.allocator, pools) {
-            (StepKind::Frame, Some(allocator), _) => allocator.on_frame(),
+            (StepKind::Frame, Some(allocator), _) => allocator.end_frame(),
             (StepKind::IdlePeriod, Some(allocator), _) => {
                 replayed.periods = replayed.periods.saturating_add(1);
                 allocator.on_time(PERIOD.saturating_mul(replayed.periods));

@@ -45,7 +45,9 @@ impl Inner {
         let heaps: &Arc<TypedHeaps> = match pool {
             Some(pool) => &pool.heaps,
             None => self.heaps.like(heap).ok_or_else(|| {
-                Error::unsupported("a prefetched heap of a kind that the allocator has not")
+                Error::unsupported(
+                    "prefetching a heap whose properties or flags no heap of the allocator has",
+                )
             })?,
         };
         let size = ByteSize::new(heap.SizeInBytes);

@@ -40,7 +40,7 @@ impl fmt::Display for SuballocationAlgorithm {
 /// parts. With [`ALWAYS_ON_DEMAND`](crate::ResourceAllocatorFlags::ALWAYS_ON_DEMAND), none of them is kept.
 ///
 /// Operations and frames are counted by calls, which then release heaps: allocations and frees count as operations (those
-/// of at most 16 KiB count an eighth), and [`on_frame`](crate::ResourceAllocator::on_frame) counts a frame. By time, a
+/// of at most 16 KiB count an eighth), and [`end_frame`](crate::ResourceAllocator::end_frame) counts a frame. By time, a
 /// thread of the allocator releases heaps, also if no call is made; it sleeps while nothing can be idle, and ends with
 /// the allocator. While a recording is made, creations do this instead, so that a replay can do the same; and
 /// [`on_time`](crate::ResourceAllocator::on_time) replaces the clock. Operations count for all nested allocators together,
