@@ -80,6 +80,7 @@ pub(crate) fn run_corpus(root: &Path, target: Option<&str>) -> Result<(), String
     let folder = crate::target_folder(root).join("fuzz-corpus");
     let mut build = Command::new("cargo");
     build.args(["build", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]).arg(&folder);
+    build.env("RUSTFLAGS", "--cfg fuzzing");
     let targets = selected(target)?;
     for (name, _) in &targets {
         build.args(["--bin", name]);
