@@ -187,7 +187,7 @@ impl ReplayedAllocator {
     fn held(&self) -> Held {
         match &self.allocator {
             Some(allocator) => {
-                Held { reserved: allocator.reserved().get(), heap_time: allocator.estimated_heap_time() }
+                Held { reserved: allocator.reserved().get(), heap_time: allocator.heap_time() }
             }
             // Its allocations are all that is left, and nothing tells the size of their heaps.
             None => Held { reserved: self.live, heap_time: self.held.heap_time },

@@ -1,5 +1,8 @@
 //! Retention of empty heaps.
 
+use super::HeapPrices;
+use super::heap_prices::size_of_class;
+
 /// The number of operations, frames and periods for which empty heaps are kept.
 ///
 /// Keeping an empty heap costs memory for as long as it is not needed, and releasing it costs the time to create
@@ -58,31 +61,61 @@
 /// | `maximum` 512 MiB | 2.35 / 1.563 / 1.087 | 2.09 / 1.749 / 1.132 | 2.10 / 1.364 / 1.069 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeapRetention {
-    /// An empty heap is released after so many allocations and frees (eight slots of slabs count as one), of this set and of those with which it shares
-    /// a [`HeapTally`](super::HeapTally). Default 500. With 0 no empty heap is kept.
-    pub operations: u64,
+    /// For how many allocations and frees an empty heap is kept (eight slots of slabs count as one), of this set and of those
+    /// with which it shares a [`HeapTally`](super::HeapTally).
+    pub keeping: Keeping,
     /// An empty heap is released after so many frames. Default 120: two seconds at 60 frames per second.
     pub frames: u32,
     /// An empty heap is released after so many whole periods. Default 2.
     pub periods: u32,
 }
 
+/// The number of operations for which empty heaps are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// So many, whatever a heap costs. With 0 no empty heap is kept.
+    Operations(u64),
+    /// Until the rent is as high as the heap's [price](super::HeapPrices): so many nanoseconds for each MiB and operation.
+    /// Before any price is known, 500 operations.
+    Rent(u64),
+}
+
+/// The operations for which an empty heap is kept before prices are known.
+const UNPRICED_OPERATIONS: u64 = 500;
+
+impl Keeping {
+    /// Returns the number of operations for which an empty heap of a class is kept.
+    pub(super) fn operations(self, class: usize, prices: &HeapPrices) -> u64 {
+        match self {
+            Self::Operations(operations) => operations,
+            Self::Rent(rent) => {
+                let kib = size_of_class(class).get() >> 10;
+                match prices.nanos_of(class) {
+                    0 => UNPRICED_OPERATIONS,
+                    nanos => nanos.saturating_mul(1024) / rent.saturating_mul(kib).max(1),
+                }
+            }
+        }
+    }
+}
+
 impl Default for HeapRetention {
     fn default() -> Self {
-        Self { operations: 500, frames: 120, periods: 2 }
+        Self { keeping: Keeping::Rent(90), frames: 120, periods: 2 }
     }
 }
 
 impl HeapRetention {
     /// Releases empty heaps early: little memory is held in vain, and heaps are often created again.
-    pub const LEAST_MEMORY: Self = Self { operations: 100, frames: 30, periods: 2 };
+    pub const LEAST_MEMORY: Self = Self { keeping: Keeping::Rent(450), frames: 30, periods: 2 };
 
     /// Releases empty heaps late: heaps are rarely created again, and much memory may be held in vain.
-    pub const FEWEST_HITCHES: Self = Self { operations: 20_000, frames: 600, periods: 25 };
+    pub const FEWEST_HITCHES: Self = Self { keeping: Keeping::Rent(1), frames: 600, periods: 25 };
 
     /// The retention that keeps no empty heap.
-    pub const NONE: Self = Self { operations: 0, frames: 0, periods: 0 };
+    pub const NONE: Self = Self { keeping: Keeping::Operations(0), frames: 0, periods: 0 };
 
     /// The retention that keeps all empty heaps until they are taken.
-    pub const FOR_EVER: Self = Self { operations: u64::MAX, frames: u32::MAX, periods: u32::MAX };
+    pub const FOR_EVER: Self =
+        Self { keeping: Keeping::Operations(u64::MAX), frames: u32::MAX, periods: u32::MAX };
 }

@@ -255,11 +255,10 @@ impl ResourceAllocator {
         self.inner.tell_time(time);
     }
 
-    /// Returns an estimate of the time that the device took to create and free the heaps and committed resources of
-    /// this allocator: the time that [`HeapCosts`](heapwright_core::placement::HeapCosts) states for their sizes and
-    /// heap types, measured on one GPU. O(1), no lock.
+    /// Returns the time that the device took to create and free the heaps of this allocator, and to create its committed
+    /// resources. On a simulated GPU it is the modelled time. O(1), no lock.
     #[must_use]
-    pub fn estimated_heap_time(&self) -> Duration {
+    pub fn heap_time(&self) -> Duration {
         self.inner.heaps.source.accounts.heap_time()
     }
 

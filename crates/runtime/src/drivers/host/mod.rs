@@ -17,6 +17,7 @@ mod budget_schedule;
 mod device;
 mod free_addresses;
 mod heap;
+mod heap_time;
 pub(super) mod memory_access;
 pub(crate) mod profile;
 mod reserved;
@@ -25,12 +26,14 @@ use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
 use self::heap::HostHeap;
+use self::heap_time::HeapTime;
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use self::reserved::HostReserved;
@@ -61,6 +64,7 @@ pub(crate) struct HostDriver {
     texture_padding_per_mille: u32,
     segments: Arc<Segments>,
     paging_nanos_per_mib: u64,
+    heap_time: Arc<HeapTime>,
     space: Arc<AddressSpace>,
     residency: Arc<ResidencyLedger>,
 }
@@ -107,6 +111,7 @@ impl HostDriver {
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
             paging_nanos_per_mib: profile.paging_nanos_per_mib,
+            heap_time: Arc::new(HeapTime::new(profile)),
             space: Arc::new(AddressSpace::new(
                 profile.gpu_va_bits_per_process,
                 profile.address_seed.unwrap_or_else(seed_of_its_own),
@@ -238,6 +243,10 @@ impl Driver for HostDriver {
         }))
     }
 
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        Some(self.heap_time.passed())
+    }
+
     fn create_queue(&self, removal: Arc<dyn RemovalSink>) -> Result<Box<dyn DriverQueue>, DriverError> {
         Ok(Box::new(ThreadQueue::start(Box::new(self.memory()), removal)?))
     }
@@ -271,6 +280,7 @@ impl HostDriver {
             (self.residence(args), self.paging_nanos_per_mib),
             addresses,
             &self.residency,
+            &self.heap_time,
         )
     }
 }
