@@ -7,8 +7,8 @@ use heapwright::d3d12::{
     D3D12_HEAP_DESC, D3D12_HEAP_PROPERTIES, D3D12_RESOURCE_DESC, D3D12_RESOURCE_STATES, DXGI_SAMPLE_DESC,
 };
 use heapwright::{
-    ByteSize, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, Strategy,
+    ByteSize, FreeRangeChoice, HeapType, PoolDesc, ResourceAllocationDesc, ResourceAllocationFlags,
+    ResourceAllocatorDesc, ResourceAllocatorFlags,
 };
 use heapwright_trace::session::{
     Action, Description, Heap, HeapType as RecordedHeapType, PlacementKind, Record,
@@ -233,9 +233,9 @@ impl Request {
             extra_required_heap_flags: description.heap_flags,
             extra_required_resource_padding: ByteSize::new(description.padding),
             strategy: match description.strategy {
-                1 => Strategy::MinTime,
-                2 => Strategy::MinOffset,
-                _ => Strategy::MinMemory,
+                1 => FreeRangeChoice::MinTime,
+                2 => FreeRangeChoice::MinOffset,
+                _ => FreeRangeChoice::MinMemory,
             },
             ..ResourceAllocationDesc::new(heap_type)
         };

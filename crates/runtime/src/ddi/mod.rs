@@ -92,7 +92,7 @@ pub(crate) trait Driver: Send + Sync {
     /// Creates a resource for a device (the resource part of the DDI's `CreateHeapAndResource`).
     ///
     /// The runtime has checked heap and offset. The heap is always one of this driver, and only buffers have an
-    /// address.
+    /// address. `allocation` is what [`check_resource_allocation_info`](Self::check_resource_allocation_info) returned.
     ///
     /// # Errors
     ///
@@ -102,6 +102,7 @@ pub(crate) trait Driver: Send + Sync {
         &self,
         device: &dyn DriverDevice,
         args: &ResourceArgs,
+        allocation: ResourceAllocation,
         placement: ResourcePlacement,
     ) -> Result<Arc<dyn DriverResource>, DriverError>;
 
