@@ -153,6 +153,9 @@ impl Allocators {
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
                 allocator.release_resource_heaps(ByteSize::new(bytes));
             }
+            (StepKind::HeapTime { heap_type, is_free, time }, Some(allocator), _) => {
+                allocator.replay_heap_time(heap_type, is_free, time);
+            }
             (StepKind::Drop, ..) => replayed.drop(),
             (StepKind::CreatePool(pool), Some(allocator), Some(pools)) => {
                 pools[pool as usize] = Some(allocator.create_pool(recorded.pool(pool)?)?);

@@ -59,7 +59,7 @@ struct Calls {
 #[derive(Debug)]
 struct Window {
     /// A ring of classes and nanoseconds.
-    latest: [(u8, u64); WINDOW],
+    latest: [(usize, u64); WINDOW],
     count: usize,
     medians: [Option<u64>; CLASSES],
 }
@@ -74,10 +74,10 @@ impl Window {
     fn note(&mut self, class: usize, nanos: u64) {
         let place = self.count % WINDOW;
         let left = (self.count >= WINDOW).then_some(self.latest[place].0);
-        self.latest[place] = (class as u8, nanos);
+        self.latest[place] = (class, nanos);
         self.count += 1;
         self.medians[class] = self.median(class);
-        if let Some(left) = left.map(usize::from).filter(|&left| left != class) {
+        if let Some(left) = left.filter(|&left| left != class) {
             self.medians[left] = self.median(left);
         }
     }
@@ -88,7 +88,7 @@ impl Window {
         let latest = (oldest..self.count).rev().map(|call| self.latest[call % WINDOW]);
         let mut few = [0; MEDIAN_OF];
         let mut count = 0;
-        for (_, nanos) in latest.filter(|&(of, _)| usize::from(of) == class).take(MEDIAN_OF) {
+        for (_, nanos) in latest.filter(|&(of, _)| of == class).take(MEDIAN_OF) {
             few[count] = nanos;
             count += 1;
         }
@@ -103,12 +103,12 @@ impl Window {
         let (mut low, mut next) = (known.next()?, known.next());
         let first = low;
         let mut times = [first.1; CLASSES];
-        for class in first.0 + 1..CLASSES {
+        for (class, time) in times.iter_mut().enumerate().skip(first.0 + 1) {
             if let Some(reached) = next.filter(|next| next.0 == class) {
                 (low, next) = (reached, known.next());
             }
             let (from, to) = next.map_or((first, low), |next| (low, next));
-            times[class] = on_line(from, to, class);
+            *time = on_line(from, to, class);
         }
         Some(times)
     }
@@ -116,15 +116,15 @@ impl Window {
 
 /// Returns the time of a class on the line through two classes; never less than zero.
 fn on_line(from: (usize, u64), to: (usize, u64), class: usize) -> u64 {
-    // Sizes in units of the smallest class.
-    let size = |class: usize| (1_u64 << class) as f64;
     if from.0 == to.0 {
         return to.1;
     }
-    let slope = (to.1 as f64 - from.1 as f64) / (size(to.0) - size(from.0));
+    let size = |class: usize| i128::from(size_of_class(class).get());
+    let rise = i128::from(to.1) - i128::from(from.1);
     // A longer time for less memory says nothing of still more memory.
-    let slope = if class > to.0 { slope.max(0.0) } else { slope };
-    (to.1 as f64 + slope * (size(class) - size(to.0))) as u64
+    let rise = if class > to.0 { rise.max(0) } else { rise };
+    let time = i128::from(to.1) + rise * (size(class) - size(to.0)) / (size(to.0) - size(from.0));
+    u64::try_from(time.max(0)).unwrap_or(u64::MAX)
 }
 
 /// Returns the class of a size: the nearest power of two.
@@ -187,5 +187,5 @@ impl HeapPrices {
 
 /// Returns the size of a class.
 pub(super) const fn size_of_class(class: usize) -> ByteSize {
-    ByteSize::new(1 << (class as u32 + SMALLEST_LOG2))
+    ByteSize::new((1 << SMALLEST_LOG2) << class)
 }

@@ -100,6 +100,7 @@ impl Inner {
                 ..source
             });
             let owner = Weak::clone(this) as Weak<dyn Owner>;
+            source.timers.set_owner(&owner);
             Self {
                 heaps: HeapKinds::new(
                     Arc::clone(&source),

@@ -84,8 +84,13 @@ impl HeapSource {
             })?;
         let accounts = Accounts::new(desc.limits);
         Ok(Self {
+            timers: HeapTimers::new(
+                device,
+                &accounts,
+                recording.as_ref(),
+                parent.map(|parent| &parent.timers),
+            ),
             recording,
-            timers: HeapTimers::new(device, &accounts, parent.map(|parent| &parent.timers)),
             max_heap_size: max_heap_size(&desc, caps),
             extra_heap_flags: extra_heap_flags(&desc, &devices),
             accounts,
