@@ -151,6 +151,9 @@ impl Allocators {
             (StepKind::ReleaseHeaps(bytes), Some(allocator), _) => {
                 allocator.release_resource_heaps(ByteSize::new(bytes));
             }
+            (StepKind::HeapTime { heap_type, is_free, time }, Some(allocator), _) => {
+                allocator.replay_heap_time(heap_type, is_free, time);
+            }
             (StepKind::Drop, ..) => replayed.drop(),
             (StepKind::CreatePool(pool), Some(allocator), Some(pools)) => {
                 pools[pool as usize] = Some(allocator.create_pool(recorded.pool(pool)?)?);
@@ -185,7 +188,7 @@ impl ReplayedAllocator {
     fn held(&self) -> Held {
         match &self.allocator {
             Some(allocator) => {
-                Held { reserved: allocator.reserved().get(), heap_time: allocator.estimated_heap_time() }
+                Held { reserved: allocator.reserved().get(), heap_time: allocator.heap_time() }
             }
             // Its allocations are all that is left, and nothing tells the size of their heaps.
             None => Held { reserved: self.live, heap_time: self.held.heap_time },

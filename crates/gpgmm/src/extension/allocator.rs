@@ -74,7 +74,7 @@ unsafe fn pool_of<'a>(pool: *const c_void) -> Result<Option<&'a Pool>, Failure> 
 unsafe extern "system" fn on_frame(this: This) -> HRESULT {
     call::hresult("IAllocator::OnFrame", || {
         // SAFETY: C++ calls the method of a live object.
-        unsafe { allocator(this) }.allocator.on_frame();
+        unsafe { allocator(this) }.allocator.end_frame();
         Ok(S_OK)
     })
 }

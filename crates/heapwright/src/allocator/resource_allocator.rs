@@ -14,10 +14,11 @@ use super::deferred::NotFreed;
 use super::inner::Inner;
 use super::pool::Pool;
 use super::stats::ResourceAllocatorStats;
+
 use crate::desc::{ClearValue, PoolDesc, ResourceAllocatorDesc, ResourceAllocatorFlags, ResourceDesc};
 use crate::recording::{Event, name_args};
 use crate::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
-use crate::{DeviceCaps, Error};
+use crate::{DeviceCaps, Error, HeapType};
 
 /// Creates resources of a device, and the heaps that they share: `IResourceAllocator` of GPGMM.
 ///
@@ -254,12 +255,11 @@ impl ResourceAllocator {
         self.inner.tell_time(time);
     }
 
-    /// Returns an estimate of the time that the device took to create and free the heaps and committed resources of
-    /// this allocator: the time that [`HeapCosts`](heapwright_core::placement::HeapCosts) states for their sizes and
-    /// heap types, measured on one GPU. O(1), no lock.
+    /// Returns the time that the device took to create and free the heaps of this allocator, and to create its committed
+    /// resources. On a simulated GPU it is the modelled time. O(1), no lock.
     #[must_use]
     #[doc(hidden)]
-    pub fn estimated_heap_time(&self) -> Duration {
+    pub fn heap_time(&self) -> Duration {
         self.inner.heaps.source.accounts.heap_time()
     }
 
@@ -581,6 +581,13 @@ impl ResourceAllocator {
         is_shared: bool,
     ) -> Result<(), Error> {
         self.inner.replay_prefetch(heap, pool, is_shared)
+    }
+
+    /// Tells how long a call of the device for a heap took in a recording, in the order of the recording. The allocator then decides
+    /// as the recorded one did, whatever this device takes.
+    #[doc(hidden)]
+    pub fn replay_heap_time(&self, heap_type: HeapType, is_free: bool, time: Duration) {
+        self.inner.replay_heap_time(heap_type, is_free, time);
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

@@ -111,7 +111,7 @@ fn the_policy_decides_between_memory_and_hitches() {
                         held += allocator.reserved().get() / MIB;
                     }
                 }
-                (held, allocator.estimated_heap_time())
+                (held, allocator.heap_time())
             },
         );
     assert!(least.0 < balanced.0 && balanced.0 < fewest.0, "{least:?} {balanced:?} {fewest:?}");

@@ -149,8 +149,8 @@ proptest! {
         how in 0..3_usize,
     ) {
         let (policy, operations, frames, seconds) = [
-            (EmptyHeapPolicy::Default, 1_000, 120, 1),
-            (EmptyHeapPolicy::LeastMemory, 250, 30, 1),
+            (EmptyHeapPolicy::Default, 10_000, 120, 1),
+            (EmptyHeapPolicy::LeastMemory, 2_000, 30, 1),
             (EmptyHeapPolicy::FewestHitches, 0, 600, 10),
         ][policy];
         let mut world = World::new(policy, ResourceAllocatorFlags::empty());

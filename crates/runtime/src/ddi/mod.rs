@@ -68,6 +68,11 @@ pub(crate) trait Driver: Send + Sync {
     /// records what it creates.
     fn residency(&self) -> &Arc<ResidencyLedger>;
 
+    /// Returns the time that creating and freeing heaps has taken, if it is modelled: on a simulated GPU.
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns the size and alignment of a valid resource (the DDI's `CheckResourceAllocationInfo`).
     ///
     /// Pure: the same arguments give the same result for the life of the adapter.

@@ -151,6 +151,10 @@ impl<W: Write> CaptureWriter<W> {
             Action::PrefetchHeap { heap, .. } => {
                 self.call("ResourceAllocator.PrefetchHeap", json!({ "Heap": { "id_ref": id(*heap) } }))?;
             }
+            Action::HeapTime { heap_type, is_free, nanoseconds } => {
+                let args = json!({ "Type": *heap_type as u8, "IsFree": is_free, "Nanoseconds": nanoseconds });
+                self.call("ResourceAllocator.HeapTime", args)?;
+            }
             Action::DefineSet { set, heaps } => drop(self.sets.insert(*set, heaps.clone())),
             Action::Submit { queue, fence_value, sets } => {
                 let lists: Vec<Value> = sets

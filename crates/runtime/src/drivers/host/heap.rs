@@ -8,6 +8,7 @@ use std::time::Duration;
 use heapwright_core::{ByteSize, GpuVirtualAddress};
 
 use super::address_space::{AddressRange, Target};
+use super::heap_time::{HeapTime, PaidHeap};
 use crate::ddi::{CpuPageProperty, DriverError, DriverHeap, HeapArgs, PagingWork, SegmentGroup};
 use crate::drivers::page_fault::{FaultCause, PageFault};
 use crate::drivers::reservation::{Pages, Reservation};
@@ -27,6 +28,8 @@ pub(super) struct HostHeap {
     /// Notified when the heap has been paged in, and when it is evicted.
     changed: Condvar,
     record: PageableRecord,
+    /// Held for its drop.
+    _cost: PaidHeap,
     /// A reference for the mapping of tiles.
     this: Weak<Self>,
 }
@@ -63,6 +66,7 @@ impl HostHeap {
         (residence, paging_nanos_per_mib): (Residence, u64),
         addresses: AddressRange,
         ledger: &Arc<ResidencyLedger>,
+        heap_time: &Arc<HeapTime>,
     ) -> Result<Arc<Self>, DriverError> {
         let residency = if args.not_resident {
             let group = match residence {
@@ -77,6 +81,7 @@ impl HostHeap {
         let memory =
             Reservation::new(size, Pages::Small).ok_or(DriverError::HostOutOfMemory { requested: size })?;
         let record = ledger.created(args.pageable, size, !args.not_resident);
+        let cost = heap_time.pay(args, size);
         let heap = Arc::new_cyclic(|this| Self {
             cpu_accessible: args.cpu_page_property != CpuPageProperty::NotAvailable,
             memory,
@@ -88,6 +93,7 @@ impl HostHeap {
             residency: Mutex::new(residency),
             changed: Condvar::new(),
             record,
+            _cost: cost,
             this: Weak::clone(this),
         });
         heap.addresses.map_to(Target::Heap(Arc::downgrade(&heap)));

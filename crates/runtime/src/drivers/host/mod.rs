@@ -17,6 +17,7 @@ mod budget_schedule;
 mod device;
 mod free_addresses;
 mod heap;
+mod heap_time;
 pub(super) mod memory_access;
 pub(crate) mod profile;
 mod reserved;
@@ -25,12 +26,14 @@ use std::any::Any;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use heapwright_core::{Alignment, ByteSize, GpuVirtualAddress};
 
 use self::address_space::{AddressRange, AddressSpace, CreateAt};
 use self::device::HostDevice;
 use self::heap::HostHeap;
+use self::heap_time::HeapTime;
 use self::memory_access::HostMemory;
 use self::profile::HostProfile;
 use self::reserved::HostReserved;
@@ -58,6 +61,7 @@ pub(crate) struct HostDriver {
     texture_padding_per_mille: u32,
     segments: Arc<Segments>,
     paging_nanos_per_mib: u64,
+    heap_time: Arc<HeapTime>,
     space: Arc<AddressSpace>,
     residency: Arc<ResidencyLedger>,
 }
@@ -104,6 +108,7 @@ impl HostDriver {
             texture_padding_per_mille: profile.texture_padding_per_mille,
             segments,
             paging_nanos_per_mib: profile.paging_nanos_per_mib,
+            heap_time: Arc::new(HeapTime::new(profile)),
             space: Arc::new(AddressSpace::new(
                 profile.gpu_va_bits_per_process,
                 profile.address_seed.unwrap_or_else(seed_of_its_own),
@@ -226,6 +231,10 @@ impl Driver for HostDriver {
         Ok(Box::new(HostReserved::new(allocation, &self.space, null_access, at)?))
     }
 
+    fn modelled_heap_time(&self) -> Option<Duration> {
+        Some(self.heap_time.passed())
+    }
+
     fn gpu_memory(&self) -> Result<Box<dyn GpuMemory + Send>, DriverError> {
         Ok(Box::new(self.memory()))
     }
@@ -259,6 +268,7 @@ impl HostDriver {
             (self.residence(args), self.paging_nanos_per_mib),
             addresses,
             &self.residency,
+            &self.heap_time,
         )
     }
 }
