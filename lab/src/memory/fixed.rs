@@ -63,7 +63,11 @@ impl Fixed {
         let keeping = Keeping::Operations(settings.operations);
         let retention = HeapRetention { keeping, ..HeapRetention::default() };
         let slots_up_to = SharedHeapSet::<ByteSize>::SLOTS_UP_TO;
-        Self { set: SharedHeapSet::new(settings.sizing, retention, slots_up_to, 1), calls: vec![], periods: 0 }
+        Self {
+            set: SharedHeapSet::new(settings.sizing, retention, slots_up_to, 1),
+            calls: vec![],
+            periods: 0,
+        }
     }
 
     fn free_all(&mut self, heaps: Vec<ByteSize>) {

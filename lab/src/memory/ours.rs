@@ -55,8 +55,7 @@ impl<C: Configuration> MemoryAllocator for Heapwright<C> {
     type Buffer = ResourceAllocation;
 
     fn new(prices: &Prices) -> Result<Self, Failed> {
-        let profile =
-            HostProfile { video_heap_costs: prices.shared, ..*HostProfile::default_profile() };
+        let profile = HostProfile { video_heap_costs: prices.shared, ..*HostProfile::default_profile() };
         let gpu = Instance::open(&profile).map_err(Failed::new)?;
         let allocator =
             ResourceAllocator::new(&gpu.device, Some(&gpu.adapter), C::desc()).map_err(Failed::new)?;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::devices::{Means, Outcome};
 use super::comparison::{CONTENDERS, Contender, Group, MODELLED, Row, geometric_mean};
+use super::devices::{Means, Outcome};
 use super::measured::{HONEST, MEASURED, Measured, calls_on_gpu, own_microseconds};
 use super::meter::Figures;
 

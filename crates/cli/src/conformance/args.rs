@@ -19,11 +19,7 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "DEVICE", default_value = "host")]
     pub(crate) device: String,
 
-    /// File that lists the checks that are known to fail on the device
-    ///
-    /// Each line holds a check's id, white space, and the reason. Empty lines and lines that begin with # are ignored. A
-    /// listed check that fails counts as a known failure and does not affect the exit code. A listed check that passes
-    /// sets exit code 1, so that the list is kept up to date. Listed checks that are skipped are reported.
+    /// File that lists the checks that are known to fail on the device, which must still fail
     #[arg(long, value_name = "FILE")]
     pub(crate) known_gaps: Option<PathBuf>,
 
@@ -37,15 +33,11 @@ pub(crate) struct ConformanceArgs {
 
     /// Class of checks whose failure sets exit code 1; the checks of all classes run
     ///
-    /// behaviour checks cover what correct programs rely on; validation checks cover invalid calls that a device must
-    /// reject or report.
+    /// behaviour: what correct programs rely on; validation: invalid calls that a device must refuse.
     #[arg(long, value_name = "CLASS", default_value = "all")]
     pub(crate) require: RequiredClass,
 
-    /// Time limit of a check in seconds
-    ///
-    /// Checks run in separate processes. A check that crashes its process or exceeds the limit fails, and the remaining
-    /// checks still run.
+    /// Time limit of a check in seconds; one that crashes or exceeds it fails, and the others still run
     #[arg(long, value_name = "SECONDS", default_value_t = 120, allow_negative_numbers = true, value_parser = number(1..=u32::MAX))]
     pub(crate) check_timeout: u32,
 
@@ -61,9 +53,7 @@ pub(crate) struct ConformanceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
 
-    /// Earlier results to compare with: a file of --results or --json. Prints the checks whose result changed
-    ///
-    /// A check that passed in the earlier result and fails sets exit code 1; other changes do not.
+    /// Print what changed since earlier --results or --json; a check that fails and passed sets exit code 1
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
@@ -108,11 +98,6 @@ Examples:
 
 const DETAILS: &str = "\
 docs/formats.md describes the file of known gaps, and docs/output.schema.json the keys of the JSON.
-crates/conformance/results has files of --results of named implementations.
-
-Failures are printed as they occur. The JSON output of two runs on the same device is identical.
-Checks of usage and budgets are skipped if the device has no adapter, as with some shared
-libraries.
 
 Exit codes, for the classes selected by --require: 0 no check failed except known gaps; 1 a check
 failed, a known gap passed, or the device could not be opened; 2 invalid input, such as an unknown

@@ -66,7 +66,7 @@ impl HeapSizing {
     /// let (gib, mib) = (ByteSize::from_gib(1), ByteSize::from_mib);
     /// assert_eq!(sizing.heap_size(ByteSize::new(256), ByteSize::ZERO), Some(mib(4)));
     /// // As many requests as fit in 64 MiB, which is less than a tenth of a gibibyte.
-    /// assert_eq!(sizing.heap_size(mib(30), gib), Some(mib(90)));
+    /// assert_eq!(sizing.heap_size(mib(30), gib), Some(mib(60)));
     /// assert_eq!(sizing.heap_size(mib(150), gib), Some(mib(150)));
     /// assert_eq!(sizing.heap_size(ByteSize::new(u64::MAX), ByteSize::ZERO), None);
     /// ```
