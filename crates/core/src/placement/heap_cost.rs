@@ -43,6 +43,23 @@ impl HeapCosts {
     /// each allocation.
     pub const PLACED_RESOURCE: Duration = Duration::from_nanos(200);
 
+    /// Returns the costs of a table, or `None` if it is empty or its sizes do not increase. Sizes between two points are
+    /// interpolated. O(points).
+    #[must_use]
+    pub const fn new(points: &'static [HeapCost]) -> Option<Self> {
+        if points.is_empty() {
+            return None;
+        }
+        let mut next = 1;
+        while next < points.len() {
+            if points[next].size.get() <= points[next - 1].size.get() {
+                return None;
+            }
+            next += 1;
+        }
+        Some(Self { points, factor: 1 })
+    }
+
     /// Heaps in the GPU's own memory (`D3D12_HEAP_TYPE_DEFAULT` of a discrete GPU), measured on an NVIDIA
     /// H200 with `vkAllocateMemory` and `vkFreeMemory`, 2026-11-23, in a process that holds other memory: creating
     /// and freeing the only heap of a process takes two to four times as long.
