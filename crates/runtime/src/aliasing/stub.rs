@@ -47,9 +47,6 @@ impl DriverHeap for Stub {
         Ok(None)
     }
     fn set_name(&self, _: Option<&str>) {}
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl DriverResource for Stub {
